@@ -1,0 +1,42 @@
+# Needs Python >= 3.11 and a package registry; everything else comes from the lock.
+PYTHON ?= python3
+BIN := .venv/bin
+CORES ?= all
+
+.PHONY: env quick test check lock schema clean
+.DELETE_ON_ERROR:
+
+env: .venv/installed
+
+.venv/installed: envs/lock.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("admmbench needs Python >= 3.11, but $(PYTHON) is " + sys.version.split()[0] + "; set PYTHON=...") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement envs/lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+quick: env
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile config/quick.yaml
+	@echo "Report: results/report/index.html"
+
+test: env
+	$(BIN)/python -m pytest
+
+# What continuous integration runs besides the tests.
+check: env
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+
+# Renew the lock from pyproject.toml (needs uv).
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev \
+	    --output-file envs/lock.txt pyproject.toml
+
+schema: env
+	$(BIN)/python -m admmbench schema --output workflow/schemas
+
+clean:
+	rm -rf .venv results/*/ resources .snakemake
