@@ -1,0 +1,33 @@
+"""Data sets: one module for each, and what they share.
+
+A module gives a `DatasetDefinition`: static facts, files with checksums, and how to read them. The
+rest (fetching, verifying, the prepared form, caching) is common to all.
+"""
+
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import DatasetError, RemoteFile
+from admmbench.datasets._prepared import open_prepared
+from admmbench.datasets._registry import (
+    describe,
+    list_datasets,
+    load_dataset,
+    normalize,
+    prepare,
+    register,
+)
+
+__all__ = [
+    "Arrays",
+    "Dataset",
+    "DatasetDefinition",
+    "DatasetError",
+    "DatasetInfo",
+    "RemoteFile",
+    "describe",
+    "list_datasets",
+    "load_dataset",
+    "normalize",
+    "open_prepared",
+    "prepare",
+    "register",
+]

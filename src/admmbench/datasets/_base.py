@@ -1,0 +1,257 @@
+"""What a data set is: its static facts, its arrays, and the definition that a module gives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets._fetch import DatasetError, RemoteFile
+
+__all__ = ["Arrays", "Dataset", "DatasetDefinition", "DatasetInfo", "check_samples"]
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """Static facts of a data set, known without any file.
+
+    Attributes
+    ----------
+    name, title : str
+    settings : dict
+        All settings, defaults filled in.
+    n_train, n_test, n_features : int
+    class_names : tuple of str
+    checksums : dict of str to str
+        Checksum by source.
+    licence, citation : str
+    files : tuple of RemoteFile
+        What to fetch; empty if the data come with a library.
+    n_groups : int
+        Groups of training rows (writers); 0 when there are none.
+    default_problem : str
+        Problem to solve when none is asked for.
+    domain : tuple of float
+        Bounds of each feature of an admissible record.
+    note : str
+        One sentence for reports if the selection is not complete, else empty.
+    exact : bool
+        Whether `n_train` was counted; otherwise it is an estimate.
+    """
+
+    name: str
+    title: str
+    settings: dict[str, Any]
+    n_train: int
+    n_test: int
+    n_features: int
+    class_names: tuple[str, ...]
+    checksums: dict[str, str]
+    licence: str
+    citation: str
+    files: tuple[RemoteFile, ...] = ()
+    n_groups: int = 0
+    default_problem: str = "softmax"
+    domain: tuple[float, float] = (0.0, 1.0)
+    note: str = ""
+    exact: bool = True
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """What a definition reads from its files; shapes and types as in `Dataset`."""
+
+    X_train: NDArray[np.float32]
+    y_train: NDArray[np.int64]
+    X_test: NDArray[np.float32]
+    y_test: NDArray[np.int64]
+    groups: NDArray[np.int32] | None = None
+    group_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set, ready to use; the arrays are read-only and mapped from disk.
+
+    Attributes
+    ----------
+    name : str
+    settings : dict
+        All settings, so that ``{"name": name, **settings}`` loads the same again.
+    X_train : ndarray of float32, shape (n_train, n_features), C-contiguous
+    y_train : ndarray of int64, shape (n_train,)
+        Class indices 0 to `n_classes` - 1.
+    X_test, y_test : ndarray
+        Likewise for the test part.
+    class_names : tuple of str
+    groups : ndarray of int32, shape (n_train,), or None
+        Index into `group_names` of the writer of each training row; increasing, so the rows of a
+        group are contiguous. A writer without rows has a name but no row.
+    group_names : tuple of str
+    domain : tuple of float
+        Bounds of each feature of an admissible record (not of the sample), unit: none.
+    checksums : dict of str to str
+        Verified checksum by source.
+    note : str
+        One sentence for reports if the selection is not complete, else empty.
+    citation, licence : str
+    """
+
+    name: str
+    settings: dict[str, Any]
+    X_train: NDArray[np.float32]
+    y_train: NDArray[np.int64]
+    X_test: NDArray[np.float32]
+    y_test: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    groups: NDArray[np.int32] | None = None
+    group_names: tuple[str, ...] = ()
+    domain: tuple[float, float] = (0.0, 1.0)
+    checksums: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    citation: str = ""
+    licence: str = ""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def n_train(self) -> int:
+        """Number of training rows."""
+        return len(self.X_train)
+
+    @property
+    def n_test(self) -> int:
+        """Number of test rows."""
+        return len(self.X_test)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X_train.shape[1])
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, 0 when there are none."""
+        return len(self.group_names)
+
+    @property
+    def info(self) -> DatasetInfo:
+        """The facts that are known without files, here read off the arrays."""
+        return DatasetInfo(
+            name=self.name,
+            title=self.name,
+            settings=self.settings,
+            n_train=self.n_train,
+            n_test=self.n_test,
+            n_features=self.n_features,
+            class_names=self.class_names,
+            checksums=self.checksums,
+            licence=self.licence,
+            citation=self.citation,
+            n_groups=self.n_groups,
+            domain=self.domain,
+            note=self.note,
+        )
+
+    def __repr__(self) -> str:
+        settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
+        return (
+            f"<Dataset {self.name}{settings}: {self.n_train} + {self.n_test} rows, "
+            f"{self.n_features} features, {self.n_classes} classes>"
+        )
+
+
+class DatasetDefinition(ABC):
+    """What a module gives to add a data set: facts, files, and how to read them."""
+
+    #: Name users write.
+    name: ClassVar[str]
+    #: Names and defaults of the settings.
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return complete settings in their one canonical form.
+
+        Parameters
+        ----------
+        settings : dict
+            Every name of `defaults`, no other.
+
+        Raises
+        ------
+        ValueError
+            For a value that is not admissible, naming the setting.
+        """
+        return settings
+
+    @abstractmethod
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Return the static facts for canonical settings, without reading data."""
+
+    @abstractmethod
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Parse the files.
+
+        Parameters
+        ----------
+        info : DatasetInfo
+        paths : mapping of str to Path
+            Verified copy of each of `info.files` by name; open with `read_bytes`.
+
+        Raises
+        ------
+        DatasetError
+            If the content is not as expected, naming the file.
+        """
+
+    def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
+        """Return one more way out when a file cannot be had; empty if there is none."""
+        return ""
+
+
+def check_samples(
+    X: NDArray[np.float32], y: NDArray[np.int64], info: DatasetInfo, source: str
+) -> None:
+    """Check that samples are what a data set promises.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    y : ndarray of shape (n,)
+    info : DatasetInfo
+    source : str
+        File (or part) that an error names.
+
+    Raises
+    ------
+    DatasetError
+        On a wrong shape, a value that is NaN or outside `info.domain`, or a label that is no class.
+    """
+    if X.ndim != 2 or X.shape[1] != info.n_features or y.shape != X.shape[:1]:
+        raise DatasetError(
+            f"{source}: features of shape {X.shape} and labels of shape {y.shape}, "
+            f"expected (n, {info.n_features}) and (n,)"
+        )
+    if y.size == 0:
+        return
+    low, high = info.domain
+    smallest, largest = float(X.min()), float(X.max())  # NaN if any value is
+    if not (low <= smallest and largest <= high):
+        raise DatasetError(
+            f"{source}: features in [{smallest}, {largest}], expected within [{low}, {high}]"
+        )
+    if y.min() < 0 or y.max() >= info.n_classes:
+        raise DatasetError(
+            f"{source}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}"
+        )

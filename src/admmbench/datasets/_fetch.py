@@ -1,0 +1,286 @@
+"""Get source files: cache, then local mirror, then the network; every copy is verified.
+
+A copy may be stored as it is or xz-compressed (`<name>.xz`); checksum and size always refer to the
+content inside.
+"""
+
+import hashlib
+import logging
+import lzma
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pooch
+import requests
+
+__all__ = ["DatasetError", "RemoteFile", "cache_folder", "checksum", "fetch", "read_bytes"]
+
+#: Attempts per URL, and seconds before the second one (doubled before each further one).
+ATTEMPTS = 3
+RETRY_DELAY = 1.0
+#: Seconds to wait for a connection and for the next bytes.
+TIMEOUT = (10.0, 60.0)
+
+logger = logging.getLogger(__name__)
+
+
+class DatasetError(RuntimeError):
+    """A data set cannot be had as it should be: a file or a prepared copy is missing or wrong."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A source file, where to find it, and what it must contain.
+
+    Attributes
+    ----------
+    name : str
+        Name in messages and in `Dataset.checksums`, unique within the data set.
+    urls : tuple of str
+        Addresses, tried in turn.
+    mirror_path : str
+        Path of the file relative to the mirror folder, and to ``files/`` in the cache.
+    checksum : str
+        ``"sha256:<hex>"``, or ``"git-blob-sha1:<hex>"`` where the git hash is what is published.
+    size : int or None
+        Bytes, if known; only for messages.
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    mirror_path: str
+    checksum: str
+    size: int | None = None
+
+
+def checksum(content: bytes, algorithm: str) -> str:
+    """Hash a content.
+
+    Parameters
+    ----------
+    content : bytes
+    algorithm : {"sha256", "git-blob-sha1"}
+        The second is what ``git hash-object`` prints.
+
+    Returns
+    -------
+    str
+        ``"<algorithm>:<hex>"``.
+
+    Raises
+    ------
+    ValueError
+        For another algorithm.
+    """
+    if algorithm == "sha256":
+        return f"sha256:{hashlib.sha256(content).hexdigest()}"
+    if algorithm == "git-blob-sha1":
+        digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
+        digest.update(content)
+        return f"git-blob-sha1:{digest.hexdigest()}"
+    raise ValueError(f"unknown checksum algorithm {algorithm!r}; known: sha256, git-blob-sha1")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, decompressed if its name ends in ``.xz``."""
+    if path.suffix != ".xz":
+        return path.read_bytes()
+    with lzma.open(path) as stream:
+        return stream.read()
+
+
+def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
+    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
+    return Path(cache or os.environ.get("ADMMBENCH_CACHE") or pooch.os_cache("admmbench"))
+
+
+def _mirror_folder(mirror: str | os.PathLike[str] | None) -> Path | None:
+    """Return the mirror folder: the argument, else ``ADMMBENCH_MIRROR``, else None."""
+    folder = mirror or os.environ.get("ADMMBENCH_MIRROR")
+    return Path(folder) if folder else None
+
+
+def fetch(
+    files: Iterable[RemoteFile],
+    *,
+    mirror: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    advise: Callable[[Callable[[RemoteFile], bool]], str] | None = None,
+) -> dict[str, Path]:
+    """Find verified local copies of files; download those that are neither cached nor mirrored.
+
+    A file of the mirror is used where it is; the cache holds downloads only. A wrong copy is
+    reported by a warning and the next place is tried. Nothing enters the cache before its checksum
+    was compared, and it enters by a rename, so processes may fetch the same file at the same time.
+
+    Parameters
+    ----------
+    files : iterable of RemoteFile
+    mirror, cache : path, optional
+        See `admmbench.datasets.load_dataset`.
+    progress : bool
+        Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
+    advise : callable, optional
+        Called when a file cannot be had, with a function that tells whether some copy of a file is
+        in the cache or the mirror (unverified); returns one more way out for the message.
+
+    Returns
+    -------
+    dict of str to Path
+        Path of the verified copy (see `read_bytes`) by file name.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be had; lists every place that was tried and why it failed.
+    """
+    folders = {"cache": cache_folder(cache) / "files"}
+    mirror_folder = _mirror_folder(mirror)
+    if mirror_folder is not None:
+        folders["mirror"] = mirror_folder
+
+    # Everything local first: what is missing is then known before the first (slow) download.
+    paths: dict[str, Path] = {}
+    missing: list[tuple[RemoteFile, list[str]]] = []
+    for file in files:
+        path, tried = _find(file, folders)
+        if path is None:
+            missing.append((file, tried))
+        else:
+            paths[file.name] = path
+
+    for number, (file, tried) in enumerate(missing):
+        path = _download(file, folders["cache"], progress, tried)
+        if path is None:
+            for wrong in _copies(folders["cache"], file):
+                wrong.unlink(missing_ok=True)
+            others = [other.name for other, _ in missing[number + 1 :]]
+            hint = advise(lambda f: _is_present(f, folders)) if advise else ""
+            raise DatasetError(_explain(file, tried, others, mirror_folder, hint))
+        paths[file.name] = path
+    return paths
+
+
+def _copies(folder: Path, file: RemoteFile) -> tuple[Path, Path]:
+    plain = folder / file.mirror_path
+    return plain, plain.with_name(plain.name + ".xz")
+
+
+def _is_present(file: RemoteFile, folders: dict[str, Path]) -> bool:
+    return any(path.exists() for folder in folders.values() for path in _copies(folder, file))
+
+
+def _find(file: RemoteFile, folders: dict[str, Path]) -> tuple[Path | None, list[str]]:
+    """Return a verified local copy, or None; and what was wrong in each place."""
+    tried: list[str] = []
+    for place, folder in folders.items():
+        present = [path for path in _copies(folder, file) if path.exists()]
+        for path in present:
+            fault = _fault(path, file)
+            if not fault:
+                return path, tried
+            tried.append(f"{place} {path}: {fault}")
+            logger.warning("ignoring %s, expected %s", tried[-1], file.checksum)
+        if not present:
+            tried.append(f"{place} {folder / file.mirror_path}: not there")
+    return None, tried
+
+
+def _fault(path: Path, file: RemoteFile) -> str:
+    """Say what is wrong with a copy of a file; empty if nothing is."""
+    try:
+        content = read_bytes(path)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        return f"unreadable ({type(error).__name__}: {error})"
+    found = checksum(content, file.checksum.partition(":")[0])
+    return "" if found == file.checksum else f"wrong content, {found}, {len(content):,} bytes"
+
+
+def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) -> Path | None:
+    """Download into the cache from the first URL that serves the right content."""
+    target = _copies(folder, file)[0]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatasetError(
+            f"cannot write to the cache {folder}: {error}\n"
+            "Name a writable folder by ADMMBENCH_CACHE (config key data.cache)."
+        ) from error
+    for url in file.urls:
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+        try:
+            fault = _transfer(url, temporary, progress) or _fault(temporary, file)
+            if not fault:
+                temporary.replace(target)
+                return target
+        finally:
+            temporary.unlink(missing_ok=True)
+        tried.append(f"{url}: {fault}")
+    return None
+
+
+def _transfer(url: str, path: Path, progress: bool) -> str:
+    """Download a URL to a path with a few attempts; return what went wrong, empty if nothing."""
+    terminal = sys.stderr.isatty()
+    if progress and not terminal:
+        print(f"Downloading {url}", file=sys.stderr)
+    download = pooch.HTTPDownloader(
+        progressbar=progress and terminal, chunk_size=1 << 16, timeout=TIMEOUT
+    )
+    fault = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(RETRY_DELAY * 2 ** (attempt - 1))
+        try:
+            download(url, str(path), None)
+            return ""
+        except requests.HTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            fault = f"HTTP status {status}"
+            if status < 500 and status != requests.codes.too_many_requests:
+                return fault  # the server means it; asking again does not help
+        except requests.RequestException as error:
+            cause = _root_cause(error)
+            fault = f"{type(cause).__name__}: {cause}"
+        except OSError as error:  # cannot write, e.g. disk full
+            return f"{type(error).__name__}: {error}"
+    return f"{fault} (in the last of {ATTEMPTS} attempts)"
+
+
+def _root_cause(error: BaseException) -> BaseException:
+    """Return the first exception of a chain: it says "connection refused" in plain words."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    """List names, the first few of many."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _explain(
+    file: RemoteFile, tried: list[str], others: list[str], mirror: Path | None, hint: str
+) -> str:
+    """Compose the message about a file that cannot be had."""
+    size = f", {file.size:,} bytes" if file.size is not None else ""
+    if mirror is None:
+        fix = f"set ADMMBENCH_MIRROR (config key data.mirror) to a folder with {file.mirror_path}"
+    else:
+        fix = f"put the right file at {mirror / file.mirror_path} (or .xz of it) in the mirror"
+    ways = ["check the network and run again to download it", fix] + ([hint] if hint else [])
+    lines = [
+        f"cannot get {file.name}",
+        f"  expected: {file.checksum}{size}",
+        *(f"  tried: {attempt}" for attempt in tried),
+        *([f"  also not in cache or mirror: {_some(others)}"] if others else []),
+        *(f"  to fix: {way}" for way in ways),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,215 @@
+"""The prepared form of a data set: one folder of NumPy arrays and a `dataset.json`.
+
+The same content always gives the same bytes. A folder appears by a rename, complete or not at all.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admmbench.datasets._base import Arrays, Dataset, DatasetInfo, check_samples
+from admmbench.datasets._fetch import DatasetError
+
+__all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
+
+#: Raise it when the meaning of the files changes: older copies are then prepared again.
+FORMAT_VERSION = 1
+METADATA = "dataset.json"
+DTYPES = {
+    "X_train": np.float32,
+    "y_train": np.int64,
+    "X_test": np.float32,
+    "y_test": np.int64,
+    "groups": np.int32,
+}
+# Fields that are neither arrays nor in DatasetInfo under the same name and meaning.
+_INFO_FIELDS = ("settings", "class_names", "domain", "checksums", "note", "citation", "licence")
+
+
+def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays: Arrays) -> None:
+    """Check the arrays of a data set and write them to a folder in one step.
+
+    Parameters
+    ----------
+    directory : path
+        Replaced if it is empty or holds a prepared data set.
+    info : DatasetInfo
+    arrays : Arrays
+
+    Raises
+    ------
+    DatasetError
+        If the arrays are not as described, the folder cannot be written, or it holds other things.
+    """
+    _check(info, arrays)
+    try:
+        with _replacing(Path(directory)) as staging:
+            _write(staging, info, arrays)
+    except OSError as error:
+        raise DatasetError(f"cannot write prepared {info.name} to {directory}: {error}") from error
+
+
+def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) -> Dataset:
+    """Open a prepared data set; its arrays are mapped read-only, not loaded.
+
+    Parameters
+    ----------
+    directory : path
+    verify : bool
+        Compare the SHA-256 of every array file too, instead of only sizes, shapes and types.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DatasetError
+        If the folder is missing, incomplete, damaged, or of another format version.
+    """
+    folder = Path(directory)
+    metadata = _read_metadata(folder)
+    try:
+        arrays = {
+            name: _open_array(folder / f"{name}.npy", facts, verify)
+            for name, facts in metadata["arrays"].items()
+        }
+        return Dataset(
+            name=metadata["name"],
+            group_names=tuple(metadata["group_names"]),
+            **{key: _restore(metadata[key]) for key in _INFO_FIELDS},
+            **arrays,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _damaged(folder, f"{METADATA} is incomplete ({error!r})") from error
+
+
+def _check(info: DatasetInfo, arrays: Arrays) -> None:
+    for name, dtype in DTYPES.items():
+        array = getattr(arrays, name)
+        if array is not None and array.dtype != dtype:
+            raise DatasetError(f"{info.name}: {name} is {array.dtype}, expected {np.dtype(dtype)}")
+    check_samples(arrays.X_train, arrays.y_train, info, f"{info.name}, training part")
+    check_samples(arrays.X_test, arrays.y_test, info, f"{info.name}, test part")
+    counts = {
+        "training rows": (arrays.y_train.size, info.n_train if info.exact else arrays.y_train.size),
+        "test rows": (arrays.y_test.size, info.n_test),
+        "groups": (len(arrays.group_names), info.n_groups),
+    }
+    for what, (found, expected) in counts.items():
+        if found != expected:
+            raise DatasetError(f"{info.name}: {found:,} {what}, expected {expected:,}")
+    _check_groups(info, arrays)
+
+
+def _check_groups(info: DatasetInfo, arrays: Arrays) -> None:
+    groups = arrays.groups
+    if groups is None:
+        return
+    if groups.shape != arrays.y_train.shape:
+        raise DatasetError(
+            f"{info.name}: {groups.size:,} group indices for {arrays.y_train.size:,} rows"
+        )
+    inside = groups.size == 0 or (groups[0] >= 0 and groups[-1] < len(arrays.group_names))
+    if not inside or np.any(np.diff(groups) < 0):
+        raise DatasetError(f"{info.name}: group indices are not increasing within the group names")
+
+
+def _write(folder: Path, info: DatasetInfo, arrays: Arrays) -> None:
+    metadata: dict[str, Any] = {
+        "format_version": FORMAT_VERSION,
+        "name": info.name,
+        "group_names": arrays.group_names,
+        **{key: getattr(info, key) for key in _INFO_FIELDS},
+        "arrays": {},
+    }
+    for name in DTYPES:
+        array = getattr(arrays, name)
+        if array is None:
+            continue
+        path = folder / f"{name}.npy"
+        np.save(path, np.ascontiguousarray(array), allow_pickle=False)
+        metadata["arrays"][name] = {
+            "shape": array.shape,
+            "dtype": array.dtype.str,
+            "bytes": path.stat().st_size,
+            "sha256": _sha256(path),
+        }
+    text = json.dumps(metadata, indent=2, sort_keys=True, ensure_ascii=False)
+    (folder / METADATA).write_text(text + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _replacing(directory: Path) -> Iterator[Path]:
+    """Give a new folder to fill, which then takes the place of `directory`."""
+    if directory.exists() and not (directory / METADATA).exists() and any(directory.iterdir()):
+        raise DatasetError(
+            f"{directory} holds other files than a prepared data set; choose another folder"
+        )
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    unique = f".{directory.name}.{uuid.uuid4().hex}"
+    staging, former = (directory.with_name(unique + suffix) for suffix in (".part", ".old"))
+    try:
+        staging.mkdir()
+        yield staging
+        # A folder cannot be renamed over a filled one, so the former one steps aside.
+        if directory.exists():
+            directory.rename(former)
+        staging.rename(directory)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
+
+
+def _read_metadata(folder: Path) -> dict[str, Any]:
+    try:
+        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        version = metadata["format_version"]
+    except (FileNotFoundError, NotADirectoryError):
+        raise _damaged(folder, f"{METADATA} is missing") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, f"{METADATA} is unreadable ({error})") from error
+    if version != FORMAT_VERSION:
+        raise _damaged(folder, f"format version {version}, expected {FORMAT_VERSION}")
+    assert isinstance(metadata, dict)
+    return metadata
+
+
+def _open_array(path: Path, facts: dict[str, Any], verify: bool) -> Any:
+    try:
+        size = path.stat().st_size
+        if size != facts["bytes"]:
+            raise _damaged(path.parent, f"{path.name} has {size:,} of {facts['bytes']:,} bytes")
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise _damaged(path.parent, f"{path.name} is unreadable ({error})") from error
+    if list(array.shape) != facts["shape"] or array.dtype.str != facts["dtype"]:
+        raise _damaged(path.parent, f"{path.name} is {array.dtype} of shape {array.shape}")
+    if verify and _sha256(path) != facts["sha256"]:
+        raise _damaged(path.parent, f"{path.name} has changed (SHA-256 differs)")
+    return array
+
+
+def _restore(value: Any) -> Any:
+    """Give back the tuples of `class_names` and `domain`, which JSON holds as lists."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _damaged(folder: Path, why: str) -> DatasetError:
+    return DatasetError(
+        f"no usable prepared data set in {folder}: {why}\n"
+        "  to fix: remove the folder and prepare the data set again"
+    )

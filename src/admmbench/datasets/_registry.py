@@ -1,0 +1,227 @@
+"""The data sets by name, and what users call: list, describe, prepare, load."""
+
+import difflib
+import fcntl
+import hashlib
+import importlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from admmbench.datasets import _prepared
+from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import DatasetError, cache_folder, fetch
+
+__all__ = ["describe", "list_datasets", "load_dataset", "normalize", "prepare", "register"]
+
+Spec = str | Mapping[str, Any] | Dataset
+
+# Loaded by name, so that a job reaches the module of its own data set only.
+_BUILT_IN = {"digits": "Digits", "femnist": "Femnist", "mnist": "Mnist"}
+_REGISTERED: dict[str, DatasetDefinition] = {}
+
+
+def register(definition: DatasetDefinition) -> None:
+    """Make a data set known under its name.
+
+    Parameters
+    ----------
+    definition : DatasetDefinition
+
+    Raises
+    ------
+    ValueError
+        If another data set has the name.
+    """
+    if definition.name in _BUILT_IN or definition.name in _REGISTERED:
+        raise ValueError(f"there is already a data set {definition.name!r}")
+    _REGISTERED[definition.name] = definition
+
+
+def list_datasets() -> list[str]:
+    """Return the names of all data sets, sorted."""
+    return sorted({*_BUILT_IN, *_REGISTERED})
+
+
+def normalize(spec: Spec) -> dict[str, Any]:
+    """Return a specification with every setting filled in, validated and in canonical form.
+
+    Parameters
+    ----------
+    spec : str, mapping or Dataset
+        A name, ``{"name": ..., **settings}``, or a loaded data set.
+
+    Returns
+    -------
+    dict
+        ``{"name": ..., **settings}``; equal for specifications that mean the same.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name or setting (naming the nearest valid one) or a value not admissible.
+    TypeError
+        If `spec` is something else.
+    """
+    if isinstance(spec, Dataset):
+        return {"name": spec.name, **spec.settings}
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, Mapping):
+        raise TypeError(f"a data set is a name, a mapping or a Dataset, not {spec!r}")
+    if "name" not in spec:
+        raise ValueError(f"the data set {dict(spec)!r} lacks the key 'name'")
+    settings = dict(spec)
+    definition = _definition(settings.pop("name"))
+    for key in settings:
+        if key not in definition.defaults:
+            raise ValueError(
+                f"data set {definition.name!r} has no setting {key!r}; "
+                + _nearest(key, definition.defaults)
+            )
+    return {"name": definition.name, **definition.validate({**definition.defaults, **settings})}
+
+
+def describe(spec: Spec) -> DatasetInfo:
+    """Return the static facts of a data set; reads no data and needs no network.
+
+    Parameters
+    ----------
+    spec : str, mapping or Dataset
+        See `normalize`, also for the errors.
+
+    Returns
+    -------
+    DatasetInfo
+    """
+    if isinstance(spec, Dataset):  # perhaps one that the user made
+        return spec.info
+    settings = normalize(spec)
+    return _definition(settings.pop("name")).describe(settings)
+
+
+def prepare(
+    spec: Spec,
+    directory: str | os.PathLike[str],
+    *,
+    mirror: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> None:
+    """Fetch and parse a data set and write its prepared form, complete or not at all.
+
+    Parameters
+    ----------
+    spec : str, mapping or Dataset
+        See `normalize`.
+    directory : path
+        Folder to write; replaced if it holds a prepared data set.
+    mirror, cache, progress
+        See `load_dataset`.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be had or is wrong, or `directory` cannot be written.
+    """
+    info = describe(spec)
+    definition = _definition(info.name)
+    paths = fetch(
+        info.files, mirror=mirror, cache=cache, progress=progress, advise=definition.advise
+    )
+    _prepared.write_prepared(directory, info, definition.read(info, paths))
+
+
+def load_dataset(
+    spec: Spec,
+    *,
+    mirror: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> Dataset:
+    """Load a data set, prepared on first use and kept in the cache.
+
+    Parameters
+    ----------
+    spec : str, mapping or Dataset
+        See `normalize`. A loaded data set is returned as it is.
+    mirror : path, optional
+        Folder with source files, looked up before the network; default: the environment variable
+        ``ADMMBENCH_MIRROR``.
+    cache : path, optional
+        Folder for downloads and prepared data sets; default: the environment variable
+        ``ADMMBENCH_CACHE``, else the user's cache folder.
+    progress : bool
+        Show downloads on standard error.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be had or is wrong, or the cache cannot be written.
+
+    Examples
+    --------
+    >>> from admmbench.datasets import load_dataset
+    >>> load_dataset("digits")
+    <Dataset digits: 1437 + 360 rows, 64 features, 10 classes>
+    """
+    if isinstance(spec, Dataset):
+        return spec
+    info = describe(spec)
+    directory = cache_folder(cache) / "prepared" / f"{info.name}-{_key(info)}"
+    with suppress(DatasetError):
+        return _prepared.open_prepared(directory)
+    with _lock(directory):
+        with suppress(DatasetError):  # another process may have prepared it meanwhile
+            return _prepared.open_prepared(directory)
+        prepare(spec, directory, mirror=mirror, cache=cache, progress=progress)
+        return _prepared.open_prepared(directory)
+
+
+def _definition(name: Any) -> DatasetDefinition:
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if name not in _BUILT_IN:
+        raise ValueError(f"unknown data set {name!r}; {_nearest(name, list_datasets())}")
+    module = importlib.import_module(f"admmbench.datasets.{name}")
+    return cast(DatasetDefinition, getattr(module, _BUILT_IN[name])())
+
+
+def _nearest(name: Any, valid: Collection[str]) -> str:
+    """Suggest the valid name that is most like a given one."""
+    if not valid:
+        return "it takes no settings"
+    nearest = difflib.get_close_matches(str(name), list(valid), n=1, cutoff=0.0)
+    return f"did you mean {nearest[0]!r}? (valid: {', '.join(sorted(valid))})"
+
+
+def _key(info: DatasetInfo) -> str:
+    """Return a short hash of all that determines the prepared bytes."""
+    content = [_prepared.FORMAT_VERSION, info.settings, info.checksums]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    """Let one process at a time prepare a folder: none replaces what another just opened."""
+    path = directory.with_name(f".{directory.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("w")
+    except OSError as error:
+        raise DatasetError(
+            f"cannot write to the cache {directory.parent}: {error}\n"
+            "  to fix: name a writable folder by ADMMBENCH_CACHE (config key data.cache)"
+        ) from error
+    with stream:
+        # A file system without locks only costs preparing twice.
+        with suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,200 @@
+"""FEMNIST: handwritten characters by writer, the LEAF 5 % sample of the DP-IADMM papers.
+
+The sample has 36 shards of 5 or 6 writers, each shard a training and a test file. A shard holds
+about 90 % of the images of each of its writers for training and the rest for testing.
+"""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo, check_samples
+from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+
+__all__ = ["Femnist"]
+
+REPOSITORY = "APPFL/DPFL-IADMM-Classification"
+COMMIT = "4610458edaad176f5108199393f2bc18c93659e2"
+# Training samples of the whole sample, as the papers state; not every shard was counted.
+TOTAL_TRAIN_SAMPLES = 36_708
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One row of `femnist_shards.csv`; `counted` tells whether `train_samples` is no estimate."""
+
+    number: int
+    writers: int
+    train_samples: int
+    test_samples: int
+    counted: bool
+    train: RemoteFile
+    test: RemoteFile
+
+
+class Femnist(DatasetDefinition):
+    """FEMNIST with pixels inverted (background 0), one group per writer.
+
+    Rows follow the shard number, then the order of the writers in the file. The test part is that
+    of the selected shards, so every test writer also has training data in the selection.
+
+    Settings
+    --------
+    shards : "all" or list of int
+        Which of the shards 0 to 35 to use.
+    """
+
+    name = "femnist"
+    defaults = {"shards": "all"}  # noqa: RUF012
+
+    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Check `shards` and sort them; every shard listed is the same as "all"."""
+        shards = settings["shards"]
+        count = len(_shards())
+        if shards == "all":
+            return {"shards": "all"}
+        if isinstance(shards, str) or not isinstance(shards, Iterable):
+            raise ValueError(f"femnist: shards must be 'all' or a list of integers, not {shards!r}")
+        numbers = list(shards)
+        wrong = [n for n in numbers if type(n) is not int or not 0 <= n < count]
+        if wrong or not numbers or len(set(numbers)) < len(numbers):
+            raise ValueError(
+                f"femnist: shards must be one or more different integers from 0 to {count - 1}, "
+                f"not {numbers!r}"
+            )
+        return {"shards": "all" if len(numbers) == count else sorted(numbers)}
+
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Return the static facts; some training counts are estimates (see `exact`)."""
+        shards = _selected(settings)
+        sources = tuple(file for shard in shards for file in (shard.train, shard.test))
+        return DatasetInfo(
+            name=self.name,
+            title="FEMNIST, LEAF 5 % sample of the DP-IADMM papers",
+            settings=settings,
+            n_train=sum(shard.train_samples for shard in shards),
+            n_test=sum(shard.test_samples for shard in shards),
+            n_features=784,
+            class_names=tuple(digits + ascii_uppercase + ascii_lowercase),
+            n_groups=sum(shard.writers for shard in shards),
+            files=sources,
+            checksums={file.name: file.checksum for file in sources},
+            licence="derived from NIST Special Database 19; LEAF, BSD 2-clause",
+            citation=(
+                "S. Caldas et al. LEAF: A Benchmark for Federated Settings. arXiv:1812.01097. "
+                f"Sample: github.com/{REPOSITORY}, commit {COMMIT[:7]}"
+            ),
+            note=_note(shards),
+            exact=all(shard.counted for shard in shards),
+        )
+
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Parse the shards in order."""
+        shards = _selected(info.settings)
+        train = [_read_shard(paths[shard.train.name], info) for shard in shards]
+        test = [_read_shard(paths[shard.test.name], info) for shard in shards]
+        counts = np.concatenate([part.counts for part in train])
+        return Arrays(
+            X_train=np.concatenate([part.X for part in train]),
+            y_train=np.concatenate([part.y for part in train]),
+            X_test=np.concatenate([part.X for part in test]),
+            y_test=np.concatenate([part.y for part in test]),
+            groups=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+            group_names=tuple(user for part in train for user in part.users),
+        )
+
+    def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
+        """Name the shards that can be had without a download."""
+        there = [s.number for s in _shards() if is_present(s.train) and is_present(s.test)]
+        if not there:
+            return "select other shards (setting `shards`); none is in the cache or the mirror"
+        return f"select shards that are in the cache or the mirror: `shards: {there}`"
+
+
+def _file(shard: int, split: str, blob: str, size: str) -> RemoteFile:
+    name = f"all_data_{shard}_niid_05_keep_0_{split.lower()}_9.json"
+    path = f"Inputs/Femnist_{split}_small/{name}"
+    return RemoteFile(
+        name=name,
+        urls=(f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/{path}",),
+        mirror_path=f"femnist/dpfl-iadmm/{path}",
+        checksum=f"git-blob-sha1:{blob}",
+        size=int(size) if size else None,
+    )
+
+
+@cache
+def _shards() -> tuple[Shard, ...]:
+    """Return all shards; training counts that are unknown share the rest like the test counts."""
+    table = files("admmbench.datasets").joinpath("femnist_shards.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(table.splitlines()))
+    test = np.array([int(row["test_samples"]) for row in rows])
+    train = np.array([int(row["train_samples"] or 0) for row in rows])
+    unknown = train == 0
+    share = np.cumsum(test[unknown]) / test[unknown].sum()
+    rest = np.rint((TOTAL_TRAIN_SAMPLES - train.sum()) * share).astype(int)
+    train[unknown] = np.diff(rest, prepend=0)
+    return tuple(
+        Shard(
+            number=number,
+            writers=int(row["writers"]),
+            train_samples=int(train[number]),
+            test_samples=int(test[number]),
+            counted=not unknown[number],
+            train=_file(number, "Train", row["train_blob"], row["train_bytes"]),
+            test=_file(number, "Test", row["test_blob"], row["test_bytes"]),
+        )
+        for number, row in enumerate(rows)
+    )
+
+
+def _selected(settings: Mapping[str, Any]) -> tuple[Shard, ...]:
+    chosen = settings["shards"]
+    return _shards() if chosen == "all" else tuple(_shards()[number] for number in chosen)
+
+
+def _note(shards: tuple[Shard, ...]) -> str:
+    every = _shards()
+    if len(shards) == len(every):
+        return ""
+    writers, all_writers = (sum(shard.writers for shard in part) for part in (shards, every))
+    return f"{writers} of {all_writers} writers ({len(shards)} of {len(every)} training shards)"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Rows of one file in the order of its writers; `counts` has the rows of each writer."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+    users: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def _read_shard(path: Path, info: DatasetInfo) -> _Part:
+    """Parse a LEAF file: `users`, and `user_data` with rows `x` and labels `y` of each."""
+    try:
+        content = json.loads(read_bytes(path))
+        users = tuple(content["users"])
+        data = [content["user_data"][user] for user in users]
+        counts = np.array([len(rows["y"]) for rows in data], dtype=np.int64)
+        parts = [np.array(rows["x"]).reshape(-1, info.n_features) for rows in data]
+        labels = [np.array(rows["y"], dtype=np.int64) for rows in data]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"{path}: not a LEAF file ({error!r})") from error
+    if any(len(X) != n for X, n in zip(parts, counts, strict=True)):
+        raise DatasetError(f"{path}: a writer has more images than labels, or fewer")
+    # The files have a white background, 1.0; the papers' code inverts it.
+    X = (1.0 - np.concatenate(parts)).astype(np.float32)
+    y = np.concatenate(labels)
+    check_samples(X, y, info, str(path))
+    return _Part(X, y, users, counts)

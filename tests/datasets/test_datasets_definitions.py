@@ -1,0 +1,283 @@
+"""Names and settings, and the parsers on files made here."""
+
+import gzip
+import json
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from admmbench.datasets import (
+    Arrays,
+    DatasetError,
+    RemoteFile,
+    describe,
+    femnist,
+    list_datasets,
+    load_dataset,
+    mnist,
+    normalize,
+    prepare,
+    register,
+)
+from admmbench.datasets import _registry as registry
+from admmbench.datasets._fetch import checksum
+from admmbench.datasets.digits import Digits
+
+
+def test_names_are_sorted():
+    assert list_datasets() == sorted(list_datasets())
+    assert {"digits", "femnist", "mnist"} <= set(list_datasets())
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("mnist", {"name": "mnist"}),
+        ({"name": "digits"}, {"name": "digits"}),
+        ("femnist", {"name": "femnist", "shards": "all"}),
+        ({"name": "femnist", "shards": [3, 0]}, {"name": "femnist", "shards": [0, 3]}),
+        ({"name": "femnist", "shards": range(36)}, {"name": "femnist", "shards": "all"}),
+    ],
+)
+def test_normalize(spec, expected):
+    assert normalize(spec) == expected
+    assert normalize(normalize(spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("minst", "unknown data set 'minst'; did you mean 'mnist'"),
+        ({"name": "femnits"}, "did you mean 'femnist'"),
+        ({"name": "femnist", "shard": [1]}, "no setting 'shard'; did you mean 'shards'"),
+        ({"name": "mnist", "shards": [1]}, "no setting 'shards'; it takes no settings"),
+        ({"shards": [1]}, "lacks the key 'name'"),
+        *(
+            ({"name": "femnist", "shards": shards}, "shards must be")
+            for shards in ([], [36], [-1], [1, 1], [True], [0.0], ["1"], "some", 3, None)
+        ),
+    ],
+)
+def test_wrong_specifications_are_explained(spec, message):
+    with pytest.raises(ValueError, match=message):
+        normalize(spec)
+
+
+def test_something_else_is_no_specification():
+    with pytest.raises(TypeError, match="42"):
+        normalize(42)
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(ValueError, match="already a data set 'digits'"):
+        register(Digits())
+
+
+def test_altered_library_data_are_found(monkeypatch, tmp_path):
+    pixels, labels = np.zeros((1797, 64)), np.zeros(1797, int)
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda **_: (pixels, labels))
+    with pytest.raises(DatasetError, match="reinstall scikit-learn"):
+        prepare("digits", tmp_path / "digits")
+
+
+def test_femnist_counts():
+    whole = describe("femnist")
+    assert (whole.n_train, whole.n_test, whole.n_groups) == (36_708, 4_167, 195)
+    assert whole.n_classes == 62
+    assert whole.note == ""
+    assert not whole.exact
+    assert len(whole.files) == 72
+    single = [describe({"name": "femnist", "shards": [n]}) for n in range(36)]
+    assert sum(info.n_train for info in single) == 36_708
+    assert (single[0].n_train, single[0].exact) == (754, True)
+    assert not single[5].exact
+    assert single[5].n_train == pytest.approx(9 * single[5].n_test, rel=0.05)
+
+
+# IDX files
+
+
+def idx(array):
+    return struct.pack(f">4B{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=3, min_side=0)))
+def test_idx_round_trip(array):
+    np.testing.assert_array_equal(mnist.parse_idx(idx(array), array.ndim, "x"), array)
+
+
+@given(st.binary(max_size=64) | st.binary(max_size=99).map(lambda b: idx(np.frombuffer(b, "u1"))))
+def test_idx_of_anything_is_parsed_or_named(content):
+    length = int.from_bytes(content[4:8])
+    if content[:4] == b"\0\0\x08\x01" and len(content) == 8 + length:
+        assert mnist.parse_idx(content, 1, "x.gz").shape == (length,)
+    else:
+        with pytest.raises(DatasetError, match=r"x\.gz"):
+            mnist.parse_idx(content, 1, "x.gz")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x1f\x8b\x08\x00" + bytes(20), "starts with 1f8b0800, expected the IDX header 00000803"),
+        (idx(np.zeros((2, 3, 4), np.uint8))[:-1], "23 bytes of data, expected 24"),
+        (idx(np.zeros((2, 3, 4), np.uint8)) + b"x", "25 bytes of data, expected 24"),
+        (idx(np.zeros((2, 3), np.uint8)), "expected the IDX header"),
+        (b"\0\0\x08\x03\0", "expected the IDX header"),
+    ],
+)
+def test_wrong_idx_is_named(content, message):
+    with pytest.raises(DatasetError, match=f"train-images: .*{message}"):
+        mnist.parse_idx(content, 3, "train-images")
+
+
+def mnist_files(folder, labels=(0, 9)):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (2, 28, 28), dtype=np.uint8)
+    paths = {}
+    for file in mnist.FILES:
+        array = images if "images" in file.name else np.array(labels, np.uint8)
+        paths[file.name] = folder / file.name
+        paths[file.name].write_bytes(gzip.compress(idx(array)))
+    return images, paths
+
+
+def test_mnist_is_scaled_and_in_file_order(tmp_path):
+    images, paths = mnist_files(tmp_path)
+    arrays = mnist.Mnist().read(describe("mnist"), paths)
+    np.testing.assert_array_equal(
+        arrays.X_train, images.reshape(2, 784).astype(np.float32) / 255, strict=True
+    )
+    assert arrays.y_test.tolist() == [0, 9]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [((0, 10), "labels in"), ((0, 1, 2), "labels of shape")]
+)
+def test_wrong_mnist_labels_are_named(tmp_path, labels, message):
+    _, paths = mnist_files(tmp_path, labels)
+    with pytest.raises(DatasetError, match=f"train-labels-idx1-ubyte.gz: .*{message}"):
+        mnist.Mnist().read(describe("mnist"), paths)
+
+
+def test_truncated_gzip_is_named(tmp_path):
+    _, paths = mnist_files(tmp_path)
+    path = paths["train-images-idx3-ubyte.gz"]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DatasetError, match=r"train-images-idx3-ubyte\.gz: not a complete gzip"):
+        mnist.Mnist().read(describe("mnist"), paths)
+
+
+# FEMNIST shards
+
+
+def leaf(writers):
+    """Return a LEAF file with one white image per label, its first pixel label / 255."""
+    data = {
+        user: {"x": [[label / 255] + [1.0] * 783 for label in labels], "y": labels}
+        for user, labels in writers.items()
+    }
+    counts = [len(labels) for labels in writers.values()]
+    return json.dumps({"users": list(writers), "num_samples": counts, "user_data": data}).encode()
+
+
+@pytest.fixture
+def two_shards(monkeypatch, tmp_path):
+    """Replace the table of shards by two small ones, whose files are in a mirror."""
+    contents = [
+        (leaf({"b": [3, 61, 0], "none": [], "a": [5]}), leaf({"b": [7], "none": [8], "a": [9]})),
+        (leaf({"c": [1, 2]}), leaf({"c": [4]})),
+    ]
+    shards = []
+    for number, pair in enumerate(contents):
+        files = []
+        for split, content in zip(("train", "test"), pair, strict=True):
+            name = f"{split}_{number}.json"
+            (tmp_path / name).write_bytes(content)
+            blob = checksum(content, "git-blob-sha1")
+            files.append(RemoteFile(name, (), name, blob, len(content)))
+        n_writers, n_train, n_test = ((3, 4, 3), (1, 2, 1))[number]
+        shards.append(femnist.Shard(number, n_writers, n_train, n_test, True, *files))
+    monkeypatch.setattr(femnist, "_shards", lambda: tuple(shards))
+    return tmp_path
+
+
+def test_femnist_rows_follow_shards_and_writers(two_shards):
+    data = load_dataset("femnist", mirror=two_shards)
+    assert data.group_names == ("b", "none", "a", "c")
+    assert data.groups.tolist() == [0, 0, 0, 2, 3, 3]
+    assert data.y_train.tolist() == [3, 61, 0, 5, 1, 2]
+    assert data.y_test.tolist() == [7, 8, 9, 4]
+    np.testing.assert_allclose(data.X_train[:, 0], 1 - data.y_train / 255, rtol=1e-6)
+    assert not data.X_train[:, 1:].any()  # the white background
+    assert data.note == ""
+
+
+def test_femnist_shards_are_selected_with_their_test_files(two_shards):
+    data = load_dataset({"name": "femnist", "shards": [1]}, mirror=two_shards)
+    assert data.y_train.tolist() == [1, 2]
+    assert data.y_test.tolist() == [4]
+    assert data.groups.tolist() == [0, 0]
+    assert data.group_names == ("c",)
+    assert data.note == "1 of 4 writers (1 of 2 training shards)"
+
+
+def test_absent_femnist_shard_is_named_with_those_present(two_shards):
+    (two_shards / "train_0.json").unlink()
+    with pytest.raises(DatasetError, match=r"cannot get train_0\.json") as error:
+        load_dataset("femnist", mirror=two_shards)
+    assert "`shards: [1]`" in str(error.value)
+    assert load_dataset({"name": "femnist", "shards": [1]}, mirror=two_shards).n_train == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[1, 2]", "not a LEAF file"),
+        (b'{"users": ["a"]', "not a LEAF file"),
+        (b'{"users": ["a"], "user_data": {}}', "not a LEAF file"),
+        (leaf({"a": [62]}), "labels in"),
+        (leaf({"a": [0]}).replace(b"1.0", b"NaN", 1), "features in .nan"),
+        (leaf({"a": [0]}).replace(b"1.0", b"1.5", 1), "features in"),
+        (leaf({"a": [0]}).replace(b"1.0, ", b"", 1), "not a LEAF file"),
+        (leaf({"a": [0]}).replace(b'"y": [0]', b'"y": [0, 1]'), ".* more images than labels, or"),
+    ],
+)
+def test_wrong_leaf_content_is_named(tmp_path, content, message):
+    path = tmp_path / "shard.json"
+    path.write_bytes(content)
+    info = describe({"name": "femnist", "shards": [0]})
+    paths = dict.fromkeys((file.name for file in info.files), path)
+    with pytest.raises(DatasetError, match=f"shard.json: {message}"):
+        femnist.Femnist().read(info, paths)
+
+
+def test_a_new_data_set_is_one_class(monkeypatch, server, tmp_path):
+    content = b"0 1 1 0"
+    file = RemoteFile(
+        "bits.txt", (server.serve("/bits", content),), "bits/bits.txt", checksum(content, "sha256")
+    )
+
+    class Bits(Digits):
+        name = "bits"
+
+        def describe(self, settings):
+            facts = replace(super().describe(settings), name="bits", files=(file,))
+            return replace(
+                facts, n_train=2, n_test=2, n_features=1, class_names=("even", "odd"), checksums={}
+            )
+
+        def read(self, info, paths):
+            y = np.array(paths["bits.txt"].read_text().split(), dtype=np.int64)
+            X = y[:, None].astype(np.float32)
+            return Arrays(X[:2], y[:2], X[2:], y[2:])
+
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    register(Bits())
+    assert "bits" in list_datasets()
+    assert load_dataset("bits", cache=tmp_path, progress=False).y_test.tolist() == [1, 0]

@@ -1,0 +1,238 @@
+"""Fetching: where a file is looked for, and that a wrong one is named and never kept."""
+
+import lzma
+import multiprocessing
+import shutil
+import socket
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admmbench.datasets import DatasetError, RemoteFile
+from admmbench.datasets._fetch import checksum, fetch, read_bytes
+
+CONTENT = b"some content " * 500
+
+
+def remote(*urls, content=CONTENT, algorithm="sha256"):
+    return RemoteFile("a.bin", urls, "set/a.bin", checksum(content, algorithm), len(content))
+
+
+def kept(cache):
+    """List every file below the cache, temporary ones included."""
+    return [path for path in cache.rglob("*") if path.is_file()]
+
+
+def put(folder, content, name="a.bin"):
+    path = folder / "set" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    return tmp_path / "mirror"
+
+
+def fetch_one(file, **options):
+    return fetch([file], progress=False, **options)[file.name]
+
+
+def test_downloads_once_then_uses_the_cache(server, cache):
+    file = remote(server.serve("/a", CONTENT))
+    path = fetch_one(file, cache=cache)
+    assert path.read_bytes() == CONTENT
+    assert kept(cache) == [path]
+    assert fetch_one(file, cache=cache) == path
+    assert server.requests["/a"] == 1
+
+
+def test_mirror_goes_before_the_network_and_is_used_in_place(server, cache, mirror):
+    file = remote(server.serve("/a", CONTENT))
+    expected = put(mirror, CONTENT)
+    assert fetch_one(file, cache=cache, mirror=mirror) == expected
+    assert not server.requests
+    assert kept(cache) == []
+
+
+def test_environment_names_mirror_and_cache(server, monkeypatch, tmp_path, mirror):
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "env-cache"))
+    file = remote(server.serve("/a", CONTENT))
+    assert fetch_one(file).is_relative_to(tmp_path / "env-cache")
+    shutil.rmtree(tmp_path / "env-cache")
+    monkeypatch.setenv("ADMMBENCH_MIRROR", str(mirror))
+    assert fetch_one(file, mirror=None) != put(mirror, CONTENT)  # it was empty: downloaded
+    shutil.rmtree(tmp_path / "env-cache")
+    assert fetch_one(file) == mirror / "set/a.bin"
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "git-blob-sha1"])
+def test_xz_in_the_mirror_is_checked_inside(cache, mirror, algorithm):
+    path = put(mirror, lzma.compress(CONTENT), "a.bin.xz")
+    file = remote(algorithm=algorithm)
+    assert fetch_one(file, cache=cache, mirror=mirror) == path
+    assert read_bytes(path) == CONTENT
+
+
+def test_truncated_xz_is_named(cache, mirror):
+    path = put(mirror, lzma.compress(CONTENT)[:-20], "a.bin.xz")
+    with pytest.raises(DatasetError, match="unreadable") as error:
+        fetch_one(remote(), cache=cache, mirror=mirror)
+    assert str(path) in str(error.value)
+
+
+def test_wrong_mirror_file_warns_and_the_network_is_tried(server, cache, mirror, caplog):
+    path = put(mirror, b"altered")
+    file = remote(server.serve("/a", CONTENT))
+    assert fetch_one(file, cache=cache, mirror=mirror).read_bytes() == CONTENT
+    assert str(path) in caplog.text
+    assert "wrong content" in caplog.text
+
+
+def test_error_lists_every_place_what_was_expected_and_the_ways_out(server, cache, mirror):
+    wrong = put(mirror, b"altered")
+    file = remote(server.serve("/a", b"other"), server.url + "/missing")
+    with pytest.raises(DatasetError) as error:
+        fetch_one(file, cache=cache, mirror=mirror)
+    message = str(error.value)
+    for part in (
+        "a.bin",
+        file.checksum,
+        f"{len(CONTENT):,} bytes",
+        f"cache {cache / 'files/set/a.bin'}: not there",
+        f"mirror {wrong}: wrong content, {checksum(b'altered', 'sha256')}, 7 bytes",
+        f"{server.url}/a: wrong content",
+        f"{server.url}/missing: HTTP status 404",
+        "check the network",
+        "put the right file at",
+    ):
+        assert part in message
+    assert kept(cache) == []
+    assert server.requests["/missing"] == 1  # a 404 is not asked again
+
+
+def test_error_without_mirror_says_how_to_set_one(cache):
+    with pytest.raises(DatasetError, match=r"ADMMBENCH_MIRROR \(config key data\.mirror\)"):
+        fetch_one(remote(), cache=cache)
+
+
+def test_second_url_after_a_404(server, cache):
+    file = remote(server.url + "/missing", server.serve("/a", CONTENT))
+    assert fetch_one(file, cache=cache).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("announced", [None, len(CONTENT)])
+def test_truncated_body_is_never_kept(server, cache, announced):
+    file = remote(server.serve("/a", CONTENT[:100], announced=announced))
+    with pytest.raises(DatasetError, match=f"{server.url}/a: "):
+        fetch_one(file, cache=cache)
+    assert kept(cache) == []
+
+
+def test_connection_refused(cache):
+    with socket.socket() as taken:  # bound but not listening
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/a"
+        with pytest.raises(DatasetError, match="ConnectionRefusedError") as error:
+            fetch_one(remote(url), cache=cache)
+    assert url in str(error.value)
+    assert kept(cache) == []
+
+
+@pytest.mark.parametrize("failure", ["dropped", "busy"])
+def test_retries_after_a_passing_failure(server, cache, failure):
+    url = server.serve("/a", CONTENT)
+    answer = server.answers["/a"]
+
+    def fail_first(handler):
+        if server.requests["/a"] > 1:
+            answer(handler)
+        elif failure == "busy":
+            handler.send_error(503)
+        else:
+            handler.connection.close()
+
+    server.answers["/a"] = fail_first
+    assert fetch_one(remote(url), cache=cache).read_bytes() == CONTENT
+    assert server.requests["/a"] == 2
+
+
+def test_damaged_cached_file_is_replaced(server, cache):
+    file = remote(server.serve("/a", CONTENT))
+    path = fetch_one(file, cache=cache)
+    path.write_bytes(CONTENT[:-1])
+    assert fetch_one(file, cache=cache) == path
+    assert path.read_bytes() == CONTENT
+
+
+def test_damaged_cached_file_is_removed_when_nothing_replaces_it(cache):
+    path = put(cache / "files", b"altered")
+    with pytest.raises(DatasetError, match=f"cache {path}: wrong content"):
+        fetch_one(remote(), cache=cache)
+    assert kept(cache) == []
+
+
+def test_error_names_the_other_missing_files_and_the_advice(cache):
+    files = [RemoteFile(n, (), f"set/{n}", checksum(CONTENT, "sha256")) for n in ("a.bin", "b.bin")]
+    put(cache / "files", CONTENT, "c.bin")
+
+    def advise(is_present):
+        there = [n for n in "abc" if is_present(RemoteFile(n, (), f"set/{n}.bin", ""))]
+        return f"take {there}"
+
+    with pytest.raises(DatasetError, match=r"cannot get a\.bin") as error:
+        fetch(files, cache=cache, advise=advise)
+    assert "also not in cache or mirror: b.bin" in str(error.value)
+    assert "take ['c']" in str(error.value)
+
+
+def test_unusable_cache_is_one_message(server, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(DatasetError, match="ADMMBENCH_CACHE"):
+        fetch_one(remote(server.serve("/a", CONTENT)), cache=tmp_path / "file")
+
+
+def test_processes_may_fetch_the_same_file_at_once(server, cache):
+    file = remote(server.serve("/a", CONTENT))
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        options = [{"files": [file], "cache": cache, "progress": False}] * 8
+        paths = [pool.apply_async(fetch, kwds=kwds) for kwds in options]
+        assert {path.get(timeout=10)["a.bin"] for path in paths} == {cache / "files/set/a.bin"}
+    assert [path.read_bytes() for path in kept(cache)] == [CONTENT]
+
+
+def test_a_line_per_download_where_there_is_no_terminal(server, cache, capsys):
+    url = server.serve("/a", CONTENT)
+    fetch([remote(url)], cache=cache)
+    assert capsys.readouterr().err == f"Downloading {url}\n"
+
+
+@given(st.lists(st.binary(max_size=200), min_size=20, max_size=20))
+def test_git_blob_checksum_is_what_git_computes(tmp_path_factory, contents):
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("git is not installed")
+    folder = tmp_path_factory.mktemp("blobs")
+    names = []
+    for number, content in enumerate(contents):
+        names.append(str(folder / str(number)))
+        (folder / str(number)).write_bytes(content)
+    command = [git, "hash-object", "--no-filters", "--stdin-paths"]
+    output = subprocess.run(
+        command, input="\n".join(names), capture_output=True, text=True, check=True
+    )
+    expected = [f"git-blob-sha1:{line}" for line in output.stdout.split()]
+    assert [checksum(content, "git-blob-sha1") for content in contents] == expected
+
+
+def test_unknown_checksum_algorithm():
+    with pytest.raises(ValueError, match="md5"):
+        checksum(b"", "md5")

@@ -1,0 +1,200 @@
+"""The prepared form: complete or absent, and damage is one clear message."""
+
+import json
+import multiprocessing
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from admmbench.datasets import Arrays, DatasetError, DatasetInfo, load_dataset, open_prepared
+from admmbench.datasets import _registry as registry
+from admmbench.datasets._prepared import write_prepared
+from admmbench.datasets.digits import Digits
+
+INFO = DatasetInfo(
+    name="toy",
+    title="Toy",
+    settings={"shards": [1, 2]},
+    n_train=4,
+    n_test=2,
+    n_features=3,
+    class_names=("a", "b"),
+    checksums={"toy.bin": "sha256:00"},
+    licence="CC0",
+    citation="nobody",
+    n_groups=3,
+    note="part of it",
+)
+
+
+def arrays(**changes):
+    rng = np.random.default_rng(0)
+    toy = Arrays(
+        X_train=rng.random((4, 3), dtype=np.float32),
+        y_train=np.array([0, 1, 0, 1]),
+        X_test=rng.random((2, 3), dtype=np.float32),
+        y_test=np.array([1, 0]),
+        groups=np.array([0, 0, 2, 2], dtype=np.int32),
+        group_names=("w", "without rows", "v"),
+    )
+    return replace(toy, **changes)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_prepared(tmp_path / "toy", INFO, arrays())
+    return tmp_path / "toy"
+
+
+def test_round_trip(folder):
+    data = open_prepared(folder, verify=True)
+    for name, value in vars(arrays()).items():
+        np.testing.assert_array_equal(getattr(data, name), value)
+    assert data.settings == {"shards": [1, 2]}
+    assert data.class_names == ("a", "b")
+    assert data.domain == (0.0, 1.0)
+    assert data.group_names == ("w", "without rows", "v")
+    assert data.note == "part of it"
+
+
+def test_writing_again_replaces_and_leaves_nothing_else(folder):
+    write_prepared(folder, INFO, arrays(y_test=np.array([0, 0])))
+    assert open_prepared(folder).y_test.tolist() == [0, 0]
+    assert [path.name for path in folder.parent.iterdir() if path.name != "default-cache"] == [
+        "toy"
+    ]
+
+
+def test_foreign_folder_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(DatasetError, match="other files"):
+        write_prepared(tmp_path, INFO, arrays())
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_failure_while_writing_leaves_the_former_copy(folder, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(DatasetError, match=r"cannot write prepared toy .*No space left"):
+        write_prepared(folder, INFO, arrays(y_test=np.array([0, 0])))
+    assert open_prepared(folder, verify=True).y_test.tolist() == [1, 0]
+    assert not list(folder.parent.glob(".toy*"))
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def other_header(path):
+    path.write_bytes(path.read_bytes().replace(b"(4, 3)", b"(3, 4)"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "dataset.json").unlink(), "dataset.json is missing"),
+        (lambda f: (f / "dataset.json").write_text("{"), "dataset.json is unreadable"),
+        (lambda f: (f / "dataset.json").write_text("[]"), "dataset.json is unreadable"),
+        (lambda f: edit(f, lambda m: m.pop("domain")), "dataset.json is incomplete"),
+        (lambda f: edit(f, lambda m: m["arrays"].pop("y_test")), "dataset.json is incomplete"),
+        (lambda f: edit(f, lambda m: m.update(format_version=0)), "format version 0"),
+        (lambda f: (f / "X_train.npy").unlink(), "X_train.npy is unreadable"),
+        (lambda f: truncate(f / "X_train.npy"), "X_train.npy has 175 of 176 bytes"),
+        (lambda f: other_header(f / "X_train.npy"), "X_train.npy is float32 of shape"),
+    ],
+)
+def test_damage_is_named(folder, damage, message):
+    damage(folder)
+    with pytest.raises(DatasetError, match=message) as error:
+        open_prepared(folder)
+    assert str(folder) in str(error.value)
+    assert "prepare the data set again" in str(error.value)
+
+
+def edit(folder, change):
+    path = folder / "dataset.json"
+    metadata = json.loads(path.read_text())
+    change(metadata)
+    path.write_text(json.dumps(metadata))
+
+
+def test_altered_bytes_are_found_by_verify(folder):
+    path = folder / "X_train.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    open_prepared(folder)  # sizes and types are still right
+    with pytest.raises(DatasetError, match=r"X_train\.npy has changed"):
+        open_prepared(folder, verify=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"X_train": np.full((4, 3), np.nan, np.float32)}, "training part: features in .nan"),
+        ({"X_test": np.full((2, 3), 1.5, np.float32)}, "test part: features in .1.5"),
+        ({"X_test": np.zeros((2, 4), np.float32)}, "test part: features of shape"),
+        ({"X_test": np.zeros((2, 3))}, "X_test is float64"),
+        ({"y_train": np.array([0, 1, 2, 1])}, "training part: labels in"),
+        ({"y_train": np.array([0, -1, 1, 1])}, "training part: labels in"),
+        ({"y_train": np.array([0, 1, 1])}, "training part: .* labels of shape"),
+        ({"X_test": np.zeros((1, 3), np.float32), "y_test": np.array([0])}, "1 test rows"),
+        ({"group_names": ("w",)}, "1 groups, expected 3"),
+        ({"groups": np.array([0, 2, 0, 2], np.int32)}, "not increasing"),
+        ({"groups": np.array([0, 1, 2, 3], np.int32)}, "not increasing within"),
+        ({"groups": np.array([0, 1], np.int32)}, "2 group indices for 4 rows"),
+    ],
+)
+def test_wrong_content_is_not_written(tmp_path, changes, message):
+    with pytest.raises(DatasetError, match=message):
+        write_prepared(tmp_path / "toy", INFO, arrays(**changes))
+    assert not (tmp_path / "toy").exists()
+
+
+def test_a_stated_count_is_checked_and_an_estimate_is_not(tmp_path):
+    with pytest.raises(DatasetError, match="4 training rows, expected 5"):
+        write_prepared(tmp_path / "toy", replace(INFO, n_train=5), arrays())
+    write_prepared(tmp_path / "toy", replace(INFO, n_train=5, exact=False), arrays())
+    assert open_prepared(tmp_path / "toy").n_train == 4
+
+
+def test_load_prepares_once_and_heals_damage(tmp_path):
+    data = load_dataset("digits", cache=tmp_path)
+    path = data.X_train.filename
+    written = os.stat(path).st_mtime_ns
+    load_dataset("digits", cache=tmp_path)
+    assert os.stat(path).st_mtime_ns == written
+    os.truncate(path, 100)
+    assert load_dataset("digits", cache=tmp_path).X_train.shape == (1437, 64)
+
+
+def test_processes_may_load_at_once_and_prepare_once(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+
+    class Logged(Digits):
+        name = "logged"
+
+        def read(self, info, paths):
+            with log.open("a") as stream:
+                stream.write("read\n")
+            return super().read(info, paths)
+
+    monkeypatch.setitem(registry._REGISTERED, "logged", Logged())
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        loading = [pool.apply_async(shape, (tmp_path / "cache",)) for _ in range(8)]
+        assert {result.get(timeout=20) for result in loading} == {(1437, 64)}
+    assert log.read_text() == "read\n"
+
+
+def shape(cache):
+    return load_dataset("logged", cache=cache).X_train.shape
+
+
+def test_unusable_cache_is_one_message(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(DatasetError, match=r"data\.cache"):
+        load_dataset("digits", cache=tmp_path / "file")
