@@ -1,0 +1,124 @@
+"""Noise: distribution, scale, independence."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from admmbench.engine.streams import stream
+from admmbench.privacy import Noise, Privacy, gaussian_multiplier
+from admmbench.privacy.mechanisms import _signed_logarithms, fill_gaussian, fill_laplace
+
+# Fixed seeds: a distribution test either holds for the code or does not.
+N = 400_000
+
+
+def drawn(fill, n=N, seed=0):
+    out = np.empty((1, n), np.float32)
+    fill([np.random.Generator(np.random.SFC64(seed))], np.ones(1, np.float32), out)
+    return out[0]
+
+
+@pytest.mark.parametrize(("fill", "law"), [(fill_laplace, "laplace"), (fill_gaussian, "norm")])
+def test_samplers_follow_their_law(fill, law):
+    sample = drawn(fill)
+    assert stats.kstest(sample.astype(np.float64), law).pvalue > 0.01
+    variance = {"laplace": 2, "norm": 1}[law]
+    assert sample.mean() == pytest.approx(0, abs=4 * math.sqrt(variance / N))
+    assert sample.var() == pytest.approx(variance, rel=0.02)
+
+
+def test_laplace_tails_and_signs():
+    sample = drawn(fill_laplace)
+    for level in (3.0, 6.0, 9.0):
+        expected = math.exp(-level)
+        assert (np.abs(sample) > level).mean() == pytest.approx(
+            expected, abs=4 * math.sqrt(expected / N)
+        )
+    positive = sample > 0
+    assert positive.mean() == pytest.approx(0.5, abs=4 / math.sqrt(4 * N))
+    # sign and magnitude come from different bits of one word
+    assert np.corrcoef(positive, np.abs(sample))[0, 1] == pytest.approx(0, abs=4 / math.sqrt(N))
+    assert np.corrcoef(sample[:-1], sample[1:])[0, 1] == pytest.approx(0, abs=4 / math.sqrt(N))
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(1, 200), seed=st.integers(0, 10**6))
+def test_samplers_fill_every_entry_with_finite_numbers(n, seed):
+    for fill in (fill_laplace, fill_gaussian):
+        out = np.full((2, n), np.nan, np.float32)
+        streams = [np.random.Generator(np.random.SFC64(seed + k)) for k in range(2)]
+        fill(streams, np.ones(2, np.float32), out)
+        assert np.isfinite(out).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50))
+def test_signed_logarithms_are_the_logarithms(words):
+    bits = np.array([words], np.uint32)
+    out = np.empty(bits.shape, np.float32)
+    _signed_logarithms(bits.view(np.int32), np.ones(1, np.float32), out)
+    u = ((bits >> 1) + 1.0) * 2.0**-31
+    expected = np.log(u) * np.where(bits & 1, 1, -1)
+    np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-7)
+
+
+ONES = np.ones((1, 2))
+
+
+def source(privacy, seeds=2, shape=(40, 50), dtype=np.float32):
+    return Noise([[stream(seed, 0, "noise") for seed in range(seeds)]], shape, privacy, dtype)
+
+
+@settings(max_examples=20, deadline=None)
+@given(epsilon=st.floats(0.01, 10), sensitivity=st.floats(1e-6, 1e3))
+def test_laplace_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
+    xi = source(Privacy(epsilon)).laplace(np.array([[sensitivity, 2 * sensitivity]]))
+    scale = np.abs(xi[0]).mean(axis=(1, 2)) * epsilon / sensitivity
+    np.testing.assert_allclose(scale, [1, 2], rtol=0.1)
+
+
+def test_gaussian_is_the_classical_calibration():
+    privacy = Privacy(0.5, 1e-5)
+    noise = source(privacy, shape=(200, 300))
+    xi = noise.gaussian(3 * ONES)
+    expected = 3 * math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.5
+    assert xi.std() == pytest.approx(expected, rel=0.01)
+    assert gaussian_multiplier(0.5, 1e-5) == pytest.approx(expected / 3)
+    # the classical calibration is an upper bound of what dp-accounting finds
+    assert noise.ledgers[0].epsilon(1e-5) <= 0.5
+
+
+def test_own_standard_deviation_is_recorded_as_it_is():
+    noise = source(Privacy(1.0))
+    xi = noise.gaussian(2 * ONES, std=0.5 * ONES)
+    assert xi.std() == pytest.approx(0.5, rel=0.05)
+    assert noise.ledgers[0].entries() == ((), pytest.approx(16.0))
+
+
+def test_no_noise_at_infinite_epsilon():
+    noise = source(Privacy())
+    assert noise.laplace(ONES) == 0
+    assert noise.gaussian(ONES) == 0
+    assert noise.ledgers[0].epsilon(1e-6) == 0
+
+
+def test_precisions_see_the_same_noise():
+    single, double = (
+        source(Privacy(1.0), dtype=dtype).laplace(ONES) for dtype in ("float32", "float64")
+    )
+    assert double.dtype == np.float64
+    np.testing.assert_array_equal(single, double)
+
+
+def test_magnitude_is_the_mean_over_draws():
+    noise = source(Privacy(1.0))
+    noise.laplace(ONES)
+    noise.measure()
+    first, second = noise.laplace(ONES), noise.laplace(ONES)
+    expected = (np.abs(first) + np.abs(second)).mean(axis=(2, 3)) / 2
+    np.testing.assert_allclose(noise.magnitude(), expected, rtol=1e-6)
+    assert not noise.magnitude().any()
