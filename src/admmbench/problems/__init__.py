@@ -1,0 +1,33 @@
+"""Problems: objectives with value, gradient, sensitivity bounds and optimum.
+
+A problem is a module here with a pydantic model of its parameters and the method ``bind(dataset, shares, ...)``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+_MODULES = {"softmax": "Softmax"}
+
+
+def list_problems() -> list[str]:
+    """Names of the problems."""
+    return sorted(_MODULES)
+
+
+def resolve(name: str) -> Any:
+    """Model class of a problem; ValueError names the nearest one."""
+    if name not in _MODULES:
+        near = difflib.get_close_matches(name, _MODULES, 1, 0.0)
+        raise ValueError(f"unknown problem {name!r}; did you mean {near[0]!r}?")
+    return getattr(importlib.import_module(f"admmbench.problems.{name}"), _MODULES[name])
+
+
+def as_problem(spec: str | dict[str, Any]) -> Any:
+    """Problem from its name, or from a mapping with the key ``name`` and parameters."""
+    settings = {"name": spec} if isinstance(spec, str) else dict(spec)
+    if "name" not in settings:
+        raise ValueError("problem: the key 'name' is missing")
+    return resolve(settings.pop("name"))(**settings)
