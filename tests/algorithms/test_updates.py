@@ -1,0 +1,277 @@
+"""Every method against a literal transcription of its equations, agent by agent and seed by seed, in float64.
+
+The transcription draws from the same streams, so that whole trajectories must agree: a wrong sign, order, schedule or
+constant anywhere shows.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from admmbench import simulate
+from admmbench.engine.streams import stream
+from admmbench.privacy.mechanisms import fill_gaussian, fill_laplace
+from tests.conftest import make_dataset
+
+P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
+RHO = {"c1": 0.3, "c2": 0.2, "period": 3, "growth": 1.5}
+
+
+def rho(t, eps=EPS):
+    return min(1e9, 0.3 * 1.5 ** math.floor(t / 3) + 0.2 / eps)
+
+
+class Literal:
+    """State and helpers of the transcription, for one seed."""
+
+    def __init__(self, dataset, seed, reference, eps=EPS):
+        self.X = np.split(dataset.X_train.astype(np.float64), P)
+        self.y = np.split(dataset.y_train, P)
+        self.noise = [stream(seed, p, "noise") for p in range(P)]
+        self.reference, self.eps = reference, eps
+        self.w = np.zeros((K, J))
+        self.z = [np.zeros((K, J)) for _ in range(P)]
+        self.dual = [np.zeros((K, J)) for _ in range(P)]
+
+    def residual(self, p, z):
+        h = special.softmax(self.X[p] @ z.T, axis=1)
+        if self.reference:
+            h = np.clip(h, 1e-9, 1)
+        return h - np.eye(K)[self.y[p]]
+
+    def gradient(self, p, z, n):
+        loss = self.residual(p, z).T @ self.X[p] / n
+        return loss + (2 * BETA * self.w if self.reference else 2 * BETA / P * z)
+
+    def draw(self, p, fill, scale):
+        if math.isinf(self.eps):
+            return 0.0
+        out = np.empty((1, K * J), np.float32)
+        fill([self.noise[p]], np.ones(1, np.float32), out)
+        return scale * out.reshape(K, J)
+
+    def laplace(self, p, z):
+        """Equation (20) of ryu2021, over the records one by one."""
+        residual = self.residual(p, z)
+        terms = [np.abs(np.outer(r, x)).sum() for r, x in zip(residual, self.X[p], strict=True)]
+        return self.draw(p, fill_laplace, max(terms) / N / self.eps)
+
+    def server(self, r):
+        return sum(self.z[p] - self.dual[p] / r for p in range(P)) / P
+
+
+def objective_perturbation(run, step, rounds, E=1, noisy=True):
+    """Algorithm 1 of ryu2022."""
+    chain = [z.copy() for z in run.z]
+    trajectory = []
+    for t in range(1, rounds + 1):
+        r = rho(t, run.eps)
+        run.w = run.server(r)
+        for p in range(P):
+            iterates = []
+            for _ in range(E):
+                g = run.gradient(p, chain[p], N)
+                xi = run.laplace(p, chain[p]) if noisy else 0.0
+                chain[p] = step(t, r, g + xi, run.w, run.dual[p], chain[p])
+                iterates.append(chain[p])
+            run.z[p] = sum(iterates) / E
+            run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
+        trajectory.append((run.w.copy(), [z.copy() for z in run.z]))
+    return trajectory
+
+
+def proximal(a):
+    def step(t, r, g, w, dual, z):
+        eta = a / math.sqrt(t)
+        return (-g + r * w + dual + z / eta) / (r + 1 / eta)
+
+    return step
+
+
+def trust_region(radius):
+    def step(t, r, g, w, dual, z):
+        return np.minimum(np.maximum((-g + r * w + dual) / r, z - radius(t)), z + radius(t))
+
+    return step
+
+
+def output_perturbation(run, rounds, a=1.0):
+    """Algorithm 3 of huang2019, and what the authors of ryu2022 made of it."""
+    trajectory = []
+    size = J * K
+    c_w = math.sqrt(4 * J * K)
+    calibration = math.sqrt(2 * math.log(1.25 / DELTA)) / run.eps
+    for t in range(1, rounds + 1):
+        r = rho(t, run.eps)
+        for p in range(P):
+            m = len(run.X[p])
+            largest = np.linalg.norm(run.X[p], axis=1).max()
+            c1 = m if run.reference else math.sqrt(2) * largest
+            c3 = 0.25 * m if run.reference else largest**2 / 2
+            smooth = 0 if run.reference else 2 * BETA / P
+            root = math.sqrt(size * t * math.log(1.25 / DELTA))
+            eta = a / (c3 + smooth + 4 * c1 * root / (m * run.eps * c_w))
+            g = run.gradient(p, run.z[p], m)
+            z = (-g + r * run.w + run.dual[p] + run.z[p] / eta) / (r + 1 / eta)
+            sigma = 2 * c1 * calibration / (m * (r + 1 / eta))
+            if run.reference:
+                sigma = sigma**2
+            run.z[p] = z + run.draw(p, fill_gaussian, sigma)
+        run.w = run.server(r)
+        for p in range(P):
+            run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
+        trajectory.append((run.w.copy(), [z.copy() for z in run.z]))
+    return trajectory
+
+
+def loss(dataset, w):
+    logp = special.log_softmax(dataset.X_train.astype(np.float64) @ w.T, axis=1)
+    return -logp[np.arange(N), dataset.y_train].mean() + BETA * (w**2).sum()
+
+
+CASES = {
+    "objp": ("objp", {}, lambda run, n: objective_perturbation(run, proximal(1), n)),
+    "objp a=5": ("objp", {"a": 5}, lambda run, n: objective_perturbation(run, proximal(5), n)),
+    "objpm": (
+        "objp",
+        {"local_updates": 4},
+        lambda run, n: objective_perturbation(run, proximal(1), n, E=4),
+    ),
+    "objt": (
+        "objt",
+        {"a": 0.4},
+        lambda run, n: objective_perturbation(
+            run, trust_region(lambda t: 0.4 if run.reference else 0.4 / t**2), n
+        ),
+    ),
+    "iadmm": ("iadmm", {}, lambda run, n: objective_perturbation(run, proximal(1), n, noisy=False)),
+    "iadmm trust": (
+        "iadmm",
+        {"subproblem": "trust_region", "a": 0.3},
+        lambda run, n: objective_perturbation(
+            run, trust_region(lambda t: 0.3 if run.reference else 0.3 / t**2), n, noisy=False
+        ),
+    ),
+    "outp": ("outp", {}, output_perturbation),
+    "outp a=9": ("outp", {"a": 9}, lambda run, n: output_perturbation(run, n, a=9)),
+}
+
+
+@pytest.mark.parametrize("variant", ["paper", "reference"])
+@pytest.mark.parametrize("case", CASES)
+def test_trajectory_is_the_literal_one(case, variant):
+    name, params, literal = CASES[case]
+    dataset = make_dataset(N, 30, J, K)
+    seeds = [4, 1]
+    trace = simulate(
+        dataset,
+        name,
+        {**params, "rho": RHO},
+        variant,
+        problem={"name": "softmax", "regularization": BETA},
+        agents=P,
+        epsilon=EPS,
+        delta=DELTA,
+        rounds=T,
+        evaluate_every=1,
+        seeds=seeds,
+        dtype="float64",
+    )
+    # The authors' code counts rounds from 0: its round t comes after t + 1 updates.
+    extra = int(variant == "reference")
+    for seed in seeds:
+        trajectory = literal(Literal(dataset, seed, variant == "reference"), T + extra)
+        for t in trace["round"].values:
+            w, z = trajectory[t - 1 + extra]
+            found = trace.sel(seed=seed, round=t)
+            assert float(found.train_loss) == pytest.approx(loss(dataset, w), rel=1e-7)
+            violation = sum(np.abs(w - z_p).sum() for z_p in z)
+            assert float(found.consensus_violation) == pytest.approx(violation, rel=1e-5)
+            wrong = (dataset.X_test @ w.T).argmax(axis=1) != dataset.y_test
+            assert float(found.test_error) == wrong.mean()
+
+
+@pytest.mark.parametrize("kind", ["proximal", "trust"])
+def test_closed_forms_minimise_the_subproblems(kind):
+    """Equations (8) and (9): scipy's minimiser of the perturbed, linearised Lagrangian is the closed form."""
+    from admmbench.algorithms.inexact import Subproblem
+    from admmbench.algorithms.objp import ObjP
+    from admmbench.algorithms.objt import ObjT
+
+    rng = np.random.default_rng(0)
+    z, w, dual, gradient, xi = rng.normal(size=(5, 1, 1, 2, 3))
+    t, r, a = 4, 1.7, 2.0
+    method = (ObjP if kind == "proximal" else ObjT)(a=a)
+    found = method.solve(Subproblem(t, z, w, dual, gradient, r, 1.0, None), xi)
+
+    def objective(v):
+        v = v.reshape(z.shape)
+        value = (gradient * v).sum() + r / 2 * ((w - v + (dual - xi) / r) ** 2).sum()
+        return value + (math.sqrt(t) / (2 * a) * ((v - z) ** 2).sum() if kind == "proximal" else 0)
+
+    radius = a / t**2
+    bounds = [(v - radius, v + radius) for v in z.ravel()] if kind == "trust" else None
+    best = optimize.minimize(objective, z.ravel(), bounds=bounds, tol=1e-14).x
+    np.testing.assert_allclose(found.ravel(), best, atol=1e-5)
+
+
+def test_smooth_proximity_is_theorem_2():
+    from admmbench.algorithms.inexact import Subproblem
+    from admmbench.algorithms.objp import ObjP
+
+    class Local:
+        smoothness = np.array([[3.0]])
+
+    z, w, dual, gradient = np.random.default_rng(1).normal(size=(4, 1, 1, 2, 3))
+    method = ObjP(proximity="smooth")
+    found = method.solve(Subproblem(9, z, w, dual, gradient, 0.5, 2.0, Local()), 0.0)
+    curvature = 3.0 + 3 / 2.0  # 1 / eta = L + sqrt(9) / epsilon
+    np.testing.assert_allclose(
+        found, (-gradient + 0.5 * w + dual + curvature * z) / (0.5 + curvature)
+    )
+
+
+def test_iadmm_reaches_the_optimum_of_scikit_learn():
+    from sklearn.linear_model import LogisticRegression
+
+    dataset = make_dataset(N, 30, J, K)
+    trace = simulate(
+        dataset,
+        "iadmm",
+        {"rho": 0.05, "a": 60},
+        problem={"name": "softmax", "regularization": BETA},
+        agents=P,
+        rounds=6000,
+        evaluate_every=6000,
+        dtype="float64",
+    )
+    model = LogisticRegression(
+        C=1 / (2 * BETA * N), fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000
+    )
+    model.fit(dataset.X_train.astype(np.float64), dataset.y_train)
+    optimum = loss(dataset, model.coef_)
+    assert float(trace.train_loss[0, -1]) == pytest.approx(optimum, abs=1e-8)
+    assert float(trace.consensus_violation[0, -1]) < 1e-3
+
+
+def test_objp_and_iadmm_agree_without_noise():
+    """ryu2022, section IV: with infinite epsilon ObjP is IADMM."""
+    dataset = make_dataset(N, 30, J, K)
+    first, second = (
+        simulate(dataset, name, agents=P, rounds=20, evaluate_every=5) for name in ("objp", "iadmm")
+    )
+    np.testing.assert_array_equal(first.train_loss, second.train_loss)
+
+
+def test_penalty_schedule():
+    from admmbench.algorithms.base import Penalty
+
+    mnist = Penalty()
+    assert mnist(1, 0.05) == pytest.approx(2 + 5 / 0.05)
+    assert mnist(9_999, math.inf) == 2
+    assert mnist(10_000, math.inf) == pytest.approx(2.4)
+    assert mnist(20_000, 1.0) == pytest.approx(2 * 1.44 + 5)
+    assert mnist(10**9, 1.0) == 1e9
+    assert Penalty(scale=0.01)(1, 0.05) == pytest.approx(1.02)
