@@ -1,0 +1,47 @@
+"""What a run will need, from the problem's size alone: for the scheduler, before any data is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from admmbench.engine.federation import BLOCK_BYTES
+from admmbench.engine.spec import RunSpec
+
+# A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.
+_FLOPS_PER_SECOND = 1e10
+_ENTRIES_PER_SECOND = 5e7
+_INTERPRETER_MB = 600
+_THREAD_MB = 64
+# Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
+_SECONDS_WORTH_THREADS = 60
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Resources of one job."""
+
+    threads: int
+    mem_mb: int
+    runtime: int
+    """Minutes."""
+
+
+def estimate(spec: RunSpec, threads: int) -> Cost:
+    """Upper bounds for threads, memory and time.
+
+    Memory is the data, three copies of all local models (z, lambda and, with local updates, the chains), and for every
+    thread a dozen blocks of models for temporaries.
+    """
+    info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
+    size = 4 if spec.dtype == "float32" else 8
+    model = seeds * info.n_classes * info.n_features
+    data = (info.n_train + info.n_test) * info.n_features
+    products = 4 * info.n_train * info.n_features * info.n_classes * seeds
+    updates = spec.rounds * spec.method.updates
+    evaluations = spec.rounds / spec.evaluate_every + 1
+    seconds = updates * agents * model / _ENTRIES_PER_SECOND
+    seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
+    threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
+    memory = size * (data + 3 * agents * model) + 12 * threads * max(size * model, BLOCK_BYTES)
+    mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + memory // 2**20
+    return Cost(threads, mem_mb, 5 + round(seconds / threads / 60))

@@ -1,0 +1,102 @@
+"""The federation that an algorithm sees: agents with their problems and noise, spread over threads."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from admmbench.engine.memory import keep_freed_memory
+from admmbench.privacy import Noise, Privacy
+
+# A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
+BLOCK_BYTES = 2**20
+_BLOCK_WORK = 2e8
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some agents that a thread serves together; arrays about them start with the axis of agents."""
+
+    agents: slice
+    """Where they are among all agents."""
+    problem: Any
+    noise: Noise
+
+
+@dataclass(frozen=True)
+class Federation:
+    """All agents, and the means to let them work at the same time.
+
+    Results do not depend on the number of threads: an agent's work is done by one thread, with one BLAS thread, and
+    whatever is summed over agents is summed in their order.
+    """
+
+    problem: Any
+    privacy: Privacy
+    blocks: list[Block]
+    pool: Workers = field(repr=False)
+
+    def each(self, step: Callable[[Block], Any]) -> list[Any]:
+        """Let every block of agents do a step, in parallel, and collect what it returns."""
+        return self.pool.map(step, self.blocks)
+
+
+def block_size(problem: Any) -> int:
+    """Agents that are served together: several where they are small, as threads are slow to hand over small tasks."""
+    model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
+    most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))
+    return max(1, min(int(most), problem.n_agents))
+
+
+class Workers:
+    """Threads that share out a list among them.
+
+    Each worker takes the next item as soon as it is free, as agents differ in size.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._threads = threads
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Apply a function to all items; results in their order."""
+        if self._executor is None:
+            return [function(item) for item in items]
+        results: list[Any] = [None] * len(items)
+        queue = iter(enumerate(items))  # next() on it is atomic
+        futures = [
+            self._executor.submit(_drain, function, queue, results) for _ in range(self._threads)
+        ]
+        for future in futures:
+            future.result()
+        return results
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+def _drain(
+    function: Callable[[Any], Any], queue: Iterable[tuple[int, Any]], results: list[Any]
+) -> None:
+    for position, item in queue:
+        results[position] = function(item)
+
+
+@contextlib.contextmanager
+def workers(threads: int) -> Iterator[Workers]:
+    """Threads for a run; meanwhile every BLAS call uses one thread."""
+    keep_freed_memory()
+    pool = Workers(threads)
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            yield pool
+        finally:
+            pool.close()

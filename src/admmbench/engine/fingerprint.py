@@ -1,0 +1,113 @@
+"""Fingerprint of the code that a job can reach.
+
+Snakemake does not see what a job imports. The fingerprint hashes the source of every module in the job's import
+closure, without docstrings, comments and formatting, so that results are renewed when the meaning of the code
+changed and not otherwise. Another algorithm's module is not in the closure.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from admmbench import algorithms
+from admmbench.engine.spec import RunSpec
+
+_PACKAGE = "admmbench"
+
+
+def of_run(spec: RunSpec) -> str:
+    """Fingerprint of everything that a run executes: engine, data set, problem and its own algorithm."""
+    method = algorithms.find_module(spec.algorithm)
+    roots = ["admmbench.engine.simulate", type(spec.as_problem).__module__]
+    if method.__name__.startswith(f"{_PACKAGE}."):
+        return of_modules((*roots, method.__name__))
+    assert method.__file__ is not None
+    return of_modules(tuple(roots), (Path(method.__file__),))
+
+
+@lru_cache
+def of_modules(roots: tuple[str, ...], files: tuple[Path, ...] = ()) -> str:
+    """Hash of the import closure of some modules of this package, and of files outside it."""
+    digest = hashlib.sha256()
+    imported = (name for file in files for name in _imports(file))
+    for name in sorted(closure((*roots, *imported))):
+        digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
+    for file in files:
+        digest.update(f"{file.name}\n{meaning(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def closure(roots: Iterable[str]) -> set[str]:
+    """Modules of this package that importing ``roots`` can reach, functions' own imports included."""
+    found: set[str] = set()
+    queue = list(roots)
+    while queue:
+        name = queue.pop()
+        if name in found or not name.startswith(_PACKAGE):
+            continue
+        found.add(name)
+        queue.extend(_imports(_source(name)))
+        if "." in name:
+            queue.append(name.rpartition(".")[0])  # importing a module runs its packages
+    return found
+
+
+@lru_cache
+def meaning(path: Path) -> str:
+    """Source without docstrings, comments and formatting."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Docstrings, also those of attributes: text that is only an expression."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+@lru_cache
+def _source(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"module {name} has no source file")
+    return Path(spec.origin)
+
+
+@lru_cache
+def _imports(path: Path) -> tuple[str, ...]:
+    """Modules of this package that a file imports, those for type checking left out."""
+    return tuple(_named(ast.parse(path.read_text())))
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGE):
+        assert node.module is not None
+        yield node.module
+        for alias in node.names:
+            if _is_module(f"{node.module}.{alias.name}"):
+                yield f"{node.module}.{alias.name}"
+    for child in ast.iter_child_nodes(node):
+        yield from _named(child)
+
+
+@lru_cache
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

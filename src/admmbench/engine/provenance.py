@@ -1,0 +1,73 @@
+"""Where a result comes from: what was run, on which data, with which code and packages."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from admmbench.datasets import Dataset
+from admmbench.engine import fingerprint
+from admmbench.engine.spec import RunSpec
+
+_PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
+
+
+def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
+    """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
+    return {
+        "title": f"{spec.algorithm} on {dataset.name}",
+        "dataset": dataset.name,
+        "dataset_note": dataset.note,
+        "algorithm": spec.algorithm,
+        "variant": spec.variant,
+        "params": _json(spec.params),
+        "problem": _json({"name": spec.problem_name, **spec.as_problem.model_dump()}),
+        "partition": _json(spec.agents),
+        "agents": spec.n_agents,
+        "epsilon": spec.epsilon,
+        "delta": spec.delta,
+        "sensitivity": spec.sensitivity,
+        "rounds": spec.rounds,
+        "evaluate_every": spec.evaluate_every,
+        "dtype": spec.dtype,
+        "n_train": dataset.n_train,
+        "n_test": dataset.n_test,
+        "n_features": dataset.n_features,
+        "n_classes": dataset.n_classes,
+        "dataset_settings": _json(dataset.settings),
+        "data_checksums": _json(dataset.checksums),
+        "citation": dataset.citation,
+        "fingerprint": fingerprint.of_run(spec),
+        "versions": _json(versions()),
+        "machine": machine(),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+@lru_cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that the numbers depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+@lru_cache
+def machine() -> str:
+    """Processor, number of cores and operating system."""
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,199 @@
+"""`simulate`: rounds of one algorithm for a batch of seeds, and the trace of what it measured."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from admmbench import partition, privacy
+from admmbench.algorithms.base import Messages
+from admmbench.datasets import Dataset, load_dataset
+from admmbench.engine import provenance
+from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
+from admmbench.engine.spec import RunSpec, messages
+from admmbench.engine.streams import FEDERATION, stream
+from admmbench.engine.trace import Trace
+
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    dataset: str | dict[str, Any] | Dataset,
+    algorithm: str,
+    params: Mapping[str, Any] | None = None,
+    variant: str = "paper",
+    problem: str | dict[str, Any] | None = None,
+    agents: int | dict[str, Any] = 10,
+    epsilon: float = math.inf,
+    delta: float = 1e-6,
+    sensitivity: str = "local",
+    rounds: int = 100,
+    evaluate_every: int = 10,
+    seeds: Iterable[int] = (0,),
+    threads: int = 1,
+    dtype: str = "float32",
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Run an algorithm on a data set, for several seeds at once.
+
+    Parameters
+    ----------
+    dataset
+        Name, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
+    algorithm
+        Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
+    params
+        Parameters of the algorithm.
+    variant
+        ``paper``: the equations; ``reference``: what the authors' code computes.
+    problem
+        Name, or ``{"name": ..., parameter: ...}``; the data set's default if absent.
+    agents
+        Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
+    epsilon
+        Privacy budget of one iteration; ``float("inf")`` adds no noise.
+    delta
+        Failure probability of one Gaussian release, and the one at which ``epsilon_total`` is stated.
+    sensitivity
+        ``local``: from the agent's records, as in the papers; ``global``: the worst case.
+    rounds
+        Number of rounds.
+    evaluate_every
+        Rounds between two evaluations; the last round is always evaluated.
+    seeds
+        Seeds, one run each.
+    threads
+        Threads to spread the agents over; does not change the result.
+    dtype
+        Precision of the arithmetic.
+    progress
+        Called with the round and the number of rounds.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dims ``seed`` and ``round``; see `Trace` for the variables.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong; the message names it and the nearest valid value.
+
+    Notes
+    -----
+    A run whose iterates overflow is recorded as diverged (``status``), with NaN from there on; nothing is raised.
+    """
+    try:
+        spec = RunSpec(
+            dataset=dataset,
+            algorithm=algorithm,
+            params=dict(params or {}),
+            variant=variant,
+            problem=problem,
+            agents=agents,
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=sensitivity,
+            rounds=rounds,
+            evaluate_every=evaluate_every,
+            seeds=seeds,
+            dtype=dtype,
+        )
+    except ValidationError as error:
+        raise ValueError("; ".join(messages(error))) from None
+    return run(spec, load_dataset(spec.dataset), threads, progress)
+
+
+def run(
+    spec: RunSpec, dataset: Dataset, threads: int = 1, progress: Progress | None = None
+) -> xr.Dataset:
+    """`simulate` for a checked specification and a loaded data set."""
+    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+        federation = assemble(spec, dataset, pool)
+        trace = _rounds(spec, federation, progress or _silent)
+    return trace.dataset(provenance.describe(spec, dataset))
+
+
+def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
+    """Share out the data and give every agent its noise streams."""
+    permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
+    shares = partition.split(partition.as_partition(spec.agents), dataset, permutations)
+    problem = spec.as_problem.bind(dataset, shares, len(spec.seeds), spec.sensitivity, spec.dtype)
+    size = block_size(problem)
+    blocks = []
+    for start in range(0, problem.n_agents, size):
+        agents = range(start, min(start + size, problem.n_agents))
+        streams = [[stream(seed, p, "noise") for seed in spec.seeds] for p in agents]
+        noise = privacy.Noise(streams, problem.model_shape, spec.privacy, spec.dtype)
+        where = slice(agents.start, agents.stop)
+        blocks.append(Block(where, problem.block(where), noise))
+    return Federation(problem, spec.privacy, blocks, pool)
+
+
+def _rounds(spec: RunSpec, federation: Federation, progress: Progress) -> Trace:
+    """Do all rounds and evaluate those asked for."""
+    method = spec.method
+    trace = Trace(spec, evaluated_rounds(spec.rounds, spec.evaluate_every))
+    state = method.init(federation)
+    seconds = 0.0
+    # The authors' code counts from 0: its round t comes after t + 1 updates.
+    offset = method.extra_rounds
+    for t in range(1, spec.rounds + offset + 1):
+        evaluate = t - offset in trace.rounds
+        if evaluate:
+            for block in federation.blocks:
+                block.noise.measure()
+        start = time.perf_counter()
+        sent = method.round(t, state, federation)
+        seconds += time.perf_counter() - start
+        if evaluate:
+            trace.record(t - offset, _evaluate(state, sent, t, federation), seconds)
+            if trace.all_diverged():
+                break
+        progress(t, spec.rounds + offset)
+    return trace
+
+
+def evaluated_rounds(rounds: int, every: int) -> list[int]:
+    """Multiples of ``every``, and the last round."""
+    return sorted({*range(every, rounds + 1, every), rounds})
+
+
+def _evaluate(
+    state: Any, sent: Messages, t: int, federation: Federation
+) -> dict[str, NDArray[Any] | float]:
+    """Measure the model and what the round cost; arrays have shape (S,)."""
+    problem, blocks = federation.problem, federation.blocks
+    gaps = federation.each(
+        lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+    )
+    floats = problem.n_agents * sum(array.size for array in sent.down)
+    floats += sum(array.size for array in sent.up)
+    locals_ = [block.problem for block in blocks]
+    return {
+        **problem.evaluate(state.w, locals_, federation.pool.map),
+        "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
+        "consensus_violation": np.sum(gaps, axis=0),
+        "epsilon_total": _epsilon_total(federation),
+        "epsilon_claimed": t * federation.privacy.epsilon,
+        "floats_sent": t * floats / problem.n_seeds,
+        "finite": np.isfinite(state.w).all(axis=(1, 2)),
+    }
+
+
+def _epsilon_total(federation: Federation) -> float:
+    if not federation.privacy.private:
+        return math.inf
+    ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
+    return privacy.epsilon_total(ledgers, federation.privacy.delta)
+
+
+def _silent(done: int, total: int) -> None:
+    """No progress is shown."""

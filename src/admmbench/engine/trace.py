@@ -1,0 +1,102 @@
+"""The trace of a run: what was measured, labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from admmbench.engine.spec import RunSpec
+
+# name: (dims, units, long name)
+VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "test_error": (("seed", "round"), "1", "test error"),
+    "test_loss": (("seed", "round"), "nat", "mean test loss"),
+    "train_loss": (("seed", "round"), "nat", "training objective"),
+    "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
+    "consensus_violation": (("seed", "round"), "1", "consensus violation"),
+    "epsilon_total": (("round",), "1", "composed privacy loss epsilon"),
+    "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
+    "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
+    "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
+}
+STATUS = {"completed": 0, "diverged": 1, "timed_out": 2}
+_COMMENTS = {
+    "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
+    "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
+    "train_loss": "sum over agents of f_p(w), regulariser included",
+    "epsilon_claimed": "basic composition of one budget per round, as the papers count",
+}
+
+
+class Trace:
+    """Arrays that fill up round by round.
+
+    Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` says for each seed whether the run
+    completed, diverged (NaN from then on) or timed out.
+    """
+
+    def __init__(self, spec: RunSpec, rounds: list[int]) -> None:
+        self.spec = spec
+        self.rounds = {t: position for position, t in enumerate(rounds)}
+        sizes = {"seed": len(spec.seeds), "round": len(rounds)}
+        self._arrays = {
+            name: np.full([sizes[dim] for dim in dims], np.nan)
+            for name, (dims, _, _) in VARIABLES.items()
+        }
+        self._status = np.zeros(len(spec.seeds), np.int8)
+
+    def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
+        """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
+        position = self.rounds[t]
+        self._status[~np.asarray(values["finite"])] = STATUS["diverged"]
+        diverged = self._status == STATUS["diverged"]
+        for name, (dims, _, _) in VARIABLES.items():
+            value = np.asarray(seconds if name == "seconds" else values[name], np.float64)
+            if "seed" in dims:
+                value = np.where(diverged, np.nan, value)
+            self._arrays[name][..., position] = value
+
+    def all_diverged(self) -> bool:
+        """Whether no seed is left to run."""
+        return bool((self._status == STATUS["diverged"]).all())
+
+    def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
+        """Labelled arrays with units and provenance."""
+        variables: dict[str, Any] = {
+            name: (dims, self._arrays[name], {"units": units, "long_name": long_name})
+            for name, (dims, units, long_name) in VARIABLES.items()
+        }
+        variables["status"] = ("seed", self._status, status_attrs())
+        coords = {
+            "seed": ("seed", np.array(self.spec.seeds, np.int64), {"long_name": "seed"}),
+            "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),
+        }
+        trace = xr.Dataset(variables, coords, dict(attrs))
+        for name, comment in _COMMENTS.items():
+            trace[name].attrs["comment"] = comment
+        trace["epsilon_total"].attrs.update(
+            delta=self.spec.delta, accountant="pld", comment=_guarantee(self.spec)
+        )
+        return trace
+
+
+def status_attrs() -> dict[str, Any]:
+    """CF attributes of the status flag."""
+    return {
+        "long_name": "how the run ended",
+        "flag_values": np.array(list(STATUS.values()), np.int8),
+        "flag_meanings": " ".join(STATUS),
+    }
+
+
+def _guarantee(spec: RunSpec) -> str:
+    if spec.sensitivity == "global":
+        return "worst-case sensitivity; neighbours differ by one record"
+    return (
+        "composed as if the stated sensitivity were a worst case; it is computed from the data (local), "
+        "so that no guarantee follows"
+    )

@@ -1,0 +1,61 @@
+"""Progress of long jobs: a bar on a terminal, plain lines in logs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+# Seconds between two lines in a log.
+INTERVAL = 30.0
+
+
+@contextlib.contextmanager
+def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress of a loop on standard error.
+
+    Yields
+    ------
+    A function of the rounds done and their total, to be called after every round.
+    """
+    console = console or Console(stderr=True, soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        yield _lines(title, console)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines(title: str, console: Console) -> Callable[[int, int], None]:
+    start = last = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= INTERVAL or done == total:
+            last, spent = now, now - start
+            left = spent / done * (total - done)
+            console.print(
+                f"{title}: round {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
+                markup=False,
+            )
+
+    return report

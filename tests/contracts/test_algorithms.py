@@ -1,0 +1,206 @@
+"""What every algorithm owes: the same checks on each, with every variant.
+
+A new method is covered as soon as it is registered.
+"""
+
+import dataclasses
+import inspect
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench import list_algorithms, simulate
+from admmbench.algorithms import base, resolve
+from tests.conftest import make_dataset
+
+VARIANTS = ["paper", "reference"]
+METHODS = [(name, variant) for name in list_algorithms() for variant in VARIANTS]
+every_method = pytest.mark.parametrize(("name", "variant"), METHODS)
+# Options that change the course of a method deserve the same checks.
+OPTIONS = {"objp": {"local_updates": 3}, "iadmm": {"subproblem": "trust_region"}}
+
+
+def trace(name, variant, **changes):
+    settings = {
+        "dataset": make_dataset(n_train=61),  # not a multiple of the agents
+        "algorithm": name,
+        "variant": variant,
+        "params": OPTIONS.get(name, {}),
+        "agents": 4,
+        "epsilon": 0.5,
+        "rounds": 9,
+        "evaluate_every": 4,
+        "seeds": [0, 1, 2],
+    }
+    return simulate(**{**settings, **changes}).drop_vars("seconds")
+
+
+@every_method
+def test_trace_has_its_dims_units_and_provenance(name, variant):
+    result = trace(name, variant)
+    assert dict(result.sizes) == {"seed": 3, "round": 3}
+    assert list(result["round"].values) == [4, 8, 9]
+    for variable in result.data_vars.values():
+        assert variable.attrs["long_name"]
+        assert "units" in variable.attrs or "flag_values" in variable.attrs
+    for key in ("fingerprint", "versions", "params", "data_checksums", "machine"):
+        assert key in result.attrs
+    assert np.isfinite(result.test_error).all()
+    assert ((result.test_error >= 0) & (result.test_error <= 1)).all()
+
+
+@every_method
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_change_a_bit(name, variant, threads):
+    xr.testing.assert_identical(trace(name, variant), trace(name, variant, threads=threads))
+
+
+@every_method
+def test_repetition_does_not_change_a_bit(name, variant):
+    xr.testing.assert_identical(trace(name, variant), trace(name, variant))
+
+
+@every_method
+def test_more_rounds_go_on_where_fewer_ended(name, variant):
+    short, long = trace(name, variant, rounds=8), trace(name, variant, rounds=12)
+    for key in short.data_vars:
+        if key != "status":
+            np.testing.assert_array_equal(short[key], long[key].sel(round=[4, 8]))
+
+
+@every_method
+def test_another_block_of_seeds_agrees_within_rounding(name, variant):
+    block, single = trace(name, variant), trace(name, variant, seeds=[1])
+    for key in ("test_loss", "train_loss", "noise_magnitude", "consensus_violation"):
+        np.testing.assert_allclose(block[key].sel(seed=1), single[key].sel(seed=1), rtol=1e-4)
+
+
+@every_method
+def test_double_precision_agrees_within_rounding(name, variant):
+    single, double = trace(name, variant), trace(name, variant, dtype="float64")
+    for key in ("test_loss", "train_loss", "noise_magnitude", "consensus_violation"):
+        np.testing.assert_allclose(single[key], double[key], rtol=2e-3, atol=1e-5)
+
+
+@every_method
+def test_seeds_differ_where_there_is_noise(name, variant):
+    result = trace(name, variant)
+    if result.noise_magnitude.any():
+        assert len(np.unique(result.train_loss.isel(round=-1))) == 3
+    else:
+        assert len(np.unique(result.train_loss.isel(round=-1))) == 1
+
+
+@every_method
+def test_what_is_noisy_is_accounted_for(name, variant):
+    result = trace(name, variant)
+    noisy = bool(result.noise_magnitude.any())
+    assert noisy == bool((result.epsilon_total > 0).all())
+    if noisy:
+        assert (result.epsilon_total.diff("round") > 0).all()
+        assert result.epsilon_total.attrs["delta"] == 1e-6
+
+
+@every_method
+def test_without_a_budget_nothing_is_noisy(name, variant):
+    result = trace(name, variant, epsilon=math.inf)
+    assert not result.noise_magnitude.any()
+    assert np.isinf(result.epsilon_total).all()
+
+
+@every_method
+@pytest.mark.parametrize("sensitivity", ["local", "global"])
+def test_both_sensitivities_run(name, variant, sensitivity):
+    result = trace(name, variant, sensitivity=sensitivity)
+    assert np.isfinite(result.train_loss).all()
+
+
+@every_method
+def test_global_sensitivity_adds_at_least_as_much_noise(name, variant):
+    local, worst = (
+        trace(name, variant, sensitivity=kind, rounds=1, evaluate_every=1)
+        for kind in ("local", "global")
+    )
+    assert (worst.noise_magnitude >= local.noise_magnitude * (1 - 1e-6)).all()
+
+
+@every_method
+def test_learns_without_noise(name, variant):
+    result = trace(
+        name, variant, epsilon=math.inf, rounds=400, evaluate_every=10, params={"rho": 0.1}
+    )
+    loss = result.train_loss.isel(seed=0)
+    assert loss[-1] < loss[0] < np.log(3)
+
+
+@every_method
+def test_seeded_shares_are_a_partition_of_their_own(name, variant):
+    shuffled = {"scheme": "iid", "agents": 4, "shuffle": True}
+    block = trace(name, variant, agents=shuffled)
+    single = trace(name, variant, agents=shuffled, seeds=[2])
+    np.testing.assert_allclose(
+        block.train_loss.sel(seed=2), single.train_loss.sel(seed=2), rtol=1e-4
+    )
+
+
+@every_method
+def test_writers_as_agents(name, variant):
+    result = trace(
+        name, variant, dataset=make_dataset(60, groups=5), agents={"scheme": "by_writer"}
+    )
+    assert result.attrs["agents"] == 5
+
+
+@every_method
+def test_divergence_is_recorded(name, variant, monkeypatch):
+    """One seed is lost, the others go on as if nothing had happened."""
+    from admmbench.privacy import Noise
+
+    healthy = trace(name, variant)
+    if not healthy.noise_magnitude.any():
+        pytest.skip("adds no noise to break")
+    draw = Noise._draw
+
+    def broken(self, fill, scale):
+        xi = draw(self, fill, scale)
+        xi[:, 1] = np.nan
+        return xi
+
+    monkeypatch.setattr(Noise, "_draw", broken)
+    result = trace(name, variant)
+    assert list(result.status.values) == [0, 1, 0]
+    assert np.isnan(result.test_error.sel(seed=1)).all()
+    xr.testing.assert_equal(result.sel(seed=[0, 2]), healthy.sel(seed=[0, 2]))
+
+
+@every_method
+def test_is_a_frozen_dataclass_that_refuses_unknown_parameters(name, variant):
+    cls = resolve(name)
+    assert issubclass(cls, base.Algorithm)
+    assert dataclasses.is_dataclass(cls)
+    method = cls(variant=variant)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.rho = 1
+    with pytest.raises(ValueError, match="did you mean 'rho'"):
+        trace(name, variant, params={"roh": 1})
+    with pytest.raises(ValueError, match=r"params\.rho"):
+        trace(name, variant, params={"rho": -1})
+
+
+@every_method
+def test_knows_nothing_of_files_seeds_threads_or_other_algorithms(name, variant):
+    source = inspect.getsource(inspect.getmodule(resolve(name)))
+    for word in (
+        "open(",
+        "threading",
+        "concurrent",
+        "admmbench.engine",
+        "xarray",
+        "default_rng",
+        "stream(",
+    ):
+        assert word not in source
+    others = set(list_algorithms()) - {name}
+    assert not any(f"algorithms.{other} " in source for other in others)

@@ -1,0 +1,122 @@
+"""Fingerprints follow meaning."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import admmbench
+from admmbench.engine import fingerprint
+from admmbench.engine.spec import RunSpec
+
+CODE = """
+def f(x):
+    return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        '"""A module."""\n' + CODE,
+        CODE.replace("x + 1", "x+1  # one more"),
+        CODE.replace("    return", '    """One more."""\n\n    return (').replace("+ 1", "+ 1)"),
+    ],
+)
+def test_comments_docstrings_and_formatting_do_not_count(tmp_path, same):
+    first, second = tmp_path / "a.py", tmp_path / "b.py"
+    first.write_text(CODE)
+    second.write_text(same)
+    assert fingerprint.meaning(first) == fingerprint.meaning(second)
+
+
+@given(st.integers(2, 10**6))
+def test_every_other_constant_counts(value):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "a.py"), Path(folder, "b.py")
+        first.write_text(CODE)
+        second.write_text(CODE.replace("1", str(value)))
+        assert fingerprint.meaning(first) != fingerprint.meaning(second)
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package that may be edited; fingerprints are taken in another process."""
+    shutil.copytree(
+        Path(admmbench.__file__).parent,
+        tmp_path / "admmbench",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    return tmp_path / "admmbench"
+
+
+def fingerprints(package):
+    code = (
+        "from admmbench.engine import fingerprint\n"
+        "from admmbench.engine.spec import RunSpec\n"
+        "for name in ('objp', 'objt', 'outp'):\n"
+        "    print(fingerprint.of_run(RunSpec(dataset='digits', algorithm=name)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        cwd=package.parent,
+        env={"PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return dict(zip(("objp", "objt", "outp"), done.stdout.split(), strict=True))
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def changed(package, before):
+    after = fingerprints(package)
+    return {name for name in after if after[name] != before[name]}
+
+
+def test_edits_reach_the_runs_that_they_concern(package):
+    before = fingerprints(package)
+    assert len(set(before.values())) == 3
+
+    edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
+    assert changed(package, before) == set()
+
+    edit(package / "algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    assert changed(package, before) == {"objp"}
+
+    edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
+    edit(package / "analysis/figures.py", "import ", "import json\nimport ")
+    assert changed(package, before) == {"objp"}
+
+    edit(package / "algorithms/inexact.py", "dual_ascent(dual, rho, w", "dual_ascent(dual, 2 * rho, w")
+    assert changed(package, before) == {"objp", "objt"}
+
+    edit(package / "engine/streams.py", "SFC64", "PCG64")
+    assert changed(package, before) == {"objp", "objt", "outp"}
+
+
+def test_plugin_files_count_with_what_they_import(tmp_path):
+    plugin = tmp_path / "mine.py"
+    source = (
+        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.algorithms.objp import ObjP\n\n\n"
+        "@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n    b: float = 1.0\n"
+    )
+    plugin.write_text(source)
+    spec = RunSpec(dataset="digits", algorithm=str(plugin))
+    first = fingerprint.of_run(spec)
+    for cached in (fingerprint.meaning, fingerprint.of_modules):
+        cached.cache_clear()
+    plugin.write_text(source.replace("1.0", "2.0"))
+    assert fingerprint.of_run(spec) != first
