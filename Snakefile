@@ -1,0 +1,66 @@
+"""Every study of admmbench: config, rules, targets."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from admmbench.config import ConfigError, load
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.16")
+
+
+configfile: "config/config.yaml"
+
+
+try:
+    STUDY = load(config)
+except ConfigError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = STUDY.config.results
+RESOURCES = STUDY.config.data.cache
+EXPERIMENTS = list(STUDY.experiments)
+CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
+
+# Rules call `admmbench` of the interpreter that runs Snakemake, unless jobs get an environment of their own.
+PYTHON = shlex.quote(sys.executable)
+if workflow.deployment_settings.deployment_method:
+    PYTHON = f"PYTHONPATH={shlex.quote(workflow.basedir)}/src python"
+# Braces are doubled once more, as Snakemake formats shell commands.
+shell.prefix(f'admmbench() {{{{ {PYTHON} -m admmbench "$@"; }}}}; ')
+
+
+wildcard_constraints:
+    experiment="|".join(EXPERIMENTS),
+    method="[^/]+",
+    point="[^/]+",
+
+
+localrules:
+    all,
+    results,
+
+
+rule all:
+    default_target: True
+    input:
+        f"{RESULTS}/report/index.html",
+
+
+rule results:
+    """All labelled data sets, without figures and report."""
+    input:
+        expand(
+            "{results}/{experiment}/results.nc",
+            results=RESULTS,
+            experiment=EXPERIMENTS,
+        ),
+
+
+include: "workflow/rules/data.smk"
+include: "workflow/rules/run.smk"
+include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/report.smk"

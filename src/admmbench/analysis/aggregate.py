@@ -1,0 +1,155 @@
+"""From the runs of an experiment to one labelled data set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from admmbench.config import Experiment, Method, Run
+from admmbench.engine import fingerprint
+from admmbench.engine.trace import status_attrs
+
+NOT_RUN = -1
+
+# Facts that all runs of an experiment share, copied from them.
+_SHARED = (
+    "dataset",
+    "dataset_note",
+    "dataset_settings",
+    "data_checksums",
+    "citation",
+    "problem",
+    "partition",
+    "agents",
+    "delta",
+    "sensitivity",
+    "rounds",
+    "evaluate_every",
+    "dtype",
+    "n_train",
+    "n_test",
+    "n_features",
+    "n_classes",
+    "versions",
+    "machine",
+)
+
+
+class StaleResultError(RuntimeError):
+    """A result file does not belong to the present code or configuration."""
+
+
+def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
+    """Join all runs of an experiment.
+
+    Parameters
+    ----------
+    name
+        Name of the experiment.
+    experiment
+        Its definition.
+    folder
+        Folder that holds the runs, see `admmbench.config.Run.path`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dims ``algorithm`` (labels, in the order of the configuration), ``epsilon``, ``seed``, ``round``. Points of the
+        grid that the experiment does not ask for are NaN, with ``status`` -1.
+
+    Raises
+    ------
+    StaleResultError
+        If a file is missing or damaged, or was made by other code or with other parameters than the present ones.
+    """
+    traces: dict[tuple[str, float], list[xr.Dataset]] = {}
+    for run in experiment.runs:
+        key = run.method.label, run.spec.epsilon
+        traces.setdefault(key, []).append(_read(folder / run.path, run))
+    first = next(iter(traces.values()))[0]
+    points = [
+        xr.concat(
+            blocks, "seed", data_vars="minimal", coords="minimal", compat="override", join="exact"
+        )
+        .expand_dims(algorithm=[label], epsilon=[epsilon])
+        .drop_attrs(deep=False)
+        for (label, epsilon), blocks in traces.items()
+    ]
+    joined = xr.combine_by_coords(points, join="outer", fill_value={"status": np.int8(NOT_RUN)})
+    assert isinstance(joined, xr.Dataset)
+    labels = [method.label for method in experiment.algorithms]
+    joined = joined.sel(algorithm=labels).assign_coords(_methods(experiment))
+    joined = joined.transpose("algorithm", "epsilon", "seed", "round")
+    return _described(joined, name, experiment, first)
+
+
+def _described(
+    joined: xr.Dataset, name: str, experiment: Experiment, first: xr.Dataset
+) -> xr.Dataset:
+    for variable in joined.variables:
+        if variable in first.variables:
+            joined[variable].attrs = dict(first[variable].attrs)
+    status = status_attrs()
+    status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
+    status["flag_meanings"] = f"not_run {status['flag_meanings']}"
+    joined["status"].attrs = status
+    joined["epsilon"].attrs = {"long_name": "privacy budget of one iteration", "units": "1"}
+    joined["algorithm"].attrs = {"long_name": "method"}
+    joined.attrs = {
+        "Conventions": "CF-1.11",
+        "experiment": name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        **{key: first.attrs[key] for key in _SHARED},
+    }
+    return joined
+
+
+def _methods(experiment: Experiment) -> dict[str, Any]:
+    """Coordinates that say what is behind a label."""
+    methods = experiment.algorithms
+    specs = {run.method.label: run.spec for run in experiment.runs}
+    return {
+        "method": ("algorithm", [method.name for method in methods]),
+        "variant": ("algorithm", [method.variant for method in methods]),
+        "params": ("algorithm", [_params(experiment, method) for method in methods]),
+        "fingerprint": (
+            "algorithm",
+            [fingerprint.of_run(specs[method.label]) for method in methods],
+        ),
+    }
+
+
+def _params(experiment: Experiment, method: Method) -> str:
+    return json.dumps({**experiment.params, **method.params}, sort_keys=True)
+
+
+def _read(path: Path, run: Run) -> xr.Dataset:
+    """Open a result, and refuse one that is not what the configuration asks for."""
+    fix = f"delete {path} and start Snakemake again"
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as file:
+            trace = file.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise StaleResultError(f"{path}: cannot be read ({error}); {fix}") from None
+    wanted = {
+        "fingerprint": fingerprint.of_run(run.spec),
+        "algorithm": run.spec.algorithm,
+        "variant": run.spec.variant,
+        "params": json.dumps(run.spec.params, sort_keys=True),
+        "rounds": run.spec.rounds,
+        "evaluate_every": run.spec.evaluate_every,
+        "epsilon": run.spec.epsilon,
+        "sensitivity": run.spec.sensitivity,
+    }
+    for key, value in wanted.items():
+        if trace.attrs.get(key) != value:
+            raise StaleResultError(
+                f"{path}: was made with {key} = {trace.attrs.get(key)!r}, the configuration and code "
+                f"now ask for {value!r}; {fix}"
+            )
+    return trace

@@ -1,0 +1,197 @@
+"""Command line: every rule of the pipeline is one of these commands, and they work by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from admmbench import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; faults of input end with one message and status 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.command(options)
+    except (ValueError, RuntimeError, OSError) as error:
+        print(f"admmbench: {_message(error)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        from admmbench.engine.spec import messages
+
+        return "; ".join(messages(error))
+    return str(error)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="admmbench", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = _command(commands, "list", _list, "list algorithms and data sets")
+
+    command = _command(commands, "prepare", _prepare, "fetch, check and prepare a data set")
+    command.add_argument("dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'")
+    command.add_argument("--output", type=Path, required=True, help="folder to write")
+    command.add_argument("--mirror", help="folder with source files, looked up before the network")
+    command.add_argument("--cache", help="folder for downloads")
+
+    command = _command(commands, "run", _run, "run an algorithm and write its trace")
+    command.add_argument(
+        "settings",
+        nargs="+",
+        metavar="KEY=VALUE",
+        help="arguments of admmbench.simulate, values in YAML, such as dataset=digits "
+        "algorithm=objp epsilon=1 seeds=0-9 params='{local_updates: 10}'",
+    )
+    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
+    command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
+    command.add_argument("--threads", type=int, default=1)
+    command.add_argument("--fingerprint", help="refuse to run other code than this")
+
+    command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
+    command.add_argument("name", help="name of the experiment")
+    command.add_argument("experiment", help="its YAML file, or JSON")
+    command.add_argument("--folder", type=Path, required=True, help="folder with its runs")
+    command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
+
+    command = _command(commands, "figures", _figures, "draw the figures of an experiment")
+    command.add_argument("figures", help="list of figures, YAML or JSON")
+    command.add_argument("--results", type=Path, required=True, help="results.nc")
+    command.add_argument("--output", type=Path, required=True, help="folder to write")
+
+    command = _command(commands, "report", _report, "write the report of a study")
+    command.add_argument("experiments", help="definitions by name, YAML or JSON")
+    command.add_argument("--results", type=Path, required=True, help="folder with the results")
+    command.add_argument("--claims", type=Path, required=True, help="folder with the claims")
+    command.add_argument(
+        "--library", type=Path, required=True, help="folder with all experiments that claims name"
+    )
+    command.add_argument("--configuration", default="", help="what the page calls this study")
+    command.add_argument("--output", type=Path, required=True, help="HTML file to write")
+
+    command = _command(commands, "schema", _schema, "write the JSON schemas of the configuration")
+    command.add_argument("--output", type=Path, required=True, help="folder to write")
+    return parser
+
+
+def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(command=function)
+    return parser
+
+
+# Each command imports what it needs: a job should not wait for packages that it does not use.
+
+
+def _list(options: argparse.Namespace) -> None:
+    from admmbench import list_algorithms, list_datasets
+
+    print("algorithms:", ", ".join(list_algorithms()))
+    print("data sets:", ", ".join(list_datasets()))
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    from admmbench.datasets import prepare
+
+    prepare(
+        yaml.safe_load(options.dataset),
+        options.output,
+        mirror=options.mirror,
+        cache=options.cache,
+    )
+
+
+def _run(options: argparse.Namespace) -> None:
+    from admmbench.engine import job
+    from admmbench.engine.spec import RunSpec
+    from admmbench.progress import shown
+
+    spec = RunSpec.model_validate(_settings(options.settings))
+    title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
+    with shown(title) as progress:
+        job.execute(
+            spec, options.data, options.output, options.threads, options.fingerprint, progress
+        )
+
+
+def _settings(words: Sequence[str]) -> dict[str, Any]:
+    settings = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"{word!r}: expected KEY=VALUE")
+        settings[key] = _value(value)
+    return settings
+
+
+def _value(text: str) -> Any:
+    """JSON where it is (YAML 1.1 takes 1e-06 for text), else YAML; ``0-9`` stays text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return yaml.safe_load(text)
+
+
+def _aggregate(options: argparse.Namespace) -> None:
+    from admmbench.analysis.aggregate import aggregate
+    from admmbench.config import read_experiment
+    from admmbench.engine.job import write
+
+    experiment = read_experiment(options.experiment)
+    write(aggregate(options.name, experiment, options.folder), options.output)
+
+
+def _figures(options: argparse.Namespace) -> None:
+    import xarray as xr
+
+    from admmbench.analysis import figures
+    from admmbench.config import Figure
+
+    wanted = [Figure.model_validate(each) for each in yaml.safe_load(options.figures)]
+    figures.save(xr.load_dataset(options.results), wanted, options.output)
+
+
+def _report(options: argparse.Namespace) -> None:
+    import xarray as xr
+
+    from admmbench.analysis import claims, report
+    from admmbench.config import Experiment, labels
+
+    definitions = yaml.safe_load(options.experiments)
+    sections = []
+    for name, definition in definitions.items():
+        experiment = Experiment.model_validate(definition)
+        folder = options.results / name
+        drawings = {
+            figure.name: (folder / "figures" / f"{figure.name}.svg").read_text()
+            for figure in experiment.figures
+        }
+        results = xr.load_dataset(folder / "results.nc")
+        sections.append(report.Section(results, experiment, drawings))
+    verdicts = claims.evaluate(
+        claims.load(options.claims),
+        {section.name: section.results for section in sections},
+        labels(options.library),
+    )
+    meta = report.Meta(configuration=options.configuration, version=__version__)
+    report.write(options.output, sections, verdicts, meta)
+
+
+def _schema(options: argparse.Namespace) -> None:
+    from admmbench.config import schemas
+
+    options.output.mkdir(parents=True, exist_ok=True)
+    for name, text in schemas().items():
+        (options.output / name).write_text(text)

@@ -1,0 +1,411 @@
+"""Typed models of the configuration: what a study is, and the runs it asks for.
+
+A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file
+in ``config/experiments/``. Everything is checked here, before any job starts: an unknown key gets
+the nearest valid one, a value out of range is refused with the path of its key.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from admmbench import datasets
+from admmbench.engine.spec import Number, RunSpec, messages, unknown
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class ConfigError(ValueError):
+    """The configuration is wrong; the message names the file, the key and the fix."""
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if len(set(values)) < len(values):
+        raise ValueError(f"each value may appear once, got {values}")
+    return values
+
+
+Epsilon = Annotated[Number, Field(gt=0)]
+Epsilons = Annotated[
+    list[Epsilon], BeforeValidator(_as_list), AfterValidator(_distinct), Field(min_length=1)
+]
+
+
+class Model(BaseModel):
+    """A part of the configuration: immutable, and no key that is not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise ValueError(unknown("key", key, cls.model_fields))
+        return values
+
+
+class Figure(Model):
+    """One figure of the report.
+
+    ``curves`` draws a metric against the round, a panel for each epsilon and a line for each algorithm: the mean over
+    seeds in a band from the 20th to the 80th percentile. ``tradeoff`` draws one number per run against epsilon.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
+    kind: Literal["curves", "tradeoff"]
+    metric: Annotated[
+        Literal[
+            "test_error",
+            "test_loss",
+            "train_loss",
+            "noise_magnitude",
+            "consensus_violation",
+            "epsilon_total",
+        ],
+        Field(description="variable of results.nc"),
+    ] = "test_error"
+    statistic: Annotated[
+        Literal["final", "best"],
+        Field(description="tradeoff: the value after the last round, or the best of the runs"),
+    ] = "final"
+    source: Annotated[str, Field(description="the figure of a paper that this one reproduces")] = ""
+    caption: str = ""
+    log: Annotated[bool, Field(description="logarithmic vertical axis")] = False
+    algorithms: Annotated[list[str] | None, Field(description="labels to show; all if absent")] = (
+        None
+    )
+    epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
+
+
+class Method(Model):
+    """One curve of an experiment: an algorithm with its parameters."""
+
+    name: Annotated[str, Field(description="algorithm, or the path of a plug-in ending in .py")]
+    label: Annotated[str, Field(min_length=1, description="how plots and tables call it")]
+    variant: Literal["paper", "reference"] = "paper"
+    params: dict[str, Any] = {}
+    epsilon: Annotated[
+        Epsilons | None, Field(description="budgets of this method; the experiment's if absent")
+    ] = None
+
+    @property
+    def slug(self) -> str:
+        """Folder name of the runs: algorithm, variant and parameters."""
+        words = [Path(self.name).stem]
+        if self.variant != "paper":
+            words.append(f"variant={self.variant}")
+        words += [f"{key}={value}" for key, value in _flat(self.params)]
+        return ",".join(words).replace("/", "_").replace(" ", "")
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in sorted(values.items()):
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+@dataclass(frozen=True)
+class Run:
+    """One job: a method at one epsilon, for a block of seeds."""
+
+    method: Method
+    spec: RunSpec
+
+    @property
+    def point(self) -> str:
+        """File name: where on the grid the run is."""
+        seeds = self.spec.seeds
+        return (
+            f"epsilon={self.spec.epsilon:g},rounds={self.spec.rounds},seeds={seeds[0]}-{seeds[-1]}"
+        )
+
+    @property
+    def path(self) -> str:
+        """File of the result, below the experiment's folder."""
+        return f"runs/{self.method.slug}/{self.point}.nc"
+
+
+class Experiment(Model):
+    """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
+
+    title: str
+    paper: Annotated[str, Field(description="key of the paper, or empty")] = ""
+    description: str = ""
+    artefacts: Annotated[list[str], Field(description="figures and tables of the paper")] = []
+    dataset: Annotated[str | dict[str, Any], Field(description="name, or name and settings")]
+    agents: Annotated[
+        int | dict[str, Any], Field(description="agents with equal shares, or a partition")
+    ]
+    problem: Annotated[
+        str | dict[str, Any] | None, Field(description="the data set's default if absent")
+    ] = None
+    rounds: Annotated[int, Field(ge=1)]
+    evaluate_every: Annotated[int, Field(ge=1)] = 100
+    seeds: Annotated[
+        Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]],
+        Field(
+            description="number of seeds, cut into blocks of seed_block; or a list with the size of each "
+            "block, so that appending to it adds seeds and leaves the runs that are there"
+        ),
+    ] = 10
+    seed_block: Annotated[int, Field(ge=1, description="seeds that one job computes together")] = 10
+    epsilon: Annotated[Epsilons, Field(description="budgets of one iteration; .inf adds no noise")]
+    delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
+    sensitivity: Literal["local", "global"] = "local"
+    dtype: Literal["float32", "float64"] = "float32"
+    params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
+    algorithms: Annotated[list[Method], Field(min_length=1)]
+    figures: list[Figure] = []
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse whatever a job would stumble over."""
+        labels = [method.label for method in self.algorithms]
+        _once("algorithms: the label", labels)
+        _once("algorithms: the parameters", [method.slug for method in self.algorithms])
+        _once("figures: the name", [figure.name for figure in self.figures])
+        for number, figure in enumerate(self.figures):
+            for label in figure.algorithms or []:
+                if label not in labels:
+                    fault = unknown("label", label, labels)
+                    raise ValueError(f"figures.{number}.algorithms: {fault}")
+        for number, method in enumerate(self.algorithms):
+            try:
+                spec = self._spec(method, (method.epsilon or self.epsilon)[0], (0,))
+                _ = spec.method, spec.n_agents, spec.as_problem
+            except ValueError as error:
+                lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
+                own = any(line.startswith(("params", "unknown algorithm")) for line in lines)
+                where = f"algorithms.{number} ({method.label}): " if own else ""
+                raise ValueError(where + "; ".join(lines)) from None
+        return self
+
+    @cached_property
+    def seed_blocks(self) -> list[tuple[int, ...]]:
+        """Seeds that are computed together, block by block."""
+        if isinstance(self.seeds, list):
+            sizes = self.seeds
+        else:
+            full, rest = divmod(self.seeds, self.seed_block)
+            sizes = [self.seed_block] * full + [rest] * (rest > 0)
+        ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
+        return [tuple(range(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every job of this experiment: method x epsilon x block of seeds."""
+        return [
+            Run(method, self._spec(method, epsilon, seeds))
+            for method in self.algorithms
+            for epsilon in method.epsilon or self.epsilon
+            for seeds in self.seed_blocks
+        ]
+
+    @cached_property
+    def dataset_folder(self) -> str:
+        """Name of the prepared data set's folder: equal settings share one."""
+        return dataset_folder(self.dataset)
+
+    def _spec(self, method: Method, epsilon: float, seeds: tuple[int, ...]) -> RunSpec:
+        return RunSpec(
+            dataset=self.dataset,
+            algorithm=method.name,
+            params={**self.params, **method.params},
+            variant=method.variant,
+            problem=self.problem,
+            agents=self.agents,
+            epsilon=epsilon,
+            delta=self.delta,
+            sensitivity=self.sensitivity,
+            rounds=self.rounds,
+            evaluate_every=self.evaluate_every,
+            seeds=seeds,
+            dtype=self.dtype,
+        )
+
+
+def _once(what: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what} {name!r} appears twice")
+
+
+def dataset_folder(spec: str | dict[str, Any]) -> str:
+    """Folder name of a data set: its name, and a short hash of settings that are not the default."""
+    full = datasets.normalize(spec)
+    name = str(full["name"])
+    if full == datasets.normalize(name):
+        return name
+    text = json.dumps(full, sort_keys=True)
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+class Data(Model):
+    """Where data come from and go to."""
+
+    mirror: Annotated[
+        str | None,
+        Field(
+            description="folder with source files, looked up before the network (ADMMBENCH_MIRROR)"
+        ),
+    ] = None
+    cache: Annotated[str, Field(description="folder for downloads and prepared data")] = "resources"
+
+
+class Config(Model):
+    """The whole configuration, as Snakemake merges it."""
+
+    experiments: Annotated[list[str], AfterValidator(_distinct), Field(min_length=1)]
+    overrides: Annotated[
+        dict[str, dict[str, Any]],
+        Field(
+            description="changes to experiments, by name or pattern; later ones win, mappings are merged"
+        ),
+    ] = {}
+    data: Data = Data()
+    results: Annotated[str, Field(description="folder for everything generated")] = "results"
+    threads: Annotated[int, Field(ge=1, description="threads that a run may use at most")] = 2
+
+
+class Study(Model):
+    """A checked configuration with its experiments."""
+
+    config: Config
+    experiments: dict[str, Experiment]
+
+    def run(self, experiment: str, method: str, point: str) -> Run:
+        """Find the job that a file name stands for."""
+        return self._runs[experiment, method, point]
+
+    @cached_property
+    def _runs(self) -> dict[tuple[str, str, str], Run]:
+        return {
+            (name, run.method.slug, run.point): run
+            for name, experiment in self.experiments.items()
+            for run in experiment.runs
+        }
+
+    @cached_property
+    def datasets(self) -> dict[str, str | dict[str, Any]]:
+        """Data sets that the experiments need, by folder name."""
+        return {each.dataset_folder: each.dataset for each in self.experiments.values()}
+
+
+def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -> Study:
+    """Check a configuration and read its experiments.
+
+    Parameters
+    ----------
+    config
+        Content of ``config.yaml`` and overlays.
+    folder
+        Where the experiments' files are.
+
+    Raises
+    ------
+    ConfigError
+        If anything is wrong: every fault on its own line, with the file and the path of the key.
+    """
+    checked = _validate(Config, dict(config), "configuration")
+    available = sorted(path.stem for path in folder.glob("*.yaml"))
+    for pattern in checked.overrides:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in available):
+            fault = unknown("experiment", pattern, available)
+            raise ConfigError(f"configuration: overrides: {fault}")
+    experiments = {}
+    for name in checked.experiments:
+        if name not in available:
+            fault = unknown("experiment", name, available)
+            raise ConfigError(f"configuration: experiments: {fault} (files in {folder})")
+        path = folder / f"{name}.yaml"
+        content = _overridden(_read(path), name, checked.overrides)
+        experiments[name] = _validate(Experiment, content, str(path))
+    return Study(config=checked, experiments=experiments)
+
+
+def read_experiment(text: str) -> Experiment:
+    """Experiment from the path of a YAML file or from JSON text."""
+    if text.lstrip().startswith("{"):
+        return _validate(Experiment, json.loads(text), "experiment")
+    return _validate(Experiment, _read(Path(text)), text)
+
+
+def labels(folder: Path) -> dict[str, list[str]]:
+    """Labels of all experiments in a folder, by name, whether a study runs them or not."""
+    return {
+        path.stem: [str(method["label"]) for method in _read(path)["algorithms"]]
+        for path in sorted(folder.glob("*.yaml"))
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: expected a mapping of keys to values")
+    return content
+
+
+def _overridden(
+    content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    for pattern, changes in overrides.items():
+        if fnmatch.fnmatchcase(name, pattern):
+            content = _merge(content, changes)
+    return content
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        lines = "\n  ".join(messages(error))
+        raise ConfigError(f"{source}:\n  {lines}") from None
+
+
+def schemas() -> dict[str, str]:
+    """JSON schemas of the configuration and of experiments, by file name, for editors and readers."""
+    models: dict[str, type[BaseModel]] = {
+        "config.schema.json": Config,
+        "experiment.schema.json": Experiment,
+    }
+    return {
+        name: json.dumps(model.model_json_schema(), indent=2) + "\n"
+        for name, model in models.items()
+    }

@@ -1,0 +1,25 @@
+rule prepare:
+    """Fetch, verify and prepare a data set; all jobs map the same files into memory."""
+    output:
+        directory(f"{RESOURCES}/datasets/{{dataset}}"),
+    log:
+        f"{RESULTS}/logs/prepare/{{dataset}}.log",
+    retries: 1
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        dataset=lambda wildcards: json.dumps(STUDY.datasets[wildcards.dataset]),
+        options=[
+            f"--{option}={value}"
+            for option, value in [
+                ("mirror", STUDY.config.data.mirror),
+                ("cache", RESOURCES),
+            ]
+            if value
+        ],
+    shell:
+        "admmbench prepare {params.dataset:q} {params.options:q}"
+        " --output {output:q} > {log:q} 2>&1"

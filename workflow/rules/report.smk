@@ -1,0 +1,74 @@
+rule figures:
+    """Draw the figures of an experiment, as SVG and PDF."""
+    input:
+        f"{RESULTS}/{{experiment}}/results.nc",
+    output:
+        report(
+            directory(f"{RESULTS}/{{experiment}}/figures"),
+            patterns=["{figure}.svg"],
+            category="{experiment}",
+            caption="../report/figure.rst",
+            labels={"figure": "{figure}"},
+        ),
+    log:
+        f"{RESULTS}/{{experiment}}/logs/figures.log",
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        figures=lambda wildcards: json.dumps(
+            [
+                figure.model_dump(mode="json")
+                for figure in STUDY.experiments[wildcards.experiment].figures
+            ]
+        ),
+        fingerprint=fingerprint.of_modules(("admmbench.analysis.figures",)),
+    shell:
+        "admmbench figures {params.figures:q} --results {input:q}"
+        " --output {output:q} > {log:q} 2>&1"
+
+
+rule report:
+    """Write the report: what was run, figures, tables, claims, provenance."""
+    input:
+        results=expand(
+            "{results}/{experiment}/results.nc",
+            results=RESULTS,
+            experiment=EXPERIMENTS,
+        ),
+        figures=expand(
+            "{results}/{experiment}/figures", results=RESULTS, experiment=EXPERIMENTS
+        ),
+        claims=CLAIMS,
+    output:
+        report(
+            f"{RESULTS}/report/index.html",
+            category="Report",
+            caption="../report/report.rst",
+            labels={"figure": "report"},
+        ),
+    log:
+        f"{RESULTS}/logs/report.log",
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        experiments=json.dumps(
+            {
+                name: each.model_dump(mode="json")
+                for name, each in STUDY.experiments.items()
+            }
+        ),
+        results=RESULTS,
+        configuration=" + ".join(
+            dict.fromkeys(Path(path).name for path in reversed(workflow.configfiles))
+        ),
+        fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
+    shell:
+        "admmbench report {params.experiments:q} --results {params.results:q}"
+        " --claims config/claims --library config/experiments"
+        " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
