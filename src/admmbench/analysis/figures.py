@@ -1,0 +1,484 @@
+"""Figures of an experiment: curves over the rounds, and trade-offs between error and privacy.
+
+One look for all of them: a method has the same colour, line style and marker in every figure, and
+the styles tell methods apart without colour. Files are byte-for-byte reproducible.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import seaborn as sns
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from admmbench.analysis import statistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+    from admmbench import config
+
+MAX_COLUMNS = 3
+PANEL = (2.35, 2.0)
+"""Width and height of one panel of curves, in inches."""
+SINGLE = (4.7, 3.0)
+"""Width and height of the panel of a trade-off, in inches."""
+MARKERS_PER_LINE = 7
+
+STYLE = {
+    **sns.axes_style("whitegrid"),
+    "axes.edgecolor": "#444444",
+    "axes.linewidth": 0.8,
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.titleweight": "bold",
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+}
+
+
+class Look(NamedTuple):
+    """How a method is drawn."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[float, ...]]
+    marker: str
+
+    def line(self) -> dict[str, Any]:
+        """Keywords of :meth:`matplotlib.axes.Axes.plot`."""
+        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker}
+
+
+_PALETTE = sns.color_palette("colorblind", 10).as_hex()
+_LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1.5, 1.5)),
+    (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2)),
+)
+_MARKERS = "osD^vP<X>*"
+_FAMILIES = {
+    "ObjP": (_PALETTE[0], 0),
+    "OutP": (_PALETTE[3], 1),
+    "ObjPM": (_PALETTE[1], 2),
+    "ObjT": (_PALETTE[2], 3),
+    "OutP+": (_PALETTE[4], 5),
+}
+"""Colour and first marker of the methods of ryu2021 and ryu2022."""
+_FREE_MARKERS = (4, 6, 7, 8, 9)
+"""First markers that are left for other labels."""
+_BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
+"""Colours for other labels, those that stand out from white first."""
+_NO_NOISE = Look("#333333", (0, (4, 2)), "")
+
+
+def looks(results: xr.Dataset) -> dict[str, Look]:
+    """Style of every method of an experiment, whichever of them a figure shows.
+
+    A label belongs to the method that its first word names: "OutP (paper)" and "OutP a=100" have
+    the colour of "OutP" and another line style. Labels without a fixed colour take those that
+    the experiment leaves, in its order.
+    """
+    labels = [str(label) for label in results["algorithm"].values]
+    families = {label: label.split()[0] for label in labels if label.split()[0] in _FAMILIES}
+    taken = {_FAMILIES[family][0] for family in families.values()}
+    colors = [color for color in _BY_CONTRAST if color not in taken]
+    chosen: dict[str, Look] = {}
+    used: Counter[str] = Counter()
+    for label in labels:
+        family = families.get(label, "")
+        step = used[family]
+        if label == "Non-private":
+            chosen[label] = _NO_NOISE
+            continue
+        if family:
+            color, marker = _FAMILIES[family]
+        else:
+            count = len(_FREE_MARKERS)
+            color, marker = (
+                colors[step % len(colors)],
+                _FREE_MARKERS[(step + step // count) % count],
+            )
+        chosen[label] = _look(color, marker, step)
+        used[family] += 1
+    return chosen
+
+
+def _look(color: str, marker: int, step: int) -> Look:
+    # Steps change line and marker together, so that no two methods share both, whatever their colour.
+    return Look(color, _LINES[step % len(_LINES)], _MARKERS[(marker + 3 * step) % len(_MARKERS)])
+
+
+def draw(results: xr.Dataset, figure: config.Figure) -> Figure:
+    """Draw one figure.
+
+    Parameters
+    ----------
+    results : xarray.Dataset
+        Results of the experiment.
+    figure : admmbench.config.Figure
+        What to draw. ``curves``: the metric against the round, one panel for each finite epsilon,
+        mean over seeds in a band from the 20th to the 80th percentile. ``tradeoff``: one number per
+        run against epsilon; for ``statistic: final`` mean and band over seeds of the last round,
+        for ``statistic: best`` the lowest value over rounds and seeds. Methods that ran only
+        without noise are dashed reference lines.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; save it with :func:`save`.
+
+    Raises
+    ------
+    ValueError
+        If the figure names a metric, label or epsilon that the results do not hold.
+    """
+    shown = _select(results, figure)
+    # The canvas is needed for a layout without pyplot's global state.
+    with mpl.rc_context(STYLE):
+        drawing = (_curves if figure.kind == "curves" else _tradeoff)(shown, figure, looks(results))
+        FigureCanvasAgg(drawing)
+        _add_foot(drawing, _entries(drawing, shown, figure), _notes(shown, figure))
+    return drawing
+
+
+def svg(results: xr.Dataset, figure: config.Figure) -> str:
+    """Text of the figure as SVG, as :func:`save` writes it."""
+    buffer = io.BytesIO()
+    _write(draw(results, figure), buffer, "svg", figure.name)
+    return buffer.getvalue().decode("utf-8")
+
+
+def save(
+    results: xr.Dataset, figures: Iterable[config.Figure], directory: Path | str
+) -> list[Path]:
+    """Write each figure as ``<name>.svg`` and ``<name>.pdf``.
+
+    The same results give the same bytes: no dates, no random identifiers.
+
+    Parameters
+    ----------
+    results : xarray.Dataset
+        Results of the experiment.
+    figures : iterable of admmbench.config.Figure
+        Figures of the experiment.
+    directory : path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files, in the order of the figures.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for figure in figures:
+        drawing = draw(results, figure)
+        for suffix in ("svg", "pdf"):
+            path = folder / f"{figure.name}.{suffix}"
+            buffer = io.BytesIO()
+            _write(drawing, buffer, suffix, figure.name)
+            path.write_bytes(buffer.getvalue())
+            paths.append(path)
+    return paths
+
+
+def _write(drawing: Figure, buffer: io.BytesIO, suffix: str, name: str) -> None:
+    # Identifiers of SVG elements are random unless salted; dates and versions change without the
+    # data.
+    fields = {
+        "svg": ("Date", "Creator", "Format", "Type"),
+        "pdf": ("CreationDate", "Creator", "Producer"),
+    }
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name, "svg.fonttype": "path"}):
+        drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
+
+
+def _select(results: xr.Dataset, figure: config.Figure) -> xr.Dataset:
+    """Select methods and budgets; budgets without noise stay, for the reference lines."""
+    if figure.metric not in results:
+        raise ValueError(f"figure {figure.name}: no metric {figure.metric!r} in the results")
+    labels = figure.algorithms or list(results["algorithm"].values)
+    epsilons = results["epsilon"].values
+    if figure.epsilon is not None:
+        epsilons = np.array([e for e in epsilons if e in figure.epsilon or math.isinf(e)])
+        if missing := [e for e in figure.epsilon if e not in epsilons]:
+            raise ValueError(f"figure {figure.name}: no epsilon {missing} in the results")
+    if unknown := [label for label in labels if label not in results["algorithm"].values]:
+        raise ValueError(f"figure {figure.name}: no algorithm {unknown} in the results")
+    return results.sel(algorithm=labels, epsilon=epsilons)
+
+
+def _ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
+    return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())
+
+
+def _budgets(shown: xr.Dataset, figure: config.Figure) -> list[float]:
+    """Epsilons that get a panel: the finite ones, and infinity where it is asked for or alone."""
+    values = [float(e) for e in shown["epsilon"].values]
+    finite = [e for e in values if math.isfinite(e)]
+    asked = figure.epsilon is not None and math.inf in figure.epsilon
+    return values if asked or not finite else finite
+
+
+def _references(shown: xr.Dataset, budgets: list[float], metric: str) -> list[str]:
+    """Methods that ran without noise only; noise and privacy are trivial for them."""
+    if math.inf in budgets or math.inf not in shown["epsilon"].values:
+        return []
+    if metric.startswith(("noise", "epsilon")):
+        return []
+    return [
+        str(label)
+        for label in shown["algorithm"].values
+        if _ran(shown, label, math.inf) and not any(_ran(shown, label, e) for e in budgets)
+    ]
+
+
+class _Scale(NamedTuple):
+    """Axis of a metric: factor from the stored unit to the shown one, and the label."""
+
+    factor: float
+    label: str
+
+
+def _scale(shown: xr.Dataset, figure: config.Figure) -> _Scale:
+    attrs = shown[figure.metric].attrs
+    name = str(attrs.get("long_name", figure.metric.replace("_", " ")))
+    name = name[:1].upper() + name[1:]
+    if figure.metric == "test_error":
+        return _Scale(100.0, f"{name} (%)")
+    unit = str(attrs.get("units", "1"))
+    return _Scale(1.0, name if unit in {"1", ""} else f"{name} ({unit})")
+
+
+def _curves(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look]) -> Figure:
+    budgets = _budgets(shown, figure)
+    references = _references(shown, budgets, figure.metric)
+    scale = _scale(shown, figure)
+    # Four panels are a square rather than a row of three and one.
+    columns = 2 if len(budgets) == 4 else min(len(budgets), MAX_COLUMNS)
+    rows = -(-len(budgets) // columns)
+    size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
+    drawing = Figure(figsize=size, layout="constrained")
+    panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for panel, budget in itertools.zip_longest(panels.flat, budgets):
+        if budget is None:
+            panel.set_visible(False)
+            continue
+        panel.set_title("no noise" if math.isinf(budget) else f"ε = {budget:g}")
+        for turn, label in enumerate(map(str, shown["algorithm"].values)):
+            source = math.inf if label in references else budget
+            if _ran(shown, label, source):
+                values = shown[figure.metric].sel(algorithm=label, epsilon=source) * scale.factor
+                _curve(panel, values, label, styles[label], turn, figure.log)
+        if not panel.lines:
+            _say_empty(panel)
+        _finish(panel, figure)
+        panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        if shown["round"].max() >= 10_000:
+            panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    # The lowest panel of each column has the round axis, also above a gap in the last row.
+    for panel in panels.flat[max(0, len(budgets) - columns) : len(budgets)]:
+        panel.tick_params(labelbottom=True)
+        panel.set_xlabel("Round")
+    for panel in panels[:, 0]:
+        panel.set_ylabel(scale.label)
+    return drawing
+
+
+def _curve(panel: Axes, values: xr.DataArray, label: str, look: Look, turn: int, log: bool) -> None:
+    """Mean over seeds against the round, with its band; points without any value are left out."""
+    band = statistics.band(values) if "seed" in values.dims else None
+    mean = values if band is None else band["mean"]
+    mean = mean.where(np.isfinite(mean)).dropna("round")
+    if log:
+        mean = mean.where(mean > 0, drop=True)
+    if mean.size == 0:
+        return
+    rounds = mean["round"].values
+    # Markers at equal distances along the curve, shifted so that those of two methods do not
+    # coincide.
+    every = (0.02 + 0.02 * (turn % 5), 1 / MARKERS_PER_LINE)
+    panel.plot(rounds, mean, label=label, markevery=every, **look.line())
+    if band is not None and values.sizes["seed"] > 1:
+        edges = band.sel(round=rounds)
+        lower = edges["lower"].where(edges["lower"] > 0, mean) if log else edges["lower"]
+        panel.fill_between(rounds, lower, edges["upper"], color=look.color, alpha=0.2, linewidth=0)
+
+
+def _tradeoff(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look]) -> Figure:
+    drawing = Figure(figsize=SINGLE, layout="constrained")
+    panel = drawing.subplots()
+    scale = _scale(shown, figure)
+    budgets = [float(e) for e in shown["epsilon"].values if math.isfinite(e)]
+    references = _references(shown, budgets, figure.metric)
+    values = statistics.reduce(shown, figure.metric, figure.statistic) * scale.factor
+    for label in map(str, shown["algorithm"].values):
+        if label in references:
+            level = float(_centre(values.sel(algorithm=label, epsilon=math.inf), figure))
+            if math.isfinite(level):
+                panel.axhline(level, label=label, **styles[label].line())
+            continue
+        own = values.sel(algorithm=label, epsilon=budgets)
+        line = _centre(own, figure).dropna("epsilon")
+        if line.size == 0:
+            continue
+        panel.plot(line["epsilon"], line, label=label, **styles[label].line())
+        if figure.statistic == "final" and "seed" in own.dims and own.sizes["seed"] > 1:
+            band = statistics.band(own).sel(epsilon=line["epsilon"])
+            panel.fill_between(
+                band["epsilon"],
+                band["lower"],
+                band["upper"],
+                color=styles[label].color,
+                alpha=0.2,
+                linewidth=0,
+            )
+    if not panel.lines:
+        _say_empty(panel)
+    if budgets:
+        panel.set_xscale("log")
+        panel.set_xticks(budgets, [f"{e:g}" for e in budgets])
+        panel.xaxis.set_minor_locator(NullLocator())
+    _finish(panel, figure)
+    panel.set_xlabel("Privacy budget per iteration, ε")
+    lowest = "\nlowest over rounds and seeds" if figure.statistic == "best" else ""
+    panel.set_ylabel(scale.label + lowest)
+    return drawing
+
+
+def _centre(values: xr.DataArray, figure: config.Figure) -> xr.DataArray:
+    """Mean over seeds for the final value, lowest for the best one."""
+    if "seed" not in values.dims:
+        return values
+    return statistics.over_seeds(values, "best" if figure.statistic == "best" else "mean")
+
+
+def _finish(panel: Axes, figure: config.Figure) -> None:
+    if figure.log:
+        panel.set_yscale("log")
+    elif figure.metric in {"noise_magnitude", "consensus_violation"}:
+        panel.set_ylim(bottom=0)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _say_empty(panel: Axes) -> None:
+    panel.text(
+        0.5, 0.5, "no results", ha="center", va="center", transform=panel.transAxes, color="#555555"
+    )
+
+
+def _thousands(value: float, _: object = None) -> str:
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value else "0"
+
+
+def _lost(shown: xr.Dataset, figure: config.Figure) -> Iterator[tuple[str, str]]:
+    """(label, text) for each method and budget of which runs did not complete."""
+    if "seed" not in shown[figure.metric].dims:
+        return
+    counts = statistics.counts(shown)
+    for label in map(str, shown["algorithm"].values):
+        for epsilon in map(float, shown["epsilon"].values):
+            state = counts.sel(algorithm=label, epsilon=epsilon)
+            lost = [
+                f"{int(state[name])} {name.replace('_', ' ')}"
+                for name in ("diverged", "timed_out")
+                if state[name] > 0
+            ]
+            if lost:
+                total = int(state["completed"] + state["diverged"] + state["timed_out"])
+                at = "without noise" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+                yield label, f"{label}, {at}: {' and '.join(lost)} of {total} runs"
+
+
+def _notes(shown: xr.Dataset, figure: config.Figure) -> list[str]:
+    """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
+    count = shown.sizes["seed"]
+    seeded = "seed" in shown[figure.metric].dims
+    notes = []
+    if seeded and (figure.kind == "curves" or figure.statistic == "final"):
+        notes.append(
+            f"Mean and 20–80 percentile band over {count} seeds."
+            if count > 1
+            else "One seed, no band."
+        )
+    elif seeded:
+        notes.append(f"Lowest of {count} seeds and all evaluated rounds.")
+    if note := shown.attrs.get("dataset_note"):
+        notes.append(f"Data: {note}.")
+    if lost := [text for _, text in _lost(shown, figure)]:
+        how = "drawn until they stop" if figure.kind == "curves" else "left out"
+        notes.append(f"† {'; '.join(lost)}; {how}.")
+    return notes
+
+
+def _entries(drawing: Figure, shown: xr.Dataset, figure: config.Figure) -> dict[str, Line2D]:
+    """Find one line for each method, in the order of the figure; † where runs were lost."""
+    lost = {label for label, _ in _lost(shown, figure)}
+    lines = {str(line.get_label()): line for panel in drawing.axes for line in panel.lines}
+    labels = [str(label) for label in shown["algorithm"].values if str(label) in lines]
+    room = int(drawing.get_figwidth() * 11)
+    names = {label: textwrap.shorten(label, room, placeholder=" …") for label in labels}
+    if len(set(names.values())) < len(names):
+        names = {label: label for label in labels}
+    return {names[label] + (" †" if label in lost else ""): lines[label] for label in labels}
+
+
+def _add_foot(drawing: Figure, entries: dict[str, Line2D], notes: list[str]) -> None:
+    """Put legend and small print into a strip below the panels; the drawing grows by its height."""
+    width, height = drawing.get_size_inches()
+    # Sizes in inches at the font sizes of STYLE: 0.6 for the sample of a line, 0.075 a character.
+    longest = max(map(len, entries), default=0)
+    columns = max(1, min(len(entries), int((width - 0.2) / (0.75 + 0.075 * longest))))
+    rows = -(-len(entries) // columns) if entries else 0
+    lines = [line for note in notes for line in textwrap.wrap(note, int(width * 17))]
+    legend, print_ = 0.19 * rows + 0.08 * bool(rows), 0.125 * len(lines) + 0.06 * bool(lines)
+    total = height + legend + print_
+    drawing.set_size_inches(width, total)
+    drawing.set_layout_engine("constrained", rect=(0, 1 - height / total, 1, height / total))
+    if entries:
+        box = drawing.legend(
+            list(entries.values()),
+            list(entries),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 1 - height / total),
+            ncols=columns,
+            frameon=False,
+            handlelength=3.2,
+            columnspacing=1.6,
+            borderaxespad=0.2,
+            borderpad=0,
+            labelspacing=0.4,
+        )
+        box.set_in_layout(False)
+    text = drawing.text(
+        *(0.1 / width, print_ / total, "\n".join(lines)),
+        fontsize=6.8,
+        color="#444444",
+        va="top",
+        linespacing=1.3,
+    )
+    text.set_in_layout(False)

@@ -1,0 +1,368 @@
+"""The report: one HTML page that holds everything, from claims to provenance.
+
+The page needs nothing else: style and figures are inside, there are no scripts, and nothing is
+loaded from elsewhere. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from admmbench.analysis import claims, figures, statistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from admmbench import config
+
+SYMBOLS: dict[claims.Outcome, str] = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "not run at this scale": "○",
+}
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the head of the page says.
+
+    Attributes
+    ----------
+    configuration : str
+        Name of the configuration, such as "config.yaml overlaid by quick.yaml".
+    version : str
+        Version of the suite.
+    description : str
+        One or two sentences on what this run of the suite covers.
+    title : str
+        Heading of the page.
+    """
+
+    configuration: str = ""
+    version: str = ""
+    description: str = ""
+    title: str = "ADMM-based federated learning: benchmark report"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment of the report.
+
+    Attributes
+    ----------
+    results : xarray.Dataset
+        Its results.
+    experiment : admmbench.config.Experiment
+        Its configuration: title, description, artefacts, figures.
+    drawings : mapping of str to str
+        Text of the SVG of each figure, by name; a figure that is not here is drawn.
+    """
+
+    results: xr.Dataset
+    experiment: config.Experiment
+    drawings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return str(self.results.attrs["experiment"])
+
+
+def render(sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta: Meta) -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        The experiments, in the order of the page.
+    verdicts : sequence of admmbench.analysis.claims.Verdict
+        What became of the papers' claims; the table is left out if there are none.
+    meta : Meta
+        Head of the page.
+
+    Returns
+    -------
+    str
+        An HTML document without external resources.
+    """
+    environment = Environment(
+        loader=PackageLoader("admmbench.analysis"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(epsilon=_epsilon, delta=_delta)
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    page = environment.get_template("report.html.jinja").render(
+        meta=meta,
+        sections=[_section(section) for section in sections],
+        papers=_by_paper(verdicts),
+        totals={outcome: counts[outcome] for outcome in get_args(claims.Outcome)},
+        symbols=SYMBOLS,
+        level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
+    )
+    return str(page)
+
+
+def write(
+    path: Path | str, sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta: Meta
+) -> Path:
+    """Render the page into a file, which is replaced as a whole or not at all.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    page = render(sections, verdicts, meta)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(page)
+        # mkstemp makes private files; a report is for others to read.
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _by_paper(verdicts: Iterable[claims.Verdict]) -> dict[str, list[claims.Verdict]]:
+    papers: dict[str, list[claims.Verdict]] = {}
+    for verdict in verdicts:
+        papers.setdefault(verdict.claim.paper, []).append(verdict)
+    return papers
+
+
+def _section(section: Section) -> dict[str, Any]:
+    """Everything the template shows of one experiment."""
+    results, attrs = section.results, section.results.attrs
+    return {
+        "name": section.name,
+        "attrs": attrs,
+        "experiment": section.experiment,
+        "epsilons": [float(e) for e in results["epsilon"].values],
+        "setting": _setting(results),
+        "methods": _methods(results),
+        "figures": [_figure(section, figure) for figure in section.experiment.figures],
+        "errors": {
+            "Final test error": _errors(results, "final"),
+            "Lowest test error of all rounds": _errors(results, "best"),
+        },
+        "privacy": _privacy(results),
+        "caveats": _caveats(results),
+        "versions": json.loads(attrs["versions"]),
+        "checksums": json.loads(attrs["data_checksums"]),
+    }
+
+
+def _setting(results: xr.Dataset) -> dict[str, str]:
+    """What was run, as name and value."""
+    attrs = results.attrs
+    data = (
+        f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
+    )
+    data += f"{attrs['n_features']:,} features, {attrs['n_classes']} classes"
+    return {
+        "Data": data,
+        **({"Part of the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
+        "Agents": f"{attrs['agents']:,}, partition {_mapping(attrs['partition'])}",
+        "Problem": _mapping(attrs["problem"]),
+        "Rounds": f"{attrs['rounds']:,}",
+        "Seeds": str(results.sizes["seed"]),
+        "Budgets ε per iteration": ", ".join(_epsilon(float(e)) for e in results["epsilon"].values),
+        "δ": _delta(attrs["delta"]),
+        "Sensitivity": str(attrs["sensitivity"]),
+        "Arithmetic": str(attrs["dtype"]),
+    }
+
+
+def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
+    """One entry for each method: what it is, and what became of its runs."""
+    state = statistics.counts(results).sum("epsilon")
+    return [
+        {
+            "label": str(own["algorithm"].item()),
+            "method": str(own["method"].item()),
+            "variant": str(own["variant"].item()),
+            "params": _mapping(str(own["params"].item())) or "defaults",
+            "fingerprint": str(own["fingerprint"].item()),
+            **{name: int(own[name]) for name in ("completed", "diverged", "timed_out")},
+        }
+        for own in (state.isel(algorithm=i) for i in range(results.sizes["algorithm"]))
+    ]
+
+
+def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
+    """Test error of each method: mean and band in percent for each epsilon, the lowest marked."""
+    band = statistics.band(statistics.reduce(results, "test_error", how) * 100)
+    # With a single method there is nothing to be best of.
+    compared = band["mean"].notnull().sum("algorithm") > 1
+    lowest = band["mean"].min("algorithm").where(compared)
+    lost = statistics.counts(results)
+    rows = []
+    for label in results["algorithm"].values:
+        own = band.sel(algorithm=label)
+        cells = []
+        for epsilon in results["epsilon"].values:
+            cell = own.sel(epsilon=epsilon)
+            state = lost.sel(algorithm=label, epsilon=epsilon)
+            failed = int(state["diverged"] + state["timed_out"])
+            cells.append(
+                {
+                    **_band(cell),
+                    "best": bool(cell["mean"] == lowest.sel(epsilon=epsilon)),
+                    "lost": f"{failed} of {failed + int(state['completed'])} lost"
+                    if failed
+                    else "",
+                }
+            )
+        rows.append({"label": str(label), "cells": cells})
+    return rows
+
+
+def _band(cell: xr.Dataset) -> dict[str, str]:
+    n = int(cell["n"])
+    mean, lower, upper = (float(cell[name]) for name in ("mean", "lower", "upper"))
+    return {
+        "mean": f"{mean:.2f}" if n else "–",
+        "band": f"[{lower:.2f}–{upper:.2f}]" if n > 1 else "",
+    }
+
+
+def _privacy(results: xr.Dataset) -> list[dict[str, str]]:
+    """Budgets after the last round, for the methods and finite budgets that were run."""
+    claimed = statistics.final(results, "epsilon_claimed")
+    composed = statistics.final(results, "epsilon_total")
+    ran = (results["status"] >= 0).any("seed")
+    return [
+        {
+            "label": str(label),
+            "epsilon": _epsilon(float(epsilon)),
+            "claimed": _epsilon(float(claimed.sel(algorithm=label, epsilon=epsilon))),
+            "composed": _epsilon(float(composed.sel(algorithm=label, epsilon=epsilon))),
+        }
+        for label in results["algorithm"].values
+        for epsilon in results["epsilon"].values
+        if math.isfinite(epsilon) and ran.sel(algorithm=label, epsilon=epsilon)
+    ]
+
+
+def _caveats(results: xr.Dataset) -> list[str]:
+    """What the budgets of this experiment do and do not promise."""
+    methods, variants = results["method"].values, results["variant"].values
+    noisy = [float(e) for e in results["epsilon"].values if math.isfinite(e)]
+    local_updates = [json.loads(str(p)).get("local_updates", 1) for p in results["params"].values]
+    output = methods == "outp"
+    notes = [
+        "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
+        "δ, is what the whole run spends."
+    ]
+    if results.attrs["sensitivity"] == "local":
+        notes.append(
+            "The noise is scaled by a local sensitivity, computed from the agent's own records at "
+            "the current iterate, as in the papers. The scale then depends on the data and can "
+            "itself distinguish neighbouring data sets: the composed values are what composition "
+            "gives if every iteration had the stated budget, not a valid guarantee. The setting "
+            "sensitivity: global gives one."
+        )
+    else:
+        notes.append(
+            "The noise is scaled by the worst case over all admissible records, so each iteration has "
+            "the stated budget."
+        )
+    if any(count > 1 for count in local_updates):
+        notes.append(
+            "E local updates use the data E times within one round, each with its own noise, although "
+            "only their mean is sent: they compose as well."
+        )
+    if output.any() and not output.all():
+        notes.append(
+            "ε-DP (Laplace noise, objective perturbation) and (ε, δ)-DP (Gaussian noise, output "
+            "perturbation) are different notions: compare methods at equal composed (ε, δ), not at "
+            "equal ε for each iteration."
+        )
+    if output.any() and any(e > 1 for e in noisy):
+        notes.append(
+            "The calibration of the Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
+            "follow the papers."
+        )
+    if (output & (variants == "reference")).any():
+        notes.append(
+            "The reference variant of OutP draws its noise with standard deviation σ², as the authors' "
+            "code does, where the equation has variance σ²."
+        )
+    return notes
+
+
+def _figure(section: Section, figure: config.Figure) -> dict[str, Any]:
+    text = section.drawings.get(figure.name) or figures.svg(section.results, figure)
+    label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
+    note = section.results.attrs.get("dataset_note")
+    return {
+        "svg": _inline(text, f"{section.name}-{figure.name}", label),
+        "caption": figure.caption,
+        "source": figure.source,
+        "note": f"Data: {note}." if note else "",
+    }
+
+
+def _inline(text: str, prefix: str, label: str) -> Markup:
+    """Make an SVG file part of the page: identifiers unique in the page, size fluid, described."""
+    body = text[text.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{prefix}-', body)
+    body = re.sub(r'((?:xlink:)?href)="#', rf'\1="#{prefix}-', body)
+    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
+    head, rest = body.split(">", 1)
+    width, height = (
+        float(re.search(rf'{side}="([\d.]+)pt"', head)[1])  # type: ignore[index]
+        for side in ("width", "height")
+    )
+    head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
+    # At 1.4 px for each point the text of a figure is as large as that of the page.
+    size = f"--w:{width * 1.4:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
+    described = Markup('{} role="img" aria-label="{}" style="{}">').format(
+        Markup(head), label, size
+    )
+    return described + Markup(rest)
+
+
+def _mapping(text: str) -> str:
+    """JSON object as ``key = value, ...``."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        return str(content)
+    return ", ".join(f"{key} = {_plain(value)}" for key, value in content.items())
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _epsilon(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _delta(value: float) -> str:
+    return f"{value:g}".replace("e-0", "e-")

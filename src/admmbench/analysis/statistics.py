@@ -1,0 +1,199 @@
+"""Statistics over seeds and rounds, in and out as labelled arrays.
+
+Everything here reads the ``results.nc`` of one experiment: variables over ``algorithm``,
+``epsilon``, ``seed`` and ``round``, and ``status`` over the first three. A run that diverged or
+timed out has no final model, so its statistics are NaN; :func:`counts` says how many such runs
+there are, and every statistic over seeds carries the number of runs ``n`` that entered it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+Reduction = Literal["final", "best", "average"]
+"""How one run becomes one number: last round, lowest of all rounds, mean over rounds."""
+
+LEVEL = 0.95
+"""Confidence level of every interval of the report."""
+
+PERCENTILES = (20.0, 80.0)
+"""Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
+
+STATUS = {"not_run": -1, "completed": 0, "diverged": 1, "timed_out": 2}
+"""Values of the variable ``status``."""
+
+
+def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
+    """Value of a metric at the last evaluated round of each run.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Results of one experiment.
+    metric : str
+        Name of a variable with a dimension ``round``.
+
+    Returns
+    -------
+    xarray.DataArray
+        The dimensions of the metric without ``round``, same unit; NaN for runs that did not
+        complete.
+    """
+    values = ds[metric]
+    evaluated = values.notnull()
+    # argmax of the reversed mask is the distance of the last evaluated round from the end.
+    last = values.sizes["round"] - 1 - evaluated.isel(round=slice(None, None, -1)).argmax("round")
+    return _completed(ds, values.isel(round=last).drop_vars("round", errors="ignore"))
+
+
+def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
+    """Lowest value of a metric over the evaluated rounds of each run.
+
+    For a test error this selects the round on the test set: it is a bound on what early stopping
+    could reach, not an estimate of it. The "best testing error among the 10 runs" of ryu2022
+    (section IV-A) is something else, the minimum over runs; see :func:`over_seeds`.
+
+    Parameters
+    ----------
+    ds : xarray.Dataset
+        Results of one experiment.
+    metric : str
+        Name of a variable with a dimension ``round``.
+
+    Returns
+    -------
+    xarray.DataArray
+        The dimensions of the metric without ``round``, same unit; NaN for runs that did not
+        complete.
+    """
+    return _completed(ds, ds[metric].min("round", keep_attrs=True))
+
+
+def average(ds: xr.Dataset, metric: str) -> xr.DataArray:
+    """Mean of a metric over the evaluated rounds of each run.
+
+    Parameters and result as in :func:`final`.
+    """
+    return _completed(ds, ds[metric].mean("round", keep_attrs=True))
+
+
+def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
+    """One number per run: :func:`final`, :func:`best` or :func:`average`.
+
+    Raises
+    ------
+    ValueError
+        If ``how`` is none of the three.
+    """
+    if how not in get_args(Reduction):
+        raise ValueError(f"reduction must be one of {get_args(Reduction)}, got {how!r}")
+    return {"final": final, "best": best, "average": average}[how](ds, metric)
+
+
+def over_seeds(values: xr.DataArray, how: Literal["mean", "best"]) -> xr.DataArray:
+    """Mean or lowest value over seeds, of the runs that have a value.
+
+    ``best`` is how the claims read "among the 10 runs, the best testing error" (ryu2022, section
+    IV-A), with :func:`final` values: the minimum over runs of the error of each run's last model.
+    The paper does not say which round stands for a run; the authors' code prints the accuracy of
+    the last one, and taking the lowest of all rounds would select on the test set twice.
+    """
+    return values.mean("seed") if how == "mean" else values.min("seed")
+
+
+def band(values: xr.DataArray) -> xr.Dataset:
+    """Mean and 20th to 80th percentile over seeds.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        Any array with a dimension ``seed``; NaN where a run has no value.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``, ``lower``, ``upper`` in the unit of ``values``, and ``n``, the number of seeds
+        that entered; without ``seed``. NaN where ``n`` is 0.
+    """
+    # A slice without any value is NaN by definition here; numpy warns about it and fills NaN all
+    # the same.
+    filled = values.where(values.notnull().any("seed"), 0.0)
+    edges = filled.quantile([q / 100 for q in PERCENTILES], "seed", skipna=True)
+    n = values.notnull().sum("seed")
+    result = xr.Dataset(
+        {
+            "mean": filled.mean("seed"),
+            "lower": edges.isel(quantile=0, drop=True),
+            "upper": edges.isel(quantile=1, drop=True),
+        }
+    ).where(n > 0)
+    return result.assign(n=n)
+
+
+def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
+    """Student t interval of the mean over seeds.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        Any array with a dimension ``seed``; NaN where a run has no value.
+    level : float
+        Confidence level, in (0, 1).
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``, ``lower``, ``upper`` in the unit of ``values``, and ``n``. The bounds are NaN
+        where fewer than two seeds have a value.
+    """
+    n = values.notnull().sum("seed")
+    freedom = (n - 1).where(n > 1)
+    variance = ((values - values.mean("seed")) ** 2).sum("seed") / freedom
+    half = stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance / n.where(n > 1))
+    mean = values.mean("seed")
+    return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
+
+
+def paired(first: xr.DataArray, second: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
+    """Mean difference ``first - second`` over the seeds they share, with its t interval.
+
+    Seeds fix the partition of the data and the random streams, so two methods of one experiment are
+    compared seed by seed; the interval is that of the paired t test.
+
+    Parameters
+    ----------
+    first, second : xarray.DataArray
+        Arrays with a dimension ``seed``, same unit. A seed enters where both have a value.
+    level : float
+        Confidence level, in (0, 1).
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean`` (of the difference), ``lower``, ``upper`` and ``n``, the number of pairs.
+    """
+    first, second = xr.align(first, second, join="inner")
+    return interval(first - second, level)
+
+
+def counts(ds: xr.Dataset) -> xr.Dataset:
+    """Count the runs in each state.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``not_run``, ``completed``, ``diverged``, ``timed_out`` over ``algorithm`` and ``epsilon``.
+    """
+    return xr.Dataset({name: (ds["status"] == code).sum("seed") for name, code in STATUS.items()})
+
+
+def _completed(ds: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
+    """Blank the runs that did not complete; arrays without seeds pass through."""
+    if "seed" not in values.dims:
+        return values
+    kept: xr.DataArray = values.where(ds["status"] == STATUS["completed"])
+    return kept

@@ -1,0 +1,174 @@
+"""Synthetic results in the schema of ``results.nc``, with every number under the test's control."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+INF = float("inf")
+METHODS = {"OutP": "outp", "OutP+": "outp", "ObjP": "objp", "ObjPM": "objp", "ObjT": "objt"}
+
+
+def build(
+    errors: Mapping[str, Mapping[float, float]],
+    *,
+    name: str = "study",
+    seeds: int = 10,
+    rounds: tuple[int, ...] = (1, 100, 200, 300),
+    spread: float = 0.005,
+    diverged: Mapping[tuple[str, float], int] | None = None,
+    timed_out: Mapping[tuple[str, float], int] | None = None,
+    noise: Mapping[str, float] | None = None,
+    shared_noise: float = 0.0,
+    **attrs: object,
+) -> xr.Dataset:
+    """Results whose final test error has exactly the given mean over the seeds.
+
+    ``errors`` maps label -> epsilon -> mean of the final test error (a fraction). The error falls
+    linearly from 0.9. Seeds are spread evenly by ``spread``, in an order that differs between labels,
+    plus ``shared_noise`` times the seed number for all labels alike.
+    """
+    labels = list(errors)
+    epsilons = sorted({eps for given in errors.values() for eps in given})
+    shape = (len(labels), len(epsilons), seeds, len(rounds))
+    dims = ("algorithm", "epsilon", "seed", "round")
+    test_error = np.full(shape, np.nan)
+    magnitude = np.full(shape, np.nan)
+    status = np.full(shape[:3], -1, np.int8)
+    fade = np.linspace(1, 0, len(rounds))
+    for a, label in enumerate(labels):
+        order = np.random.default_rng(a).permutation(seeds)
+        offsets = (order - (seeds - 1) / 2) * spread + np.arange(seeds) * shared_noise
+        for eps, mean in errors[label].items():
+            e = epsilons.index(eps)
+            ends = mean + offsets
+            test_error[a, e] = ends[:, None] + fade * (0.9 - ends[:, None])
+            size = 0.0 if eps == INF else (noise or {}).get(label, 1.0) / eps
+            magnitude[a, e] = size * (1 + 0.01 * offsets)[:, None]
+            status[a, e] = 0
+            for code, broken in ((1, diverged), (2, timed_out)):
+                count = (broken or {}).get((label, eps), 0)
+                status[a, e, :count] = code
+                test_error[a, e, :count, len(rounds) // 2 :] = np.nan
+                magnitude[a, e, :count, len(rounds) // 2 :] = np.nan
+    epsilon = np.array(epsilons)[None, :, None] * np.ones((len(labels), 1, len(rounds)))
+    ran = (status >= 0).any(axis=2)[..., None]
+    composed = np.where(ran, epsilon * np.sqrt(rounds), np.nan)
+    units = {"long_name": "test error", "units": "1"}
+    ds = xr.Dataset(
+        {
+            "test_error": (dims, test_error, units),
+            "test_loss": (dims, 3 * test_error, {"long_name": "test loss", "units": "nat"}),
+            "train_loss": (dims, 2 * test_error, {"long_name": "training loss", "units": "nat"}),
+            "noise_magnitude": (dims, magnitude, {"long_name": "noise magnitude", "units": "1"}),
+            "consensus_violation": (
+                dims,
+                40 * np.where(np.isnan(test_error), np.nan, fade),
+                {"long_name": "consensus violation", "units": "1"},
+            ),
+            "epsilon_total": (
+                ("algorithm", "epsilon", "round"),
+                composed,
+                {"long_name": "composed epsilon", "units": "1"},
+            ),
+            "epsilon_claimed": (
+                ("algorithm", "epsilon", "round"),
+                np.where(ran, epsilon * np.array(rounds), np.nan),
+                {"long_name": "epsilon by the paper's accounting", "units": "1"},
+            ),
+            "floats_sent": (
+                ("algorithm", "epsilon", "round"),
+                np.where(ran, 7840.0 * np.array(rounds), np.nan),
+                {"long_name": "numbers sent", "units": "1"},
+            ),
+            "status": (
+                dims[:3],
+                status,
+                {
+                    "long_name": "state of the run",
+                    "units": "1",
+                    "flag_values": np.array([-1, 0, 1, 2], np.int8),
+                    "flag_meanings": "not_run completed diverged timed_out",
+                },
+            ),
+        },
+        coords={
+            "algorithm": labels,
+            "epsilon": epsilons,
+            "seed": np.arange(seeds),
+            "round": list(rounds),
+            "method": ("algorithm", [METHODS.get(label.split()[0], "iadmm") for label in labels]),
+            "variant": (
+                "algorithm",
+                ["paper" if "paper" in label else "reference" for label in labels],
+            ),
+            "params": (
+                "algorithm",
+                ['{"local_updates": 10}' if label == "ObjPM" else "{}" for label in labels],
+            ),
+            "fingerprint": ("algorithm", [f"{a:02d}" + 62 * "f" for a in range(len(labels))]),
+        },
+        attrs={
+            "experiment": name,
+            "title": f"Study {name}",
+            "paper": "ryu2022",
+            "dataset": "mnist",
+            "dataset_note": "",
+            "agents": 10,
+            "rounds": rounds[-1],
+            "delta": 1e-6,
+            "sensitivity": "local",
+            "partition": json.dumps({"scheme": "iid", "agents": 10}),
+            "problem": json.dumps({"name": "softmax"}),
+            "dtype": "float32",
+            "data_checksums": json.dumps({"train-images-idx3-ubyte.gz": "ab" * 32}),
+            "versions": json.dumps({"numpy": "2.4.6", "xarray": "2026.9.0"}),
+            "machine": "x86_64, 2 cores",
+            "n_train": 60000,
+            "n_test": 10000,
+            "n_features": 784,
+            "n_classes": 10,
+        },
+    )
+    return ds.assign_attrs(**attrs)
+
+
+ERRORS = {
+    "OutP": {0.05: 0.24, 0.1: 0.20, 1.0: 0.15},
+    "ObjP": {0.05: 0.14, 0.1: 0.13, 1.0: 0.12},
+    "ObjPM": {0.05: 0.12, 0.1: 0.11, 1.0: 0.10},
+    "Non-private": {INF: 0.091},
+}
+
+
+@pytest.fixture
+def results() -> xr.Dataset:
+    return build(ERRORS, noise={"OutP": 0.1})
+
+
+@pytest.fixture
+def figure() -> Callable[..., SimpleNamespace]:
+    """Make a stand-in for ``admmbench.config.Figure`` with the same defaults."""
+
+    def make(**given: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            **{
+                "name": "curves",
+                "kind": "curves",
+                "metric": "test_error",
+                "statistic": "final",
+                "source": "",
+                "caption": "",
+                "log": False,
+                "algorithms": None,
+                "epsilon": None,
+                **given,
+            }
+        )
+
+    return make

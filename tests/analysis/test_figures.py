@@ -1,0 +1,199 @@
+"""What the figures show, and that their files are reproducible."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from admmbench.analysis import figures, statistics
+
+from .conftest import ERRORS, INF, build
+
+
+def lines(panel):
+    return {line.get_label(): line for line in panel.lines}
+
+
+def legend(drawing):
+    return [text.get_text() for text in drawing.legends[0].get_texts()]
+
+
+def texts(drawing):
+    return " ".join(" ".join(text.get_text().split()) for text in drawing.texts)
+
+
+def panels(drawing):
+    return [panel for panel in drawing.axes if panel.get_visible()]
+
+
+def test_curves_have_a_panel_for_each_epsilon_and_a_line_for_each_method(results, figure):
+    drawing = figures.draw(results, figure())
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.05", "ε = 0.1", "ε = 1"]
+    for panel in panels(drawing):
+        assert list(lines(panel)) == ["OutP", "ObjP", "ObjPM", "Non-private"]
+        assert panel.get_xlabel() == "Round"
+    assert panels(drawing)[0].get_ylabel() == "Test error (%)"
+    assert legend(drawing) == ["OutP", "ObjP", "ObjPM", "Non-private"]
+    assert "20–80 percentile" in texts(drawing)
+
+
+def test_curves_show_every_round_of_the_mean_in_percent(results, figure):
+    drawing = figures.draw(results, figure())
+    own = results["test_error"].sel(algorithm="ObjP", epsilon=0.1)
+    band = statistics.band(100 * own)
+    line = lines(panels(drawing)[1])["ObjP"]
+    np.testing.assert_array_equal(line.get_xdata(), results["round"])
+    np.testing.assert_allclose(line.get_ydata(), band["mean"])
+    shaded = panels(drawing)[1].collections[1].get_paths()[0].vertices[:, 1]
+    assert shaded.min() == pytest.approx(float(band["lower"].min()))
+    assert shaded.max() == pytest.approx(float(band["upper"].max()))
+
+
+def test_the_run_without_noise_is_a_dashed_reference_in_every_panel(results, figure):
+    drawing = figures.draw(results, figure())
+    expected = 100 * results["test_error"].sel(algorithm="Non-private", epsilon=INF).mean("seed")
+    for panel in panels(drawing):
+        line = lines(panel)["Non-private"]
+        assert line.is_dashed()
+        np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_noise_has_no_reference(results, figure):
+    drawing = figures.draw(results, figure(metric="noise_magnitude", log=True))
+    assert "Non-private" not in legend(drawing)
+    assert panels(drawing)[0].get_yscale() == "log"
+
+
+def test_figure_selects_methods_and_budgets(results, figure):
+    drawing = figures.draw(results, figure(algorithms=["ObjP", "OutP"], epsilon=[0.1]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
+    assert legend(drawing) == ["ObjP", "OutP"]
+
+
+def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
+    drawing = figures.draw(results, figure(epsilon=[0.1, INF]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "no noise"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metric": "accuracy"}, "no metric 'accuracy'"),
+        ({"algorithms": ["ObjQ"]}, "ObjQ"),
+        ({"epsilon": [7.0]}, "7.0"),
+    ],
+)
+def test_a_figure_of_what_is_not_there_is_refused(results, figure, given, message):
+    with pytest.raises(ValueError, match=message):
+        figures.draw(results, figure(**given))
+
+
+def test_a_method_looks_the_same_in_every_figure(results, figure):
+    whole = figures.draw(results, figure())
+    other = build({"ObjPM": ERRORS["ObjPM"], "ObjT": ERRORS["ObjP"], "OutP": ERRORS["OutP"]})
+    for drawing in (
+        figures.draw(results, figure(algorithms=["ObjPM", "OutP"])),
+        figures.draw(results, figure(kind="tradeoff")),
+        figures.draw(other, figure()),
+    ):
+        for label in ("ObjPM", "OutP"):
+            first, second = (lines(panels(d)[0])[label] for d in (whole, drawing))
+            assert first.get_color() == second.get_color()
+            assert first.get_marker() == second.get_marker()
+            assert first.get_linestyle() == second.get_linestyle()
+
+
+def test_methods_can_be_told_apart_without_colour():
+    labels = [f"{m} a={a}" for m in ("OutP", "ObjP", "ObjT") for a in (1, 100, 1000)]
+    labels += ["rho=0.1", "rho=1", "rho=10", "rho_t", "rho_t/100", "Non-private"]
+    looks = figures.looks(build({label: {1.0: 0.1} for label in labels}))
+    assert len({(look.linestyle, look.marker) for look in looks.values()}) == len(labels)
+    assert looks["OutP a=1"].color == looks["OutP a=1000"].color
+
+
+def test_diverged_runs_are_marked(figure):
+    ds = build(ERRORS, diverged={("OutP", 0.05): 2}, timed_out={("ObjP", 1.0): 1})
+    for kind in ("curves", "tradeoff"):
+        drawing = figures.draw(ds, figure(kind=kind))
+        assert legend(drawing)[:3] == ["OutP †", "ObjP †", "ObjPM"]
+        assert "OutP, ε = 0.05: 2 diverged of 10 runs" in texts(drawing)
+        assert "ObjP, ε = 1: 1 timed out of 10 runs" in texts(drawing)
+
+
+def test_a_method_whose_every_run_diverged_keeps_its_panel(figure):
+    ds = build({"OutP": {0.05: 0.2, 0.1: 0.2}}, diverged={("OutP", 0.05): 5}, seeds=5)
+    ds["test_error"].loc[{"epsilon": 0.05}] = np.nan
+    drawing = figures.draw(ds, figure())
+    first, second = panels(drawing)
+    assert not first.lines
+    assert first.texts[0].get_text() == "no results"
+    assert second.lines
+    figures.draw(ds, figure(kind="tradeoff"))
+
+
+def test_results_without_any_value(figure):
+    ds = build({"OutP": {0.05: np.nan}}, diverged={("OutP", 0.05): 10})
+    for kind in ("curves", "tradeoff"):
+        assert figures.draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
+
+
+def test_the_part_of_the_data_is_in_the_figure(figure):
+    ds = build(ERRORS, dataset_note="114 of 195 writers (21 of 36 training shards)")
+    for kind in ("curves", "tradeoff"):
+        assert "114 of 195 writers" in texts(figures.draw(ds, figure(kind=kind)))
+
+
+def test_one_seed_has_no_band(figure):
+    drawing = figures.draw(build(ERRORS, seeds=1), figure())
+    assert not panels(drawing)[0].collections
+    assert "One seed" in texts(drawing)
+
+
+def test_tradeoff_of_the_final_error(results, figure):
+    (panel,) = figures.draw(results, figure(kind="tradeoff")).axes
+    assert panel.get_xscale() == "log"
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_xdata(), [0.05, 0.1, 1.0])
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_ydata(), [14.0, 13.0, 12.0])
+    np.testing.assert_allclose(lines(panel)["Non-private"].get_ydata(), 9.1)
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["0.05", "0.1", "1"]
+
+
+def test_tradeoff_of_the_best_error_is_the_lowest_over_seeds_and_rounds(results, figure):
+    results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 4, "round": 1}] = 0.01
+    (panel,) = figures.draw(results, figure(kind="tradeoff", statistic="best")).axes
+    assert lines(panel)["ObjP"].get_ydata()[1] == pytest.approx(1.0)
+    assert "lowest over rounds and seeds" in panel.get_ylabel()
+    assert not panel.collections
+
+
+def test_metrics_without_seeds(results, figure):
+    drawing = figures.draw(results, figure(metric="epsilon_total"))
+    assert list(lines(panels(drawing)[0])) == ["OutP", "ObjP", "ObjPM"]
+
+
+def test_many_panels_stay_wide_enough(figure):
+    errors = {"ObjP": dict.fromkeys((0.01, 0.05, 0.1, 1.0, 3.0), 0.1)}
+    drawing = figures.draw(build(errors), figure())
+    assert len(panels(drawing)) == 5
+    assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
+    assert drawing.get_figwidth() <= 7.5
+
+
+def test_files_are_reproducible(results, figure, tmp_path):
+    wanted = [figure(), figure(name="tradeoff", kind="tradeoff")]
+    first = figures.save(results, wanted, tmp_path / "a")
+    second = figures.save(results.copy(deep=True), wanted, tmp_path / "b")
+    names = ["curves.svg", "curves.pdf", "tradeoff.svg", "tradeoff.pdf"]
+    assert [path.name for path in first] == names
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+    assert figures.svg(results, wanted[0]) == first[0].read_text("utf-8")
+    assert not plt.get_fignums()
+
+
+def test_a_label_that_is_too_long_for_the_legend_is_cut(figure):
+    long = "a method with a very long label " * 5
+    assert legend(figures.draw(build({long: {0.1: 0.2}}), figure()))[0].endswith("…")
+    alike = {long + "one": {0.1: 0.2}, long + "two": {0.1: 0.2}}
+    assert legend(figures.draw(build(alike), figure())) == list(alike)

@@ -1,0 +1,232 @@
+"""The page: complete, self-contained, well-formed, the same every time."""
+
+from __future__ import annotations
+
+import os
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+import xarray as xr
+
+from admmbench.analysis import claims, report
+
+from .conftest import ERRORS, build
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+LONG = "A method whose label is far too long for any legend, table or margin " * 2
+
+
+class Page(HTMLParser):
+    """Checks nesting while it collects what the tests ask for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.note(tag, given)
+
+    def handle_startendtag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+
+    def note(self, tag, given):
+        if "id" in given:
+            self.ids.append(given["id"])
+        for key in ("href", "xlink:href"):
+            if key in given:
+                self.links.append(given[key])
+        if "src" in given or tag in {"link", "script", "iframe", "object"}:
+            self.loads.append(tag)
+        for key in ("aria-labelledby", "clip-path"):
+            if key in given:
+                self.links.append(re.sub(r"^(?:url\()?#?(.*?)\)?$", r"#\1", given[key]))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in {"style"}:
+            self.text += data
+
+
+def experiment(figure, **given):
+    figures = [
+        figure(name="errors", caption="Test errors.", source="ryu2022 fig. 1 (top)"),
+        figure(name="tradeoff", kind="tradeoff", caption='Errors & "budgets" <all>.'),
+    ]
+    return SimpleNamespace(
+        **{
+            "title": "MNIST & more",
+            "paper": "ryu2022",
+            "description": "Three methods.",
+            "artefacts": ["fig. 1", "fig. 2"],
+            "figures": figures,
+            **given,
+        }
+    )
+
+
+@pytest.fixture
+def sections(figure):
+    femnist = build(
+        {**ERRORS, LONG: {0.05: 0.3}},
+        name="ryu2022_femnist",
+        dataset="femnist",
+        dataset_note="114 of 195 writers",
+        n_train=15440,
+        diverged={("OutP", 0.05): 2},
+    )
+    mnist = build(ERRORS, name="ryu2022_mnist")
+    return [
+        report.Section(mnist, experiment(figure)),
+        report.Section(femnist, experiment(figure, title="FEMNIST")),
+    ]
+
+
+@pytest.fixture
+def verdicts(tmp_path, sections):
+    file = tmp_path / "claims.yaml"
+    file.write_text(
+        """
+paper: ryu2022
+scale:
+  ryu2022_mnist: {rounds: 300, seeds: 10, agents: 10, n_train: 60000}
+claims:
+  - {id: a, kind: value, statement: Value <1>., source: section IV, experiment: ryu2022_mnist,
+     algorithm: ObjP, epsilon: 0.1, published: 13.2, tolerance: 1}
+  - {id: b, kind: order, statement: Order., source: fig. 1, experiment: ryu2022_mnist,
+     labels: [OutP, ObjP], epsilon: [0.1]}
+  - {id: c, kind: value, statement: Elsewhere., source: fig. 2, experiment: ryu2022_mnist,
+     algorithm: ObjP, epsilon: 9, published: 13.2, tolerance: 1}
+"""
+    )
+    results = {section.name: section.results for section in sections}
+    return claims.evaluate(claims.load(file), results)
+
+
+META = report.Meta(configuration="quick.yaml", version="0.1.0", description="A test.")
+
+
+@pytest.fixture
+def text(sections, verdicts):
+    return report.render(sections, verdicts, META)
+
+
+def test_the_page_is_well_formed_and_self_contained(text):
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert all(link.startswith("#") for link in page.links)
+    assert not page.loads
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert text.startswith("<!DOCTYPE html>")
+    assert '<html lang="en">' in text
+
+
+def test_every_section_is_there_and_in_the_contents(text):
+    page = Page(text)
+    for name in ("ryu2022_mnist", "ryu2022_femnist"):
+        for part in ("", "-setting", "-figures", "-errors", "-privacy", "-provenance"):
+            assert name + part in page.ids
+        assert f"#{name}" in page.links
+    assert {"claims", "claims-ryu2022"} <= set(page.ids)
+    for expected in ("MNIST & more", "quick.yaml", "Three methods.", "numpy 2.4.6", "x86_64"):
+        assert expected in page.text
+
+
+def test_claims_are_told_by_symbol_and_words(text):
+    page = Page(text)
+    assert "Value <1>." in page.text
+    for symbol, outcome in report.SYMBOLS.items():
+        assert outcome in text
+        assert symbol in text
+    assert '<span aria-hidden="true">✓</span> reproduced</span> 1' in text
+
+
+def test_without_claims_there_is_no_table_of_them(sections):
+    page = Page(report.render(sections, [], META))
+    assert "claims" not in page.ids
+
+
+def test_tables_come_from_the_data(text):
+    assert re.search(r"<strong>11\.00 <span", text)
+    assert "2 of 10 lost" in text
+    assert "local_updates = 10" in text
+    assert '<td class="number">28</td><td class="number lost">2</td>' in text
+    assert "15,440 training" in text
+
+
+def test_the_part_of_the_data_is_said_wherever_results_are(text):
+    section = text[text.index('<h2 id="ryu2022_femnist"') :]
+    # Note, setting, figures (2 captions), tables (2 errors, 1 privacy).
+    assert Page(section[: section.index("</section>")]).text.count("114 of 195 writers") >= 7
+
+
+def test_privacy_is_stated_with_its_caveats(text, figure):
+    page = Page(text)
+    for words in ("budget for one iteration", "not a valid guarantee", "E local updates", "σ²"):
+        assert words in page.text
+    ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
+    other = Page(report.render([report.Section(ds, experiment(figure))], [], META)).text
+    assert "worst case over all admissible records" in other
+    for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian"):
+        assert words not in other
+
+
+def test_figures_are_described(text):
+    assert text.count("<svg") == 4
+    assert text.count('role="img"') == 4
+    assert 'aria-label="Errors &amp; &#34;budgets&#34; &lt;all&gt;."' in text
+
+
+def test_drawings_are_taken_as_given(sections, verdicts):
+    drawn = '<?xml version="1.0"?><svg width="72pt" height="36pt" id="x"><g id="y"/></svg>'
+    given = report.Section(
+        sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
+    )
+    page = Page(report.render([given], verdicts, META))
+    assert {"ryu2022_mnist-errors-x", "ryu2022_mnist-tradeoff-y"} <= set(page.ids)
+
+
+def test_the_page_is_the_same_every_time(sections, verdicts, text):
+    assert report.render(sections, verdicts, META) == text
+
+
+def test_write_replaces_the_file_as_a_whole(tmp_path, sections, verdicts, text, monkeypatch):
+    path = tmp_path / "report" / "index.html"
+    assert report.write(path, sections, verdicts, META) == path
+    assert path.read_text("utf-8") == text
+    assert os.stat(path).st_mode & 0o777 == 0o644
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        report.write(path, sections, [], META)
+    assert path.read_text("utf-8") == text
+    assert os.listdir(path.parent) == ["index.html"]
+
+
+def test_results_that_were_stored_give_the_same_page(tmp_path, sections, verdicts, text):
+    stored = []
+    for section in sections:
+        path = tmp_path / f"{section.name}.nc"
+        section.results.to_netcdf(path, engine="h5netcdf")
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            stored.append(report.Section(ds.load(), section.experiment))
+    assert report.render(stored, verdicts, META) == text

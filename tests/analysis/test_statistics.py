@@ -1,0 +1,122 @@
+"""Statistics against numpy and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from admmbench.analysis import statistics
+
+from .conftest import ERRORS, INF, build
+
+FINITE = st.floats(-1e3, 1e3, allow_nan=False)
+
+
+def seeds(*values: float) -> xr.DataArray:
+    return xr.DataArray(list(values), dims="seed")
+
+
+def test_final_is_the_last_round_and_best_the_lowest():
+    ds = build(ERRORS)
+    ds["test_error"][..., 1] = 0.01
+    run = ds["test_error"].sel(algorithm="ObjP", epsilon=0.1, seed=3)
+    at = {"algorithm": "ObjP", "epsilon": 0.1, "seed": 3}
+    assert statistics.final(ds, "test_error").sel(at) == run.values[-1]
+    assert statistics.best(ds, "test_error").sel(at) == 0.01
+    assert statistics.average(ds, "test_error").sel(at) == pytest.approx(run.values.mean())
+    assert "round" not in statistics.final(ds, "test_error").coords
+
+
+def test_final_of_a_coarser_grid_of_rounds_is_its_own_last_round():
+    ds = build(ERRORS)
+    ds["test_error"].loc[{"algorithm": "ObjP", "round": 300}] = np.nan
+    expected = ds["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=200)
+    got = statistics.final(ds, "test_error").sel(algorithm="ObjP", epsilon=0.1)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("how", ["final", "best", "average"])
+def test_runs_that_did_not_complete_have_no_value_and_are_counted(how):
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 2}, timed_out={("OutP", 1.0): 3})
+    values = statistics.reduce(ds, "test_error", how)
+    assert values.sel(algorithm="ObjP", epsilon=0.1).isnull().sum() == 2
+    assert values.sel(algorithm="OutP", epsilon=1.0).isnull().sum() == 3
+    counts = statistics.counts(ds)
+    assert counts["diverged"].sel(algorithm="ObjP", epsilon=0.1) == 2
+    assert counts["timed_out"].sel(algorithm="OutP", epsilon=1.0) == 3
+    assert counts["completed"].sel(algorithm="ObjP", epsilon=0.1) == 8
+    assert counts["not_run"].sel(algorithm="ObjP", epsilon=INF) == 10
+
+
+def test_reduce_names_the_valid_reductions():
+    with pytest.raises(ValueError, match="average"):
+        statistics.reduce(build(ERRORS), "test_error", "median")
+
+
+def test_metrics_without_seeds_pass_through():
+    ds = build(ERRORS)
+    assert statistics.final(ds, "epsilon_total").dims == ("algorithm", "epsilon")
+
+
+@given(st.lists(FINITE, min_size=1, max_size=12), st.integers(0, 3))
+def test_band_is_mean_and_percentiles_of_the_runs_that_have_a_value(values, missing):
+    got = statistics.band(seeds(*values, *[np.nan] * missing))
+    assert got["n"] == len(values)
+    assert got["mean"].item() == pytest.approx(np.mean(values), abs=1e-9)
+    lower, upper = np.percentile(values, [20, 80])
+    assert got["lower"].item() == pytest.approx(lower)
+    assert got["upper"].item() == pytest.approx(upper)
+
+
+def test_band_without_any_run_is_nan_without_a_warning(recwarn):
+    got = statistics.band(seeds(np.nan, np.nan))
+    assert got["n"] == 0
+    assert all(np.isnan(got[name]) for name in ("mean", "lower", "upper"))
+    assert not recwarn
+
+
+@given(st.lists(FINITE, min_size=2, max_size=12), st.floats(0.5, 0.99))
+def test_interval_is_students(values, level):
+    got = statistics.interval(seeds(*values, np.nan), level)
+    assert got["n"] == len(values)
+    scale = stats.sem(values)
+    if scale > 1e-9:
+        low, high = stats.t.interval(level, len(values) - 1, np.mean(values), scale)
+        assert got["lower"].item() == pytest.approx(low, rel=1e-6, abs=1e-6)
+        assert got["upper"].item() == pytest.approx(high, rel=1e-6, abs=1e-6)
+
+
+def test_interval_of_one_seed_is_undefined():
+    got = statistics.interval(seeds(0.3))
+    assert got["mean"] == 0.3
+    assert np.isnan(got["lower"])
+    assert np.isnan(got["upper"])
+
+
+@given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
+def test_paired_is_the_paired_t_test(pairs):
+    first, second = np.array(pairs).T
+    got = statistics.paired(seeds(*first), seeds(*second), 0.9)
+    assert got["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
+    if np.std(first - second) > 1e-6:
+        expected = stats.ttest_rel(first, second).confidence_interval(0.9)
+        assert got["lower"].item() == pytest.approx(expected.low, rel=1e-6, abs=1e-6)
+        assert got["upper"].item() == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
+
+
+def test_paired_uses_seeds_present_in_both():
+    first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
+    second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
+    got = statistics.paired(first, second)
+    assert got["n"] == 2
+    assert got["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
+
+
+def test_over_seeds():
+    values = seeds(0.3, np.nan, 0.1)
+    assert statistics.over_seeds(values, "best") == 0.1
+    assert statistics.over_seeds(values, "mean") == pytest.approx(0.2)
