@@ -114,16 +114,16 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from admmbench.datasets import load_dataset, open_prepared
     from admmbench.engine import job
     from admmbench.engine.spec import RunSpec
     from admmbench.progress import shown
 
     spec = RunSpec.model_validate(_settings(options.settings))
+    data = open_prepared(options.data) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
     with shown(title) as progress:
-        job.execute(
-            spec, options.data, options.output, options.threads, options.fingerprint, progress
-        )
+        job.execute(spec, data, options.output, options.threads, options.fingerprint, progress)
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:

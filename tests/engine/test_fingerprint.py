@@ -99,7 +99,11 @@ def test_edits_reach_the_runs_that_they_concern(package):
     edit(package / "analysis/figures.py", "import ", "import json\nimport ")
     assert changed(package, before) == {"objp"}
 
-    edit(package / "algorithms/inexact.py", "dual_ascent(dual, rho, w", "dual_ascent(dual, 2 * rho, w")
+    edit(
+        package / "algorithms/inexact.py",
+        "dual_ascent(dual, rho, w",
+        "dual_ascent(dual, 2 * rho, w",
+    )
     assert changed(package, before) == {"objp", "objt"}
 
     edit(package / "engine/streams.py", "SFC64", "PCG64")

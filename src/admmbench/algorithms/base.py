@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -175,12 +176,17 @@ def elementwise(equation: Callable[..., float]) -> Callable[..., Array]:
     that would turn single into double precision.
     """
     n = len(inspect.signature(equation).parameters)
-    signatures = [f"{kind}({', '.join([kind] * n)})" for kind in ("float32", "float64")]
-    compiled = numba.vectorize(signatures, cache=True)(equation)  # type: ignore[no-untyped-call]
+    lock = threading.Lock()  # compiled when first used, perhaps by several threads at once
+    compiled: dict[str, Callable[..., Array]] = {}
 
     @functools.wraps(equation)
     def apply(first: Array, *others: Any, out: Array | None = None) -> Array:
-        return compiled(first, *(np.asarray(value, first.dtype) for value in others), out)
+        kind = first.dtype.name
+        with lock:
+            if kind not in compiled:
+                signature = f"{kind}({', '.join([kind] * n)})"
+                compiled[kind] = numba.vectorize([signature], cache=True)(equation)  # type: ignore[no-untyped-call]
+        return compiled[kind](first, *(np.asarray(value, first.dtype) for value in others), out)
 
     return apply
 

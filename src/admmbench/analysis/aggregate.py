@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.config import Experiment, Method, Run
-from admmbench.engine import fingerprint
+from admmbench.engine import fingerprint, provenance
 from admmbench.engine.trace import status_attrs
 
 NOT_RUN = -1
@@ -136,20 +136,12 @@ def _read(path: Path, run: Run) -> xr.Dataset:
             trace = file.load()
     except (OSError, ValueError, KeyError) as error:
         raise StaleResultError(f"{path}: cannot be read ({error}); {fix}") from None
-    wanted = {
-        "fingerprint": fingerprint.of_run(run.spec),
-        "algorithm": run.spec.algorithm,
-        "variant": run.spec.variant,
-        "params": json.dumps(run.spec.params, sort_keys=True),
-        "rounds": run.spec.rounds,
-        "evaluate_every": run.spec.evaluate_every,
-        "epsilon": run.spec.epsilon,
-        "sensitivity": run.spec.sensitivity,
-    }
-    for key, value in wanted.items():
-        if trace.attrs.get(key) != value:
+    for key, wanted in provenance.requested(run.spec).items():
+        found = trace.attrs.get(key)
+        found = found.item() if isinstance(found, np.generic) else found
+        if found != wanted:
             raise StaleResultError(
-                f"{path}: was made with {key} = {trace.attrs.get(key)!r}, the configuration and code "
-                f"now ask for {value!r}; {fix}"
+                f"{path}: was made with {key} = {found!r}, the configuration and code now ask for "
+                f"{wanted!r}; {fix}"
             )
     return trace

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from admmbench.datasets import open_prepared
+from admmbench.datasets import Dataset
 from admmbench.engine import fingerprint
 from admmbench.engine.simulate import Progress, run
 from admmbench.engine.spec import RunSpec
@@ -20,7 +20,7 @@ class StaleCodeError(RuntimeError):
 
 def execute(
     spec: RunSpec,
-    data: Path,
+    data: Dataset,
     output: Path,
     threads: int,
     planned: str | None = None,
@@ -36,7 +36,7 @@ def execute(
     spec
         What to run.
     data
-        Folder with the prepared data set.
+        The data set.
     output
         File to write.
     threads
@@ -57,7 +57,7 @@ def execute(
             f"the code of this job changed after it was planned (fingerprint {planned}, now {found}): "
             "nothing was run; start Snakemake again to plan with the present code"
         )
-    trace = run(spec, open_prepared(data), threads, progress)
+    trace = run(spec, data, threads, progress)
     write(trace.drop_vars("seconds"), output)
 
 

@@ -21,8 +21,24 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
     """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
-        "dataset": dataset.name,
+        **requested(spec),
         "dataset_note": dataset.note,
+        "n_train": dataset.n_train,
+        "n_test": dataset.n_test,
+        "n_features": dataset.n_features,
+        "n_classes": dataset.n_classes,
+        "data_checksums": _json(dataset.checksums),
+        "citation": dataset.citation,
+        "versions": _json(versions()),
+        "machine": machine(),
+    }
+
+
+def requested(spec: RunSpec) -> dict[str, Any]:
+    """What a run was asked to do, and by which code: the attributes that follow from its specification."""
+    return {
+        "dataset": spec.info.name,
+        "dataset_settings": _json(spec.info.settings),
         "algorithm": spec.algorithm,
         "variant": spec.variant,
         "params": _json(spec.params),
@@ -35,16 +51,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
         "rounds": spec.rounds,
         "evaluate_every": spec.evaluate_every,
         "dtype": spec.dtype,
-        "n_train": dataset.n_train,
-        "n_test": dataset.n_test,
-        "n_features": dataset.n_features,
-        "n_classes": dataset.n_classes,
-        "dataset_settings": _json(dataset.settings),
-        "data_checksums": _json(dataset.checksums),
-        "citation": dataset.citation,
         "fingerprint": fingerprint.of_run(spec),
-        "versions": _json(versions()),
-        "machine": machine(),
     }
 
 

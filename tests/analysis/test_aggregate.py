@@ -1,0 +1,111 @@
+"""Aggregation: labelled, complete, and only from files that belong to the present code."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench.analysis.aggregate import StaleResultError, aggregate
+from admmbench.config import Experiment
+from admmbench.datasets import load_dataset
+from admmbench.engine import job
+
+DEFINITION = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 4,
+    "evaluate_every": 2,
+    "seeds": [2, 1],
+    "epsilon": [0.1, 1],
+    "algorithms": [
+        {"name": "outp", "label": "OutP", "variant": "reference"},
+        {"name": "objp", "label": "ObjP", "params": {"a": 2}},
+        {"name": "iadmm", "label": "Non-private", "epsilon": ".inf"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    data = load_dataset("digits")
+    for run in Experiment.model_validate(DEFINITION).runs:
+        job.execute(run.spec, data, folder / run.path, 1)
+    return folder
+
+
+def test_results_are_labelled_and_open_alone(runs, tmp_path):
+    experiment = Experiment.model_validate(DEFINITION)
+    job.write(aggregate("small", experiment, runs), tmp_path / "results.nc")
+    with xr.open_dataset(tmp_path / "results.nc") as results:
+        assert list(results.algorithm.values) == ["OutP", "ObjP", "Non-private"]
+        assert list(results.epsilon.values) == [0.1, 1, np.inf]
+        assert list(results.seed.values) == [0, 1, 2]
+        assert list(results["round"].values) == [2, 4]
+        assert results.test_error.dims == ("algorithm", "epsilon", "seed", "round")
+        assert results.epsilon_total.dims == ("algorithm", "epsilon", "round")
+        assert list(results.variant.values) == ["reference", "paper", "paper"]
+        assert results.test_error.attrs["units"] == "1"
+        assert results.attrs["experiment"] == "small"
+        assert len(set(results.fingerprint.values)) == 3
+
+
+def test_every_number_is_in_its_place(runs):
+    experiment = Experiment.model_validate(DEFINITION)
+    results = aggregate("small", experiment, runs)
+    for run in experiment.runs:
+        with xr.open_dataset(runs / run.path) as trace:
+            place = results.sel(algorithm=run.method.label, epsilon=run.spec.epsilon)
+            for name in ("test_error", "train_loss", "noise_magnitude"):
+                np.testing.assert_array_equal(
+                    place[name].sel(seed=list(run.spec.seeds)), trace[name]
+                )
+            assert (place.status.sel(seed=list(run.spec.seeds)) == 0).all()
+    missing = results.sel(algorithm="Non-private", epsilon=1)
+    assert np.isnan(missing.test_error).all()
+    assert (missing.status == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rounds": 5}, "cannot be read"),
+        ({"evaluate_every": 4}, "was made with evaluate_every = 2"),
+        ({"sensitivity": "global"}, "was made with sensitivity = 'local'"),
+        ({"params": {"rho": 1}}, "was made with params"),
+        ({"agents": 4}, "was made with partition"),
+        ({"delta": 1e-5}, "was made with delta"),
+        ({"problem": {"name": "softmax", "regularization": 0.1}}, "was made with problem"),
+        ({"dtype": "float64"}, "was made with dtype"),
+    ],
+)
+def test_results_of_another_configuration_are_refused(runs, change, message):
+    experiment = Experiment.model_validate({**DEFINITION, **change})
+    with pytest.raises(StaleResultError, match=message):
+        aggregate("small", experiment, runs)
+
+
+def test_results_of_other_code_are_refused(runs, monkeypatch):
+    from admmbench.engine import fingerprint
+
+    monkeypatch.setattr(fingerprint, "of_run", lambda spec: "other")
+    with pytest.raises(StaleResultError, match="was made with fingerprint"):
+        aggregate("small", Experiment.model_validate(DEFINITION), runs)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty"])
+def test_damaged_files_are_named(runs, tmp_path, damage):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(runs, folder)
+    experiment = Experiment.model_validate(DEFINITION)
+    victim = folder / experiment.runs[0].path
+    content = victim.read_bytes()
+    victim.write_bytes(
+        {"truncated": content[: len(content) // 2], "overwritten": b"text" * 99, "empty": b""}[
+            damage
+        ]
+    )
+    with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*delete"):
+        aggregate("small", experiment, folder)

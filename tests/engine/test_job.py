@@ -1,0 +1,58 @@
+"""Jobs: files that are complete or absent, and the same bytes every time."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench.datasets import load_dataset
+from admmbench.engine import fingerprint, job
+from admmbench.engine.spec import RunSpec
+
+SPEC = RunSpec(
+    dataset="digits",
+    algorithm="objp",
+    agents=3,
+    epsilon=1.0,
+    rounds=6,
+    evaluate_every=3,
+    seeds=(0, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_dataset("digits")
+
+
+def test_same_job_gives_the_same_bytes(tmp_path, data):
+    files = [tmp_path / name for name in ("first.nc", "second.nc")]
+    for threads, file in enumerate(files, 1):
+        job.execute(SPEC, data, file, threads)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    with xr.open_dataset(files[0]) as trace:
+        assert dict(trace.sizes) == {"seed": 2, "round": 2}
+        assert "seconds" not in trace
+
+
+def test_changed_code_is_refused(tmp_path, data):
+    with pytest.raises(job.StaleCodeError, match="nothing was run"):
+        job.execute(SPEC, data, tmp_path / "x.nc", 1, planned="0" * 16)
+    assert not list(tmp_path.iterdir())
+    job.execute(SPEC, data, tmp_path / "x.nc", 1, planned=fingerprint.of_run(SPEC))
+    assert (tmp_path / "x.nc").exists()
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "x.nc"
+    job.write(xr.Dataset({"a": ("x", np.arange(3))}), path)
+    before = path.read_bytes()
+
+    def fail(self, target, **_):
+        target.write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
+    with pytest.raises(OSError, match="No space"):
+        job.write(xr.Dataset({"a": ("x", np.zeros(9))}), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

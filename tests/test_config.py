@@ -1,0 +1,178 @@
+"""Configuration: what is accepted, what is refused and how, and which runs it means."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from admmbench import config
+from admmbench.config import ConfigError, Experiment
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS = sorted((ROOT / "config/experiments").glob("*.yaml"))
+SMALL = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "epsilon": [0.1, 1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}, {"name": "outp", "label": "OutP"}],
+}
+
+
+def load(folder, overrides=None, **changes):
+    (folder / "small.yaml").write_text(yaml.safe_dump({**SMALL, **changes}))
+    study = {"experiments": ["small"], "overrides": overrides or {}}
+    return config.load(study, folder).experiments["small"]
+
+
+@pytest.mark.parametrize("overlay", ["config", "laptop", "quick"])
+def test_shipped_configurations_are_valid(overlay, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    base = yaml.safe_load(Path("config/config.yaml").read_text())
+    changes = yaml.safe_load(Path(f"config/{overlay}.yaml").read_text())
+    study = config.load({**base, **changes})
+    assert list(study.experiments) == changes["experiments"]
+    assert all(experiment.runs for experiment in study.experiments.values())
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_can_be_read_and_has_figures(path):
+    experiment = config.read_experiment(str(path))
+    assert experiment.figures
+    assert len({run.path for run in experiment.runs}) == len(experiment.runs)
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilom": [1]}, "unknown key 'epsilom'; did you mean 'epsilon'"),
+        ({"dataset": "mnits"}, "did you mean 'mnist'"),
+        ({"epsilon": [0]}, r"epsilon\.0: .*greater than 0 \(got 0\)"),
+        ({"epsilon": []}, "epsilon"),
+        ({"epsilon": [1, 1]}, "epsilon: each value may appear once"),
+        ({"seeds": 0}, "seeds.*greater than or equal to 1"),
+        ({"seeds": [2, 0]}, "seeds.*greater than or equal to 1"),
+        ({"agents": 5000}, "5000 agents cannot share the 1437 training rows"),
+        ({"agents": {"scheme": "by_writers"}}, "agents"),
+        ({"rounds": 0}, "rounds: .*greater than or equal to 1"),
+        ({"delta": 2}, "delta: .*less than 1"),
+        ({"algorithms": []}, "algorithms"),
+        (
+            {"algorithms": [{"name": "objj", "label": "x"}]},
+            r"algorithms\.0 \(x\): unknown algorithm 'objj'; did you mean 'obj[pt]'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "x", "params": {"local_update": 1}}]},
+            r"algorithms\.0 \(x\): params\.local_update: .*did you mean 'local_updates'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "labels": "x"}]},
+            r"algorithms\.0: unknown key 'labels'; did you mean 'label'",
+        ),
+        ({"algorithms": [SMALL["algorithms"][0]] * 2}, "label 'ObjP' appears twice"),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "algorithms": ["Objp"]}]},
+            r"figures\.0\.algorithms: unknown label 'Objp'; did you mean 'ObjP'",
+        ),
+        ({"figures": [{"name": "a", "kind": "curve"}]}, r"figures\.0\.kind"),
+    ],
+)
+def test_faults_are_named_with_file_and_key(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(tmp_path, **changes)
+    assert "small.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ({"experiments": ["smal"]}, "unknown experiment 'smal'; did you mean 'small'"),
+        ({"experiments": []}, "experiments"),
+        ({"experiments": ["small"], "override": {}}, "did you mean 'overrides'"),
+        ({"experiments": ["small"], "overrides": {"smll": {}}}, "did you mean 'small'"),
+        ({"experiments": ["small"], "overrides": {"small": {"round": 5}}}, "did you mean 'rounds'"),
+        ({"experiments": ["small"], "data": {"miror": "x"}}, r"data: .*did you mean 'mirror'"),
+        ({"experiments": ["small"], "threads": 0}, "threads"),
+    ],
+)
+def test_faults_of_the_study(tmp_path, study, message):
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match=message):
+        config.load(study, tmp_path)
+
+
+def test_broken_yaml_is_named(tmp_path):
+    (tmp_path / "small.yaml").write_text("title: [")
+    with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
+        config.load({"experiments": ["small"]}, tmp_path)
+
+
+def test_overrides_merge_and_later_ones_win(tmp_path):
+    experiment = load(
+        tmp_path,
+        {"*": {"rounds": 5, "params": {"rho": {"c2": 1}}}, "small": {"rounds": 7}},
+        params={"rho": {"c1": 3}},
+    )
+    assert experiment.rounds == 7
+    assert experiment.params == {"rho": {"c1": 3, "c2": 1}}
+
+
+def test_numbers_as_yaml_leaves_them(tmp_path):
+    experiment = load(tmp_path, epsilon=["1e-2", ".inf"], delta="1e-5")
+    assert experiment.epsilon == [0.01, float("inf")]
+    assert experiment.delta == 1e-5
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 12))
+def test_blocks_cover_the_seeds_in_order(seeds, block):
+    experiment = Experiment.model_validate({**SMALL, "seeds": seeds, "seed_block": block})
+    blocks = experiment.seed_blocks
+    assert [seed for part in blocks for seed in part] == list(range(seeds))
+    assert all(len(part) == block for part in blocks[:-1])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 5))
+def test_an_appended_block_leaves_the_runs_that_are_there(sizes, more):
+    before, after = (
+        {run.path for run in Experiment.model_validate({**SMALL, "seeds": seeds}).runs}
+        for seeds in (sizes, [*sizes, more])
+    )
+    assert before < after
+
+
+def test_file_names_tell_the_run(tmp_path):
+    experiment = load(
+        tmp_path,
+        seeds=3,
+        algorithms=[
+            {
+                "name": "objp",
+                "label": "ObjPM",
+                "variant": "reference",
+                "params": {"local_updates": 10, "rho": {"scale": 0.01}},
+                "epsilon": 0.05,
+            }
+        ],
+    )
+    assert [run.path for run in experiment.runs] == [
+        "runs/objp,variant=reference,local_updates=10,rho.scale=0.01/epsilon=0.05,rounds=10,seeds=0-2.nc"
+    ]
+
+
+def test_equal_data_share_one_folder():
+    everything = {"name": "femnist", "shards": list(range(36))}
+    assert config.dataset_folder("femnist") == config.dataset_folder(everything) == "femnist"
+    some = {"name": "femnist", "shards": [0, 2]}
+    assert config.dataset_folder(some).startswith("femnist-")
+
+
+def test_schemas_are_in_step():
+    for name, text in config.schemas().items():
+        path = ROOT / "workflow/schemas" / name
+        assert path.read_text() == text, f"{path} is out of date: run `make schema`"
