@@ -1,6 +1,7 @@
 """Every study of admmbench: config, rules, targets."""
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -20,8 +21,13 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
+# Where data come from is no parameter of a job: another mirror of the same files renews nothing.
+if STUDY.config.data.mirror:
+    os.environ.update(ADMMBENCH_MIRROR=STUDY.config.data.mirror)
+
 RESULTS = STUDY.config.results
 RESOURCES = STUDY.config.data.cache
+os.environ.setdefault("ADMMBENCH_CACHE", RESOURCES)
 EXPERIMENTS = list(STUDY.experiments)
 CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
 
@@ -53,13 +59,10 @@ rule all:
 rule results:
     """All labelled data sets, without figures and report."""
     input:
-        expand(
-            "{results}/{experiment}/results.nc",
-            results=RESULTS,
-            experiment=EXPERIMENTS,
-        ),
+        [f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS],
 
 
+include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/aggregate.smk"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hypothesis
 import numpy as np
 import pytest
 
 from admmbench.datasets import Dataset
+
+# A slow machine is no fault of the code.
+hypothesis.settings.register_profile("patient")
+hypothesis.settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)

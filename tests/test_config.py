@@ -127,7 +127,7 @@ def test_numbers_as_yaml_leaves_them(tmp_path):
     assert experiment.delta == 1e-5
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 60), st.integers(1, 12))
 def test_blocks_cover_the_seeds_in_order(seeds, block):
     experiment = Experiment.model_validate({**SMALL, "seeds": seeds, "seed_block": block})
@@ -136,7 +136,7 @@ def test_blocks_cover_the_seeds_in_order(seeds, block):
     assert all(len(part) == block for part in blocks[:-1])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 5))
 def test_an_appended_block_leaves_the_runs_that_are_there(sizes, more):
     before, after = (

@@ -16,7 +16,7 @@ def rows_of(scheme, dataset, seeds=1):
     return [[(seeds, everything[rows]) for seeds, rows in agent] for agent in shares]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(n=st.integers(1, 80), data=st.data(), shuffle=st.booleans(), seeds=st.integers(1, 3))
 def test_iid_gives_every_row_to_one_agent(n, data, shuffle, seeds):
     agents = data.draw(st.integers(1, n))

@@ -73,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("experiments", help="definitions by name, YAML or JSON")
-    command.add_argument("--results", type=Path, required=True, help="folder with the results")
+    command.add_argument(
+        "--results", type=Path, help="folder with the results (default: two above the page)"
+    )
     command.add_argument("--claims", type=Path, required=True, help="folder with the claims")
     command.add_argument(
         "--library", type=Path, required=True, help="folder with all experiments that claims name"
@@ -173,7 +175,7 @@ def _report(options: argparse.Namespace) -> None:
     sections = []
     for name, definition in definitions.items():
         experiment = Experiment.model_validate(definition)
-        folder = options.results / name
+        folder = (options.results or options.output.parents[1]) / name
         drawings = {
             figure.name: (folder / "figures" / f"{figure.name}.svg").read_text()
             for figure in experiment.figures

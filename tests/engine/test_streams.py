@@ -11,7 +11,7 @@ keys = st.tuples(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(first=keys, second=keys)
 def test_equal_keys_and_only_they_give_equal_streams(first, second):
     a, b = (stream(*key).integers(0, 2**63, size=4) for key in (first, second))

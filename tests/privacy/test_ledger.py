@@ -29,7 +29,7 @@ def test_one_gaussian_release(multiplier):
     assert ledger.epsilon(1e-6) == pytest.approx(gaussian_epsilon(multiplier, 1e-6), rel=2e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.floats(2, 50), min_size=1, max_size=6))
 def test_gaussian_releases_compose_as_dp_accounting_composes_them(multipliers):
     ledger = Ledger()

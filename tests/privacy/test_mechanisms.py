@@ -45,7 +45,7 @@ def test_laplace_tails_and_signs():
     assert np.corrcoef(sample[:-1], sample[1:])[0, 1] == pytest.approx(0, abs=4 / math.sqrt(N))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(n=st.integers(1, 200), seed=st.integers(0, 10**6))
 def test_samplers_fill_every_entry_with_finite_numbers(n, seed):
     for fill in (fill_laplace, fill_gaussian):
@@ -55,7 +55,7 @@ def test_samplers_fill_every_entry_with_finite_numbers(n, seed):
         assert np.isfinite(out).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50))
 def test_signed_logarithms_are_the_logarithms(words):
     bits = np.array([words], np.uint32)
@@ -73,7 +73,7 @@ def source(privacy, seeds=2, shape=(40, 50), dtype=np.float32):
     return Noise([[stream(seed, 0, "noise") for seed in range(seeds)]], shape, privacy, dtype)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(epsilon=st.floats(0.01, 10), sensitivity=st.floats(1e-6, 1e3))
 def test_laplace_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
     xi = source(Privacy(epsilon)).laplace(np.array([[sensitivity, 2 * sensitivity]]))

@@ -41,7 +41,7 @@ def literal_terms(X, y, W, n):
 models = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rng=models,
     n=st.integers(1, 40),
@@ -108,7 +108,7 @@ def test_global_sensitivity_is_attained_by_an_admissible_record():
     assert np.abs(bound.value).sum() == pytest.approx(bound.sensitivity[0, 0]) == pytest.approx(10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(rng=models, bound=st.floats(0.1, 5))
 def test_clipped_records_obey_their_bound(rng, bound):
     dataset = make_dataset(20, 3, 6, 3, seed=int(rng.integers(1000)))
@@ -150,6 +150,21 @@ def test_smoothness_bounds_the_hessian_of_the_agent(made):
             hessian += np.kron(np.diag(h) - np.outer(h, h), np.outer(x, x)) / 60
         worst = max(worst, np.linalg.norm(hessian, 2))
     assert 0.5 * local.smoothness[0, 0] <= worst <= local.smoothness[0, 0] + 1e-9
+
+
+def test_global_smoothness_covers_every_agents_own(made):
+    own, worst = (
+        everyone(bind(made, agents=3, sensitivity=kind)).smoothness for kind in ("local", "global")
+    )
+    assert (worst >= own).all()
+
+
+def test_order_of_memory_does_not_matter(made):
+    z = np.random.default_rng(7).normal(size=(2, 1, 3, 7))
+    block = everyone(bind(made, agents=2))
+    np.testing.assert_array_equal(
+        block.gradient(z, 60).value, block.gradient(np.asfortranarray(z), 60).value
+    )
 
 
 def test_probability_floor_is_the_clip_of_the_authors_code(made):

@@ -1,9 +1,3 @@
-def definition(experiment, *, figures):
-    """Experiment as JSON, with or without what only the figures need."""
-    kept = None if figures else {"figures"}
-    return STUDY.experiments[experiment].model_dump_json(exclude=kept)
-
-
 rule aggregate:
     """Join the runs of an experiment into one labelled data set."""
     input:

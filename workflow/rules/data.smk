@@ -12,14 +12,8 @@ rule prepare:
         runtime=60,
     params:
         dataset=lambda wildcards: json.dumps(STUDY.datasets[wildcards.dataset]),
-        options=[
-            f"--{option}={value}"
-            for option, value in [
-                ("mirror", STUDY.config.data.mirror),
-                ("cache", RESOURCES),
-            ]
-            if value
-        ],
+        fingerprint=lambda wildcards: fingerprint.of_dataset(
+            normalize(STUDY.datasets[wildcards.dataset])["name"]
+        ),
     shell:
-        "admmbench prepare {params.dataset:q} {params.options:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "admmbench prepare {params.dataset:q} --output {output:q} > {log:q} 2>&1"

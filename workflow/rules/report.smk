@@ -33,14 +33,8 @@ rule figures:
 rule report:
     """Write the report: what was run, figures, tables, claims, provenance."""
     input:
-        results=expand(
-            "{results}/{experiment}/results.nc",
-            results=RESULTS,
-            experiment=EXPERIMENTS,
-        ),
-        figures=expand(
-            "{results}/{experiment}/figures", results=RESULTS, experiment=EXPERIMENTS
-        ),
+        results=[f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS],
+        figures=[f"{RESULTS}/{name}/figures" for name in EXPERIMENTS],
         claims=CLAIMS,
     output:
         report(
@@ -63,12 +57,11 @@ rule report:
                 for name, each in STUDY.experiments.items()
             }
         ),
-        results=RESULTS,
         configuration=" + ".join(
             dict.fromkeys(Path(path).name for path in reversed(workflow.configfiles))
         ),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
     shell:
-        "admmbench report {params.experiments:q} --results {params.results:q}"
-        " --claims config/claims --library config/experiments"
-        " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.experiments:q} --claims config/claims"
+        " --library config/experiments --configuration {params.configuration:q}"
+        " --output {output:q} > {log:q} 2>&1"

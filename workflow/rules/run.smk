@@ -1,17 +1,3 @@
-from admmbench.engine import fingerprint
-from admmbench.engine.cost import estimate
-
-
-def spec(wildcards):
-    """What the job computes."""
-    return STUDY.run(wildcards.experiment, wildcards.method, wildcards.point).spec
-
-
-def cost(wildcards):
-    """Resources from the problem's size; twice the memory and time after a failure."""
-    return estimate(spec(wildcards), STUDY.config.threads)
-
-
 rule run:
     """One method at one epsilon, for a block of seeds."""
     input:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench.analysis import claims, figures, statistics
+from admmbench.files import replacing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -128,18 +127,9 @@ def write(
         The file.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     page = render(sections, verdicts, meta)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(page)
-        # mkstemp makes private files; a report is for others to read.
-        Path(name).chmod(0o644)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(target) as temporary:
+        temporary.write_text(page, encoding="utf-8", newline="\n")
     return target
 
 

@@ -21,13 +21,23 @@ _PACKAGE = "admmbench"
 
 
 def of_run(spec: RunSpec) -> str:
-    """Fingerprint of everything that a run executes: engine, data set, problem and its own algorithm."""
+    """Fingerprint of everything that a run executes: engine, problem and its own algorithm.
+
+    The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
+    """
     method = algorithms.find_module(spec.algorithm)
     roots = ["admmbench.engine.simulate", type(spec.as_problem).__module__]
     if method.__name__.startswith(f"{_PACKAGE}."):
         return of_modules((*roots, method.__name__))
     assert method.__file__ is not None
     return of_modules(tuple(roots), (Path(method.__file__),))
+
+
+def of_dataset(name: str) -> str:
+    """Fingerprint of what prepares a data set."""
+    module = f"{_PACKAGE}.datasets.{name}"
+    own = (module,) if _is_module(module) else ()
+    return of_modules((f"{_PACKAGE}.datasets", *own))
 
 
 @lru_cache

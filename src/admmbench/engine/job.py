@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import xarray as xr
@@ -12,6 +10,7 @@ from admmbench.datasets import Dataset
 from admmbench.engine import fingerprint
 from admmbench.engine.simulate import Progress, run
 from admmbench.engine.spec import RunSpec
+from admmbench.files import replacing
 
 
 class StaleCodeError(RuntimeError):
@@ -62,21 +61,6 @@ def execute(
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file atomically: a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    """Write a netCDF file: a reader sees the whole file or none."""
+    with replacing(path) as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf")
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """Permissions that new files do not get; a temporary file starts with none for others."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

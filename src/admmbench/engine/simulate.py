@@ -189,9 +189,10 @@ def _evaluate(
 
 
 def _epsilon_total(federation: Federation) -> float:
-    if not federation.privacy.private:
-        return math.inf
+    """Composed loss of the agent who pays most; infinite where something was sent without noise."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
+    if not all(ledgers):
+        return math.inf
     return privacy.epsilon_total(ledgers, federation.privacy.delta)
 
 

@@ -97,6 +97,6 @@ def _guarantee(spec: RunSpec) -> str:
     if spec.sensitivity == "global":
         return "worst-case sensitivity; neighbours differ by one record"
     return (
-        "composed as if the stated sensitivity were a worst case; it is computed from the data (local), "
-        "so that no guarantee follows"
+        "composed as if the stated sensitivities were worst cases; where they are computed from the "
+        "data (local), no guarantee follows"
     )

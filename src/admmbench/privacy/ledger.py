@@ -24,6 +24,10 @@ class Ledger:
         self._laplace: Counter[float] = Counter()
         self._gaussian = 0.0
 
+    def __bool__(self) -> bool:
+        """Whether there was any release."""
+        return bool(self._laplace or self._gaussian)
+
     def laplace(self, multiplier: float, count: int = 1) -> None:
         """Record releases with Laplace noise of scale ``multiplier`` times the l1 sensitivity."""
         self._laplace[multiplier] += count

@@ -221,9 +221,17 @@ class SoftmaxBlock:
 
     @cached_property
     def smoothness(self) -> Array:
-        """L of f_p, shape (B, S): sigma_max(X_p)^2 / (2 I) + 2 beta / P."""
-        top = self._measured(lambda share: share.largest_singular_value())
-        return top**2 / (2 * self.problem.n_samples) + self.problem.regularizer_weight
+        """L of f_p, shape (B, S): sigma_max(X_p)^2 / (2 I) + 2 beta / P.
+
+        With ``global`` sensitivity sigma_max^2 is bounded by I_p ||x||_2^2 of admissible records, so that a step size
+        made of it tells nothing about the agent's own.
+        """
+        problem = self.problem
+        if problem.sensitivity == "global":
+            squared = np.broadcast_to(self.n_samples[:, None], self._shape) * problem.bound_l2**2
+        else:
+            squared = self._measured(lambda share: share.largest_singular_value()) ** 2
+        return squared / (2 * problem.n_samples) + problem.regularizer_weight
 
     def _measured(self, measure: Callable[[_Share], float]) -> Array:
         values = np.empty(self._shape)
@@ -245,7 +253,7 @@ class SoftmaxBlock:
         """
         # An agent without records has a sum of nothing, whatever it is divided by.
         scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
-        value = np.empty_like(z)
+        value = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
         value[self.n_samples == 0] = 0
         largest = np.zeros(self._shape)
         for batch in self._batches:
