@@ -9,7 +9,7 @@ import pytest
 from admmbench.datasets import Dataset
 
 # A slow machine is no fault of the code.
-hypothesis.settings.register_profile("patient")
+hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 

@@ -168,7 +168,7 @@ def _figures(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     import xarray as xr
 
-    from admmbench.analysis import claims, report
+    from admmbench.analysis import claims, report, verdicts
     from admmbench.config import Experiment, labels
 
     definitions = yaml.safe_load(options.experiments)
@@ -182,13 +182,13 @@ def _report(options: argparse.Namespace) -> None:
         }
         results = xr.load_dataset(folder / "results.nc")
         sections.append(report.Section(results, experiment, drawings))
-    verdicts = claims.evaluate(
+    found = verdicts.evaluate(
         claims.load(options.claims),
         {section.name: section.results for section in sections},
         labels(options.library),
     )
     meta = report.Meta(configuration=options.configuration, version=__version__)
-    report.write(options.output, sections, verdicts, meta)
+    report.write(options.output, sections, found, meta)
 
 
 def _schema(options: argparse.Namespace) -> None:

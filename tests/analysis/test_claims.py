@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admmbench.analysis import claims
+from admmbench.analysis.verdicts import Verdict, evaluate
 
 from .conftest import ERRORS, INF, build
 
@@ -32,8 +33,8 @@ def make(tmp_path: Path, **given: object) -> list[claims.Claim]:
     return claims.load(file)
 
 
-def judge(tmp_path: Path, ds, **given: object) -> claims.Verdict:
-    (verdict,) = claims.evaluate(make(tmp_path, **given), {"study": ds})
+def judge(tmp_path: Path, ds, **given: object) -> Verdict:
+    (verdict,) = evaluate(make(tmp_path, **given), {"study": ds})
     return verdict
 
 
@@ -300,7 +301,7 @@ def test_spread(tmp_path, results):
 
 
 def test_experiment_outside_the_configuration(tmp_path):
-    (verdict,) = claims.evaluate(make(tmp_path, **VALUE), {})
+    (verdict,) = evaluate(make(tmp_path, **VALUE), {})
     assert verdict.verdict == "not run at this scale"
     assert "study is not part of this configuration" in verdict.why
 
@@ -329,11 +330,11 @@ def test_a_wrong_name_is_one_clear_message(tmp_path, results, change, message):
 def test_known_names_tell_left_out_from_misspelt(tmp_path, results):
     loaded = make(tmp_path, **{**VALUE, "algorithm": "ObjT"})
     with pytest.raises(claims.ClaimError, match="unknown label 'ObjT'"):
-        claims.evaluate(loaded, {"study": results})
-    (verdict,) = claims.evaluate(loaded, {"study": results}, {"study": ["ObjT"]})
+        evaluate(loaded, {"study": results})
+    (verdict,) = evaluate(loaded, {"study": results}, {"study": ["ObjT"]})
     assert verdict.verdict == "not run at this scale"
     with pytest.raises(claims.ClaimError, match="did you mean 'studies'"):
-        claims.evaluate(loaded, {}, {"studies": ["ObjT"]})
+        evaluate(loaded, {}, {"studies": ["ObjT"]})
 
 
 def test_ids_are_unique(tmp_path):
@@ -351,7 +352,7 @@ def test_unreadable_file(tmp_path):
 
 def test_verdicts_survive_json(tmp_path, results):
     verdict = judge(tmp_path, results, **CLOSE)
-    assert claims.Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
 
 
 # the papers
@@ -396,7 +397,7 @@ def test_the_papers_claims_run_on_results_of_any_scale():
         for label, epsilon in claim.selections():
             known.setdefault(claim.experiment, {}).setdefault(label, {})[epsilon] = 0.2
     results = {name: build(errors, name=name, seeds=2) for name, errors in known.items()}
-    verdicts = claims.evaluate(loaded, results)
+    verdicts = evaluate(loaded, results)
     assert len(verdicts) == len(loaded)
     assert all(v.why for v in verdicts)
     values = [v for v in verdicts if isinstance(v.claim, claims.Value | claims.Close)]
@@ -410,5 +411,5 @@ def test_the_papers_claims_name_experiments_and_labels_that_exist():
         name: [method["label"] for method in yaml.safe_load(path.read_text("utf-8"))["algorithms"]]
         for name, path in files.items()
     }
-    verdicts = claims.evaluate(loaded, {}, known)
+    verdicts = evaluate(loaded, {}, known)
     assert {verdict.verdict for verdict in verdicts} == {"not run at this scale"}

@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from admmbench.analysis import claims, report
+from admmbench.analysis.verdicts import evaluate
 
 from .conftest import ERRORS, build
 
@@ -115,7 +116,7 @@ claims:
 """
     )
     results = {section.name: section.results for section in sections}
-    return claims.evaluate(claims.load(file), results)
+    return evaluate(claims.load(file), results)
 
 
 META = report.Meta(configuration="quick.yaml", version="0.1.0", description="A test.")

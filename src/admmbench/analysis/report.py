@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from admmbench.analysis import claims, figures, statistics
+from admmbench.analysis import figures, statistics
+from admmbench.analysis.verdicts import Outcome, Verdict
 from admmbench.files import replacing
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from admmbench import config
 
-SYMBOLS: dict[claims.Outcome, str] = {
+SYMBOLS: dict[Outcome, str] = {
     "reproduced": "✓",
     "not reproduced": "✗",
     "not run at this scale": "○",
@@ -79,14 +80,14 @@ class Section:
         return str(self.results.attrs["experiment"])
 
 
-def render(sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta: Meta) -> str:
+def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta) -> str:
     """Make the page.
 
     Parameters
     ----------
     sections : sequence of Section
         The experiments, in the order of the page.
-    verdicts : sequence of admmbench.analysis.claims.Verdict
+    verdicts : sequence of admmbench.analysis.verdicts.Verdict
         What became of the papers' claims; the table is left out if there are none.
     meta : Meta
         Head of the page.
@@ -109,7 +110,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta
         meta=meta,
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
-        totals={outcome: counts[outcome] for outcome in get_args(claims.Outcome)},
+        totals={outcome: counts[outcome] for outcome in get_args(Outcome)},
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
     )
@@ -117,7 +118,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta
 
 
 def write(
-    path: Path | str, sections: Sequence[Section], verdicts: Sequence[claims.Verdict], meta: Meta
+    path: Path | str, sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta
 ) -> Path:
     """Render the page into a file, which is replaced as a whole or not at all.
 
@@ -133,8 +134,8 @@ def write(
     return target
 
 
-def _by_paper(verdicts: Iterable[claims.Verdict]) -> dict[str, list[claims.Verdict]]:
-    papers: dict[str, list[claims.Verdict]] = {}
+def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    papers: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         papers.setdefault(verdict.claim.paper, []).append(verdict)
     return papers
