@@ -11,7 +11,7 @@ from admmbench.engine.fingerprint import closure
 ROOT = Path(admmbench.__file__).parent
 # A room may import itself and the rooms before it. Privacy stands aside and imports none of them.
 ORDER = ["datasets", "partition", "problems", "algorithms", "engine", "config", "analysis"]
-BASE = ["files", "progress"]
+BASE = ["files", "plugins", "progress"]
 
 
 def modules():

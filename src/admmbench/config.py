@@ -21,14 +21,13 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     model_validator,
 )
 
 from admmbench import datasets
-from admmbench.engine.spec import Number, RunSpec, messages, unknown
+from admmbench.engine.spec import Number, RunSpec, Strict, messages, unknown
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -53,21 +52,7 @@ Epsilons = Annotated[
 ]
 
 
-class Model(BaseModel):
-    """A part of the configuration: immutable, and no key that is not declared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                raise ValueError(unknown("key", key, cls.model_fields))
-        return values
-
-
-class Figure(Model):
+class Figure(Strict):
     """One figure of the report.
 
     ``curves`` draws a metric against the round, a panel for each epsilon and a line for each algorithm: the mean over
@@ -100,7 +85,7 @@ class Figure(Model):
     epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
 
 
-class Method(Model):
+class Method(Strict):
     """One curve of an experiment: an algorithm with its parameters."""
 
     name: Annotated[str, Field(description="algorithm, or the path of a plug-in ending in .py")]
@@ -150,7 +135,7 @@ class Run:
         return f"runs/{self.method.slug}/{self.point}.nc"
 
 
-class Experiment(Model):
+class Experiment(Strict):
     """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
 
     title: str
@@ -265,7 +250,7 @@ def dataset_folder(spec: str | dict[str, Any]) -> str:
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-class Data(Model):
+class Data(Strict):
     """Where data come from and go to."""
 
     mirror: Annotated[
@@ -277,7 +262,7 @@ class Data(Model):
     cache: Annotated[str, Field(description="folder for downloads and prepared data")] = "resources"
 
 
-class Config(Model):
+class Config(Strict):
     """The whole configuration, as Snakemake merges it."""
 
     experiments: Annotated[list[str], AfterValidator(_distinct), Field(min_length=1)]
@@ -292,7 +277,7 @@ class Config(Model):
     threads: Annotated[int, Field(ge=1, description="threads that a run may use at most")] = 2
 
 
-class Study(Model):
+class Study(Strict):
     """A checked configuration with its experiments."""
 
     config: Config

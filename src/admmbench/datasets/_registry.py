@@ -9,8 +9,9 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, cache_folder, fetch
@@ -20,7 +21,8 @@ __all__ = ["describe", "list_datasets", "load_dataset", "normalize", "prepare", 
 Spec = str | Mapping[str, Any] | Dataset
 
 # Loaded by name, so that a job reaches the module of its own data set only.
-_BUILT_IN = {"digits": "Digits", "femnist": "Femnist", "mnist": "Mnist"}
+_BUILT_IN = ("digits", "femnist", "mnist")
+_GROUP = "admmbench.datasets"
 _REGISTERED: dict[str, DatasetDefinition] = {}
 
 
@@ -43,7 +45,7 @@ def register(definition: DatasetDefinition) -> None:
 
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
-    return sorted({*_BUILT_IN, *_REGISTERED})
+    return sorted({*_BUILT_IN, *_REGISTERED, *plugins.installed(_GROUP)})
 
 
 def normalize(spec: Spec) -> dict[str, Any]:
@@ -188,10 +190,16 @@ def load_dataset(
 def _definition(name: Any) -> DatasetDefinition:
     if name in _REGISTERED:
         return _REGISTERED[name]
-    if name not in _BUILT_IN:
+    if str(name).endswith(".py"):
+        found = plugins.only_subclass(plugins.load_file(Path(name)), DatasetDefinition)()  # type: ignore[type-abstract]
+        return _REGISTERED.setdefault(found.name, found)  # from now on its name will do
+    if name in _BUILT_IN:
+        module = importlib.import_module(f"admmbench.datasets.{name}")
+    elif name in plugins.installed(_GROUP):
+        module = importlib.import_module(plugins.installed(_GROUP)[name])
+    else:
         raise ValueError(f"unknown data set {name!r}; {_nearest(name, list_datasets())}")
-    module = importlib.import_module(f"admmbench.datasets.{name}")
-    return cast(DatasetDefinition, getattr(module, _BUILT_IN[name])())
+    return plugins.only_subclass(module, DatasetDefinition)()  # type: ignore[type-abstract]
 
 
 def _nearest(name: Any, valid: Collection[str]) -> str:

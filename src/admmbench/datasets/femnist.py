@@ -54,7 +54,7 @@ class Femnist(DatasetDefinition):
     """
 
     name = "femnist"
-    defaults = {"shards": "all"}  # noqa: RUF012
+    defaults = {"shards": "all"}
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Check `shards` and sort them; every shard listed is the same as "all"."""

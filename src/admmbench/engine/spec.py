@@ -56,12 +56,25 @@ Epsilon = Annotated[Number, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
 
 
-class RunSpec(BaseModel):
+class Strict(BaseModel):
+    """Immutable, and no key that is not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        """Name the nearest key where pydantic would only refuse the wrong one."""
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise ValueError(unknown("key", key, cls.model_fields))
+        return values
+
+
+class RunSpec(Strict):
     """Arguments of `admmbench.simulate` that decide the numbers; see there."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, ser_json_inf_nan="strings", arbitrary_types_allowed=True
-    )
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     dataset: str | dict[str, Any] | datasets.Dataset
     algorithm: str
@@ -76,15 +89,6 @@ class RunSpec(BaseModel):
     evaluate_every: Annotated[int, Field(ge=1)] = 10
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds), Field(min_length=1)] = (0,)
     dtype: Literal["float32", "float64"] = "float32"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        """Name the nearest key where pydantic would only refuse the wrong one."""
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                raise ValueError(unknown("setting", key, cls.model_fields))
-        return values
 
     @model_validator(mode="after")
     def _check(self) -> Self:
