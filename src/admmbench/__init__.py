@@ -1,9 +1,31 @@
 """Benchmark suite for ADMM-based federated learning, private and constrained."""
 
-from admmbench.algorithms import list_algorithms
-from admmbench.datasets import list_datasets, load_dataset
-from admmbench.engine import simulate
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from admmbench.algorithms import list_algorithms
+    from admmbench.datasets import list_datasets, load_dataset
+    from admmbench.engine.simulate import simulate
 
 __version__ = "0.1.0"
 
 __all__ = ["list_algorithms", "list_datasets", "load_dataset", "simulate"]
+
+# Loaded when first used: a second of imports that planning a study does not need.
+_HOMES = {
+    "list_algorithms": "admmbench.algorithms",
+    "list_datasets": "admmbench.datasets",
+    "load_dataset": "admmbench.datasets",
+    "simulate": "admmbench.engine.simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
