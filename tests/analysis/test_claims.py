@@ -164,7 +164,17 @@ def test_order_uses_pairs_of_seeds(tmp_path):
 def test_order_of_one_seed_cannot_be_judged(tmp_path):
     verdict = judge(tmp_path, build(ERRORS, seeds=1), **ORDER)
     assert verdict.verdict == "not run at this scale"
-    assert "One seed" in verdict.why
+    assert "one seed" in verdict.why
+
+
+def test_order_of_few_seeds_is_left_open_rather_than_refused(tmp_path):
+    """With the paper's number of seeds the same interval would refuse it."""
+    verdict = judge(tmp_path, build(ERRORS, seeds=3, spread=0.05), **ORDER)
+    assert verdict.verdict == "not run at this scale"
+    assert "Too few seeds to decide" in verdict.why
+    errors = {**ERRORS, "ObjP": {**ERRORS["ObjP"], 1.0: 0.9}}
+    contrary = judge(tmp_path, build(errors, seeds=3, spread=0.001), **ORDER)
+    assert contrary.verdict == "not reproduced"
 
 
 def test_order_tiers_are_not_compared_within(tmp_path, results):

@@ -81,12 +81,18 @@ def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
     [
         ({"metric": "accuracy"}, "no metric 'accuracy'"),
         ({"algorithms": ["ObjQ"]}, "ObjQ"),
-        ({"epsilon": [7.0]}, "7.0"),
     ],
 )
 def test_a_figure_of_what_is_not_there_is_refused(results, figure, given, message):
     with pytest.raises(ValueError, match=message):
         figures.draw(results, figure(**given))
+
+
+def test_budgets_that_were_not_run_are_left_out(results, figure):
+    drawing = figures.draw(results, figure(epsilon=[0.1, 7.0]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
+    everything = figures.draw(results, figure(epsilon=[7.0]))
+    assert len(panels(everything)) == len(panels(figures.draw(results, figure())))
 
 
 def test_a_method_looks_the_same_in_every_figure(results, figure):

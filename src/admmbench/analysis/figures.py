@@ -218,15 +218,19 @@ def _write(drawing: Figure, buffer: io.BytesIO, suffix: str, name: str) -> None:
 
 
 def _select(results: xr.Dataset, figure: config.Figure) -> xr.Dataset:
-    """Select methods and budgets; budgets without noise stay, for the reference lines."""
+    """Select methods and budgets; budgets without noise stay, for the reference lines.
+
+    A study that is scaled down may lack budgets that the figure of the paper shows: those that were run are drawn,
+    and all of them if none of the figure's is among them.
+    """
     if figure.metric not in results:
         raise ValueError(f"figure {figure.name}: no metric {figure.metric!r} in the results")
     labels = figure.algorithms or list(results["algorithm"].values)
     epsilons = results["epsilon"].values
     if figure.epsilon is not None:
-        epsilons = np.array([e for e in epsilons if e in figure.epsilon or math.isinf(e)])
-        if missing := [e for e in figure.epsilon if e not in epsilons]:
-            raise ValueError(f"figure {figure.name}: no epsilon {missing} in the results")
+        asked = [e for e in epsilons if e in figure.epsilon]
+        if asked:
+            epsilons = np.array([e for e in epsilons if e in asked or math.isinf(e)])
     if unknown := [label for label in labels if label not in results["algorithm"].values]:
         raise ValueError(f"figure {figure.name}: no algorithm {unknown} in the results")
     return results.sel(algorithm=labels, epsilon=epsilons)

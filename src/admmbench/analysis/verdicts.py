@@ -255,11 +255,13 @@ def _judge_order(claim: Order, view: _View) -> Verdict:
             if view.failed(low, epsilon) or gap["n"] == 0:
                 wrong.append(view.failed(low, epsilon) or view.failed(high, epsilon))
             elif gap["n"] == 1:
-                single.append(name)
+                single.append(f"{name} has no interval from one seed")
             elif not gap["lower"] > 0:
-                wrong.append(f"{name} is {view.gap(float(gap['mean']), signed=True)}")
+                text = f"{name} is {view.gap(float(gap['mean']), signed=True)}"
                 if gap["upper"] > 0:
-                    wrong[-1] += ", an interval with 0 in it"
+                    text += ", an interval with 0 in it"
+                undecided = gap["upper"] > 0 and _too_few(claim, gap)
+                (single if undecided else wrong).append(text)
         if bounds:
             intervals.append(f"ε = {_number(epsilon)}: {', '.join(bounds)}")
     why = "Every difference is positive, and no interval contains 0."
@@ -268,7 +270,9 @@ def _judge_order(claim: Order, view: _View) -> Verdict:
         outcome, why = "not reproduced", f"{_sentence(wrong)}."
     elif single or not intervals:
         outcome = "not run at this scale"
-        why = "One seed gives no interval." if single else "No two methods of it were run together."
+        why = "No two methods of it were run together."
+        if single:
+            why = f"Too few seeds to decide: {_sentence(single)}."
     return _verdict(
         claim,
         "",
@@ -277,6 +281,12 @@ def _judge_order(claim: Order, view: _View) -> Verdict:
         ours="\n".join(chains),
         interval="\n".join(intervals),
     )
+
+
+def _too_few(claim: Claim, gap: xr.Dataset) -> bool:
+    """Whether fewer seeds were run than in the paper, so that an interval with 0 in it decides nothing."""
+    seeds = claim.requires.seeds if claim.requires else None
+    return seeds is not None and int(gap["n"]) < seeds
 
 
 def _chain(claim: Order, view: _View, epsilon: float, runs: set[str]) -> Iterator[str]:
@@ -355,7 +365,7 @@ def _falls_in_epsilon(claim: Trend, view: _View) -> Verdict:
     for label in claim.algorithms:
         epsilons = [e for e in claim.epsilon if (label, e) in view.present]
         if len(epsilons) < 2:
-            single.append(label)
+            single.append(f"{label} was run at fewer than two budgets")
             continue
         means = [view.mean(label, epsilon) for epsilon in epsilons]
         ours.append(f"{label}: {view.text(*means, join=' → ')}")
@@ -368,16 +378,17 @@ def _falls_in_epsilon(claim: Trend, view: _View) -> Verdict:
             if not y < x
         ]
         if gap["n"] < 2:
-            single.append(label)
+            single.append(f"{label} has no interval from one seed")
         elif not gap["lower"] > 0 and means[-1] < means[0]:
-            wrong.append(f"the interval of {label} from first to last contains 0")
+            text = f"the interval of {label} from first to last contains 0"
+            (single if _too_few(claim, gap) else wrong).append(text)
     outcome: Outcome = "reproduced"
     why = "Falls at every step, and no interval from the first to the last budget contains 0."
     if wrong:
         outcome, why = "not reproduced", f"{_sentence(wrong)}."
     elif single:
         outcome = "not run at this scale"
-        why = f"Fewer than two budgets or seeds: {', '.join(dict.fromkeys(single))}."
+        why = f"Too little to decide: {_sentence(single)}."
     return _verdict(
         claim,
         "",
