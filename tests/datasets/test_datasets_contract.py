@@ -161,5 +161,6 @@ def test_missing_femnist_shards_are_named_with_those_that_are_there(
     monkeypatch.setattr(_fetch, "_transfer", lambda *_: "no network in this test")
     with pytest.raises(DatasetError, match="all_data_5_niid_05_keep_0_train_9") as error:
         load_dataset("femnist", mirror=real_mirror, cache=tmp_path)
-    assert "all_data_35_niid_05_keep_0_train_9.json" in str(error.value)
+    assert "all_data_6_niid_05_keep_0_train_9.json" in str(error.value)
+    assert "and 10 more" in str(error.value)
     assert f"`shards: {FEMNIST_21['shards']}`" in str(error.value)
