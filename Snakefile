@@ -21,7 +21,10 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
-# Where data come from is no parameter of a job: another mirror of the same files renews nothing.
+# Where data come from and how often a run is saved are no parameters of a job: other values renew nothing.
+os.environ.update(
+    ADMMBENCH_CHECKPOINT_MINUTES=str(STUDY.config.checkpoint_minutes),
+)
 if STUDY.config.data.mirror:
     os.environ.update(ADMMBENCH_MIRROR=STUDY.config.data.mirror)
 

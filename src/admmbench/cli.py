@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from admmbench import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; faults of input end with one message and status 1."""
     options = _parser().parse_args(arguments)
+    logging.basicConfig(format="admmbench: %(message)s")
     try:
         options.command(options)
     except (ValueError, RuntimeError, OSError) as error:
@@ -59,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
     command.add_argument("--threads", type=int, default=1)
     command.add_argument("--fingerprint", help="refuse to run other code than this")
+    command.add_argument(
+        "--checkpoint", type=Path, help="file to leave the state in, and to go on from"
+    )
 
     command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
     command.add_argument("name", help="name of the experiment")
@@ -125,7 +130,15 @@ def _run(options: argparse.Namespace) -> None:
     data = open_prepared(options.data) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
     with shown(title) as progress:
-        job.execute(spec, data, options.output, options.threads, options.fingerprint, progress)
+        job.execute(
+            spec,
+            data,
+            options.output,
+            options.threads,
+            options.fingerprint,
+            progress,
+            options.checkpoint,
+        )
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:

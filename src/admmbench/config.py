@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -163,6 +164,12 @@ class Experiment(Strict):
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     dtype: Literal["float32", "float64"] = "float32"
+    time_limit: Annotated[
+        Number,
+        Field(
+            gt=0, description="minutes after which a run is recorded as timed out; none if absent"
+        ),
+    ] = math.inf
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[Figure] = []
@@ -231,6 +238,7 @@ class Experiment(Strict):
             evaluate_every=self.evaluate_every,
             seeds=seeds,
             dtype=self.dtype,
+            time_limit=self.time_limit,
         )
 
 
@@ -275,6 +283,9 @@ class Config(Strict):
     data: Data = Data()
     results: Annotated[str, Field(description="folder for everything generated")] = "results"
     threads: Annotated[int, Field(ge=1, description="threads that a run may use at most")] = 2
+    checkpoint_minutes: Annotated[
+        float, Field(gt=0, description="minutes between two checkpoints of a run")
+    ] = 5.0
 
 
 class Study(Strict):

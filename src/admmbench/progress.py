@@ -46,13 +46,15 @@ def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int,
 
 def _lines(title: str, console: Console) -> Callable[[int, int], None]:
     start = last = time.monotonic()
+    before = None  # rounds that an earlier attempt did
 
     def report(done: int, total: int) -> None:
-        nonlocal last
+        nonlocal last, before
         now = time.monotonic()
+        before = done - 1 if before is None else before
         if now - last >= INTERVAL or done == total:
             last, spent = now, now - start
-            left = spent / done * (total - done)
+            left = spent / (done - before) * (total - done)
             console.print(
                 f"{title}: round {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
                 markup=False,

@@ -13,6 +13,9 @@ import xarray as xr
 
 from admmbench import list_algorithms, simulate
 from admmbench.algorithms import base, resolve
+from admmbench.engine.checkpoint import Checkpoint
+from admmbench.engine.simulate import run
+from admmbench.engine.spec import RunSpec
 from tests.conftest import make_dataset
 
 VARIANTS = ["paper", "reference"]
@@ -22,8 +25,8 @@ every_method = pytest.mark.parametrize(("name", "variant"), METHODS)
 OPTIONS = {"objp": {"local_updates": 3}, "iadmm": {"subproblem": "trust_region"}}
 
 
-def trace(name, variant, **changes):
-    settings = {
+def settings(name, variant):
+    return {
         "dataset": make_dataset(n_train=61),  # not a multiple of the agents
         "algorithm": name,
         "variant": variant,
@@ -34,7 +37,10 @@ def trace(name, variant, **changes):
         "evaluate_every": 4,
         "seeds": [0, 1, 2],
     }
-    return simulate(**{**settings, **changes}).drop_vars("seconds")
+
+
+def trace(name, variant, **changes):
+    return simulate(**{**settings(name, variant), **changes}).drop_vars("seconds")
 
 
 @every_method
@@ -49,6 +55,23 @@ def test_trace_has_its_dims_units_and_provenance(name, variant):
         assert key in result.attrs
     assert np.isfinite(result.test_error).all()
     assert ((result.test_error >= 0) & (result.test_error <= 1)).all()
+
+
+@every_method
+def test_going_on_from_a_checkpoint_does_not_change_a_bit(name, variant, tmp_path):
+    spec = RunSpec(**settings(name, variant))
+    keeper = Checkpoint(tmp_path / "state", {}, interval=0)
+
+    def stop(done, total):
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(spec, spec.dataset, threads=2, progress=stop, checkpoint=keeper)
+    rounds = []
+    resumed = run(spec, spec.dataset, progress=lambda t, _: rounds.append(t), checkpoint=keeper)
+    assert rounds[0] == 6  # what was not saved is done again
+    xr.testing.assert_identical(resumed.drop_vars("seconds"), trace(name, variant))
 
 
 @every_method

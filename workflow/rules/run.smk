@@ -19,6 +19,8 @@ rule run:
     params:
         settings=lambda wildcards: spec(wildcards).arguments(),
         fingerprint=lambda wildcards: fingerprint.of_run(spec(wildcards)),
+        checkpoint=f"{RESULTS}/{{experiment}}/checkpoints/{{method}}/{{point}}",
     shell:
         "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
-        " --threads {threads} --fingerprint {params.fingerprint} > {log:q} 2>&1"
+        " --threads {threads} --fingerprint {params.fingerprint}"
+        " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"

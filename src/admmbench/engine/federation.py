@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -45,6 +45,11 @@ class Federation:
     def each(self, step: Callable[[Block], Any]) -> list[Any]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
         return self.pool.map(step, self.blocks)
+
+    def with_noise(self, sources: Sequence[Noise]) -> Federation:
+        """Return the same agents with other noise sources, one for each block."""
+        pairs = zip(self.blocks, sources, strict=True)
+        return replace(self, blocks=[replace(block, noise=noise) for block, noise in pairs])
 
 
 def block_size(problem: Any) -> int:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
 from admmbench.datasets import Dataset
-from admmbench.engine import fingerprint
+from admmbench.engine import fingerprint, provenance
+from admmbench.engine.checkpoint import Checkpoint
 from admmbench.engine.simulate import Progress, run
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.trace import STATUS
 from admmbench.files import replacing
+
+CHECKPOINT_MINUTES = 5.0
 
 
 class StaleCodeError(RuntimeError):
@@ -24,6 +32,7 @@ def execute(
     threads: int,
     planned: str | None = None,
     progress: Progress | None = None,
+    checkpoint: Path | None = None,
 ) -> None:
     """Run and write the trace.
 
@@ -44,11 +53,16 @@ def execute(
         Fingerprint that the job was planned with; other code is refused.
     progress
         See `simulate`.
+    checkpoint
+        File to leave the run's state in every few minutes, and to go on from; none by default. ``CHECKPOINT_MINUTES``
+        or the environment variable of that name with ``ADMMBENCH_`` before it say how often.
 
     Raises
     ------
     StaleCodeError
         If the fingerprint is another one by now.
+    InterruptedRunError
+        If a signal stopped the run; its checkpoint is written.
     """
     found = fingerprint.of_run(spec)
     if planned is not None and planned != found:
@@ -56,7 +70,43 @@ def execute(
             f"the code of this job changed after it was planned (fingerprint {planned}, now {found}): "
             "nothing was run; start Snakemake again to plan with the present code"
         )
-    trace = run(spec, data, threads, progress)
+    if checkpoint is None:
+        _save(run(spec, data, threads, progress), output)
+        return
+    keeper = Checkpoint(checkpoint, _identity(spec, data), 60 * checkpoint_minutes())
+    with keeper.listening():
+        trace = run(spec, data, threads, progress, keeper)
+    _save(trace, output)
+    if not (trace.status == STATUS["timed_out"]).any():
+        keeper.remove()
+
+
+def checkpoint_minutes() -> float:
+    """Minutes between two checkpoints.
+
+    Raises
+    ------
+    ValueError
+        If the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES`` is not a positive number.
+    """
+    text = os.environ.get("ADMMBENCH_CHECKPOINT_MINUTES", str(CHECKPOINT_MINUTES))
+    with contextlib.suppress(ValueError):
+        if float(text) > 0:
+            return float(text)
+    raise ValueError(f"ADMMBENCH_CHECKPOINT_MINUTES: expected a positive number, got {text!r}")
+
+
+def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
+    """What a run must share with a checkpoint to go on from it; it may have a longer time limit."""
+    return {
+        **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),
+        "seeds": list(spec.seeds),
+        "data_checksums": data.checksums,
+        "versions": provenance.versions(),
+    }
+
+
+def _save(trace: xr.Dataset, output: Path) -> None:
     write(trace.drop_vars("seconds"), output)
 
 

@@ -51,6 +51,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "rounds": spec.rounds,
         "evaluate_every": spec.evaluate_every,
         "dtype": spec.dtype,
+        "time_limit": spec.time_limit,
         "fingerprint": fingerprint.of_run(spec),
     }
 

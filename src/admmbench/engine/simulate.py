@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from admmbench import partition, privacy
-from admmbench.algorithms.base import Messages
+from admmbench.algorithms.base import Algorithm, Messages
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.engine import provenance
+from admmbench.engine.checkpoint import Checkpoint, Snapshot
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec, messages
 from admmbench.engine.streams import FEDERATION, stream
@@ -39,6 +40,7 @@ def simulate(
     seeds: Iterable[int] = (0,),
     threads: int = 1,
     dtype: str = "float32",
+    time_limit: float = math.inf,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
@@ -73,6 +75,8 @@ def simulate(
         Threads to spread the agents over; does not change the result.
     dtype
         Precision of the arithmetic.
+    time_limit
+        Minutes after which the run ends where it is.
     progress
         Called with the round and the number of rounds.
 
@@ -88,7 +92,8 @@ def simulate(
 
     Notes
     -----
-    A run whose iterates overflow is recorded as diverged (``status``), with NaN from there on; nothing is raised.
+    A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
+    with NaN from there on; nothing is raised.
     """
     try:
         spec = RunSpec(
@@ -105,6 +110,7 @@ def simulate(
             evaluate_every=evaluate_every,
             seeds=seeds,
             dtype=dtype,
+            time_limit=time_limit,
         )
     except ValidationError as error:
         raise ValueError("; ".join(messages(error))) from None
@@ -112,13 +118,17 @@ def simulate(
 
 
 def run(
-    spec: RunSpec, dataset: Dataset, threads: int = 1, progress: Progress | None = None
+    spec: RunSpec,
+    dataset: Dataset,
+    threads: int = 1,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
-    """`simulate` for a checked specification and a loaded data set."""
+    """`simulate` for a checked specification and a loaded data set; goes on from a checkpoint and leaves some."""
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, dataset, pool)
-        trace = _rounds(spec, federation, progress or _silent)
-    return trace.dataset(provenance.describe(spec, dataset))
+        trace = _rounds(spec, federation, progress or _silent, checkpoint)
+    return trace.dataset(spec, provenance.describe(spec, dataset))
 
 
 def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
@@ -137,28 +147,51 @@ def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
     return Federation(problem, spec.privacy, blocks, pool)
 
 
-def _rounds(spec: RunSpec, federation: Federation, progress: Progress) -> Trace:
+def _rounds(
+    spec: RunSpec, federation: Federation, progress: Progress, checkpoint: Checkpoint | None
+) -> Trace:
     """Do all rounds and evaluate those asked for."""
-    method = spec.method
-    trace = Trace(spec, evaluated_rounds(spec.rounds, spec.evaluate_every))
-    state = method.init(federation)
-    seconds = 0.0
+    method, trace = (
+        spec.method,
+        Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every)),
+    )
+    run = checkpoint.load() if checkpoint else None
+    if run is None:
+        run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
+    federation = federation.with_noise(run.noise)
+    begin = time.monotonic() - run.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
     offset = method.extra_rounds
-    for t in range(1, spec.rounds + offset + 1):
-        evaluate = t - offset in trace.rounds
-        if evaluate:
-            for block in federation.blocks:
-                block.noise.measure()
-        start = time.perf_counter()
-        sent = method.round(t, state, federation)
-        seconds += time.perf_counter() - start
-        if evaluate:
-            trace.record(t - offset, _evaluate(state, sent, t, federation), seconds)
-            if trace.all_diverged():
-                break
-        progress(t, spec.rounds + offset)
-    return trace
+    last = spec.rounds + offset
+    while run.t < last:
+        run.t += 1
+        _round(run, method, offset, federation)
+        run.elapsed = time.monotonic() - begin
+        progress(run.t, last)
+        if run.trace.all_diverged():
+            break
+        if run.elapsed > 60 * spec.time_limit and run.t < last:
+            if checkpoint:
+                checkpoint.save(run)  # for the same run with a longer limit
+            run.trace.time_out()
+            break
+        if checkpoint:
+            checkpoint.after_round(run)
+    return run.trace
+
+
+def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation) -> None:
+    """Do one round, and evaluate it if asked for."""
+    evaluate = run.t - offset in run.trace.rounds
+    if evaluate:
+        for noise in run.noise:
+            noise.measure()
+    start = time.perf_counter()
+    sent = method.round(run.t, run.state, federation)
+    run.seconds += time.perf_counter() - start
+    if evaluate:
+        values = _evaluate(run.state, sent, run.t, federation)
+        run.trace.record(run.t - offset, values, run.seconds)
 
 
 def evaluated_rounds(rounds: int, every: int) -> list[int]:

@@ -89,6 +89,7 @@ class RunSpec(Strict):
     evaluate_every: Annotated[int, Field(ge=1)] = 10
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds), Field(min_length=1)] = (0,)
     dtype: Literal["float32", "float64"] = "float32"
+    time_limit: Annotated[Number, Field(gt=0)] = math.inf
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,15 @@ class Trace:
     completed, diverged (NaN from then on) or timed out.
     """
 
-    def __init__(self, spec: RunSpec, rounds: list[int]) -> None:
-        self.spec = spec
+    def __init__(self, seeds: Sequence[int], rounds: Sequence[int]) -> None:
+        self.seeds = tuple(seeds)
         self.rounds = {t: position for position, t in enumerate(rounds)}
-        sizes = {"seed": len(spec.seeds), "round": len(rounds)}
+        sizes = {"seed": len(seeds), "round": len(rounds)}
         self._arrays = {
             name: np.full([sizes[dim] for dim in dims], np.nan)
             for name, (dims, _, _) in VARIABLES.items()
         }
-        self._status = np.zeros(len(spec.seeds), np.int8)
+        self._status = np.zeros(len(seeds), np.int8)
 
     def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
         """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
@@ -64,7 +64,15 @@ class Trace:
         """Whether no seed is left to run."""
         return bool((self._status == STATUS["diverged"]).all())
 
-    def dataset(self, attrs: Mapping[str, Any]) -> xr.Dataset:
+    def time_out(self) -> None:
+        """Record that the seeds that are left ran out of time; the rounds to come stay NaN."""
+        self._status[self._status == STATUS["completed"]] = STATUS["timed_out"]
+
+    def timed_out(self) -> bool:
+        """Whether any seed ran out of time."""
+        return bool((self._status == STATUS["timed_out"]).any())
+
+    def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Labelled arrays with units and provenance."""
         variables: dict[str, Any] = {
             name: (dims, self._arrays[name], {"units": units, "long_name": long_name})
@@ -72,14 +80,14 @@ class Trace:
         }
         variables["status"] = ("seed", self._status, status_attrs())
         coords = {
-            "seed": ("seed", np.array(self.spec.seeds, np.int64), {"long_name": "seed"}),
+            "seed": ("seed", np.array(self.seeds, np.int64), {"long_name": "seed"}),
             "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),
         }
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in _COMMENTS.items():
             trace[name].attrs["comment"] = comment
         trace["epsilon_total"].attrs.update(
-            delta=self.spec.delta, accountant="pld", comment=_guarantee(self.spec)
+            delta=spec.delta, accountant="pld", comment=_guarantee(spec)
         )
         return trace
 

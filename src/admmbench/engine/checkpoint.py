@@ -1,0 +1,167 @@
+"""Checkpoints: a run's state on disk, from which a killed job goes on bit for bit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import pickle
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from admmbench.engine.trace import Trace
+from admmbench.files import replacing
+from admmbench.privacy import Noise
+
+_log = logging.getLogger(__name__)
+_DIGEST = hashlib.sha256
+
+
+class InterruptedRunError(RuntimeError):
+    """The run was asked to stop."""
+
+
+@dataclass
+class Snapshot:
+    """A run between two rounds: all that the rounds to come depend on."""
+
+    t: int
+    """Rounds done."""
+    state: Any
+    """Variables of the algorithm."""
+    noise: list[Noise]
+    """Noise sources of the blocks of agents, with their streams and ledgers."""
+    trace: Trace
+    seconds: float = 0.0
+    """Computing time so far."""
+    elapsed: float = 0.0
+    """Wall-clock time so far, in all attempts."""
+
+
+class Checkpoint:
+    """A file that a run leaves its snapshot in, from time to time and when it is told to stop.
+
+    The first line is JSON and says which run, code, data and packages the snapshot belongs to; the pickled snapshot
+    and its SHA-256 follow. A file that is damaged or belongs to something else is never unpickled.
+
+    Parameters
+    ----------
+    path
+        The file.
+    identity
+        What a snapshot must agree in to be taken up, as JSON values.
+    interval
+        Seconds between two snapshots.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], interval: float) -> None:
+        self.path = path
+        self._header = json.dumps(identity, sort_keys=True)
+        self._interval = interval
+        self._last = time.monotonic()
+        self._signal: int | None = None
+
+    def load(self) -> Snapshot | None:
+        """Take up the snapshot if there is one for this run; say so if there is another."""
+        try:
+            with self.path.open("rb") as file:
+                self._verify(file)
+                snapshot = pickle.load(file)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            _log.warning("%s is not used: %s; starting from the first round", self.path, error)
+            return None
+        assert isinstance(snapshot, Snapshot)
+        _log.warning("going on after round %d, from %s", snapshot.t, self.path)
+        return snapshot
+
+    def after_round(self, snapshot: Snapshot) -> None:
+        """Save if it is time to.
+
+        Raises
+        ------
+        InterruptedRunError
+            If a signal asked the run to stop; the snapshot is saved.
+        """
+        if self._signal or time.monotonic() - self._last >= self._interval:
+            self.save(snapshot)
+        if self._signal:
+            raise InterruptedRunError(
+                f"stopped by {signal.Signals(self._signal).name} after round {snapshot.t}; "
+                "the same command goes on from there"
+            )
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write the snapshot, whole or not at all; a full disk does not end the run."""
+        try:
+            with replacing(self.path) as temporary, temporary.open("wb") as file:
+                file.write(f"{self._header}\n".encode())
+                hashed = _Hashing(file)
+                pickle.dump(snapshot, hashed, protocol=5)
+                file.write(hashed.digest.digest())
+        except OSError as error:
+            _log.warning("no checkpoint after round %d: %s", snapshot.t, error)
+        self._last = time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file: the run is done."""
+        self.path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT end the run after the round, with a snapshot: schedulers warn before they kill."""
+        former = {which: signal.signal(which, self._stop) for which in _STOPPING}
+        try:
+            yield
+        finally:
+            for which, handler in former.items():
+                signal.signal(which, handler)
+
+    def _stop(self, number: int, frame: object) -> None:
+        self._signal = number
+
+    def _verify(self, file: BinaryIO) -> None:
+        """Check owner and content, and leave the file at the snapshot."""
+        header = file.readline().decode(errors="replace").rstrip("\n")
+        if header != self._header:
+            raise ValueError(_difference(header, self._header))
+        start = file.tell()
+        digest, tail = _DIGEST(), b""
+        while chunk := file.read(2**20):
+            tail += chunk
+            digest.update(tail[: -digest.digest_size])
+            tail = tail[-digest.digest_size :]
+        if digest.digest() != tail:
+            raise ValueError("it is damaged (its SHA-256 differs)")
+        file.seek(start)
+
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Hashing:
+    """File that hashes what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = _DIGEST()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self._file.write(data)
+
+
+def _difference(found: str, wanted: str) -> str:
+    """Say what a checkpoint belongs to instead."""
+    try:
+        theirs, ours = json.loads(found), json.loads(wanted)
+        keys = [key for key in ours if theirs.get(key) != ours[key]]
+        return f"it was made with {keys[0]} = {theirs.get(keys[0])!r}, now {ours[keys[0]]!r}"
+    except (ValueError, AttributeError, IndexError):
+        return "it is damaged (its first line is unreadable)"

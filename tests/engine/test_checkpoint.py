@@ -1,0 +1,200 @@
+"""Checkpoints: whatever stops a job, it goes on to the same bytes; what is damaged or stale is not taken up."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench import simulate
+from admmbench.datasets import load_dataset
+from admmbench.engine import job
+from admmbench.engine.spec import RunSpec
+
+SPEC = RunSpec(
+    dataset="digits",
+    algorithm="objp",
+    params={"local_updates": 2},
+    agents=3,
+    epsilon=1.0,
+    rounds=40,
+    evaluate_every=7,
+    seeds=(0, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_dataset("digits")
+
+
+@pytest.fixture(scope="module")
+def expected(data, tmp_path_factory):
+    """Bytes of the undisturbed run."""
+    file = tmp_path_factory.mktemp("undisturbed") / "x.nc"
+    job.execute(SPEC, data, file, 1)
+    return file.read_bytes()
+
+
+class StoppedError(Exception):
+    pass
+
+
+def stop_at(t):
+    def progress(done, total):
+        if done == t:
+            raise StoppedError
+
+    return progress
+
+
+@pytest.fixture
+def attempt(data, tmp_path, monkeypatch):
+    """Run the job with a checkpoint after every round, or until a round."""
+    monkeypatch.setenv("ADMMBENCH_CHECKPOINT_MINUTES", "1e-9")
+
+    def start(until=None, spec=SPEC):
+        rounds = []
+        progress = stop_at(until) if until else lambda done, _: rounds.append(done)
+        job.execute(
+            spec, data, tmp_path / "x.nc", 1, progress=progress, checkpoint=tmp_path / "state"
+        )
+        return rounds[0]
+
+    return start
+
+
+def test_it_goes_on_to_the_same_bytes(attempt, expected, tmp_path):
+    for t in (13, 29):
+        with pytest.raises(StoppedError):
+            attempt(until=t)
+    assert attempt() == 29
+    assert (tmp_path / "x.nc").read_bytes() == expected
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: content[:-100], "damaged"),
+        (lambda content: content[: len(content) // 2], "damaged"),
+        (lambda content: content[:-2000] + b"x" + content[-1999:], "damaged"),
+        (lambda content: b"", "damaged"),
+        (lambda content: b"\x80" + content, "damaged"),
+        (lambda content: content.replace(b'"epsilon": 1.0', b'"epsilon": 2.0', 1), "epsilon"),
+    ],
+)
+def test_a_damaged_one_is_refused(attempt, expected, tmp_path, caplog, damage, message):
+    with pytest.raises(StoppedError):
+        attempt(until=20)
+    state = tmp_path / "state"
+    state.write_bytes(damage(state.read_bytes()))
+    assert attempt() == 1
+    assert message in caplog.text
+    assert "starting from the first round" in caplog.text
+    assert (tmp_path / "x.nc").read_bytes() == expected
+
+
+@pytest.mark.parametrize("key", ["fingerprint", "versions", "data_checksums"])
+def test_a_stale_one_is_refused(attempt, tmp_path, monkeypatch, caplog, key):
+    identity = job._identity
+    with pytest.raises(StoppedError):
+        attempt(until=20)
+    monkeypatch.setattr(job, "_identity", lambda *given: {**identity(*given), key: "another"})
+    assert attempt() == 1
+    assert f"it was made with {key}" in caplog.text
+
+
+def test_without_room_for_it_the_run_goes_on(attempt, expected, tmp_path, monkeypatch, caplog):
+    from admmbench.engine import checkpoint
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.pickle, "dump", full)
+    attempt()
+    assert "no checkpoint after round 1: [Errno 28] No space left" in caplog.text
+    assert (tmp_path / "x.nc").read_bytes() == expected
+
+
+def test_a_wrong_interval_is_named(monkeypatch):
+    monkeypatch.setenv("ADMMBENCH_CHECKPOINT_MINUTES", "soon")
+    with pytest.raises(ValueError, match=r"ADMMBENCH_CHECKPOINT_MINUTES.*'soon'"):
+        job.checkpoint_minutes()
+
+
+def start(folder, rounds):
+    words = [
+        *("dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", f"rounds={rounds}"),
+        *(f"evaluate_every={rounds}", "seeds=0-1"),
+    ]
+    files = ["--output", str(folder / "x.nc"), "--checkpoint", str(folder / "state")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "admmbench", "run", *words, *files],
+        env={**os.environ, "ADMMBENCH_CHECKPOINT_MINUTES": "0.0005"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(condition, process):
+    deadline = time.monotonic() + 60
+    while not condition() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def saved(path):
+    """When a checkpoint was written; 0 if there is none."""
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path):
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    for folder in (undisturbed, killed):
+        folder.mkdir()
+    assert start(undisturbed, 2500).wait() == 0
+    moments, last = random.Random(0), 0
+    for _ in range(4):
+        process = start(killed, 2500)
+        wait_for(lambda since=last: saved(killed / "state") > since, process)
+        time.sleep(moments.uniform(0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        last = saved(killed / "state")
+    assert not (killed / "x.nc").exists()
+    process = start(killed, 2500)
+    assert "going on after round" in process.communicate()[1]
+    assert (killed / "x.nc").read_bytes() == (undisturbed / "x.nc").read_bytes()
+
+
+def test_a_warning_is_heard(tmp_path):
+    process = start(tmp_path, 100_000)
+    wait_for((tmp_path / "state").exists, process)
+    process.terminate()
+    _, log = process.communicate()
+    assert process.returncode == 1
+    assert "stopped by SIGTERM after round" in log
+    assert "the same command goes on from there" in log
+    assert not (tmp_path / "x.nc").exists()
+    assert (tmp_path / "state").exists()
+
+
+def test_a_time_limit_ends_a_run_and_records_it():
+    trace = simulate("digits", "objp", agents=3, rounds=500, seeds=[0, 1], time_limit=1e-9)
+    assert list(trace.status.values) == [2, 2]
+    assert trace.test_error.isnull().all()
+
+
+def test_a_longer_limit_goes_on_where_the_shorter_one_ended(attempt, expected, tmp_path):
+    attempt(spec=SPEC.model_copy(update={"time_limit": 1e-9}))
+    with xr.open_dataset(tmp_path / "x.nc") as short:
+        assert list(short.status.values) == [2, 2]
+    assert attempt() == 2
+    assert (tmp_path / "x.nc").read_bytes() == expected
+    assert np.isfinite(xr.load_dataset(tmp_path / "x.nc").test_error).all()
