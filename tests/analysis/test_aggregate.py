@@ -109,3 +109,17 @@ def test_damaged_files_are_named(runs, tmp_path, damage):
     )
     with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*delete"):
         aggregate("small", experiment, folder)
+
+
+def test_altered_files_are_refused(runs, tmp_path):
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(runs, folder)
+    experiment = Experiment.model_validate(DEFINITION)
+    victim = folder / experiment.runs[0].path
+    trace = xr.load_dataset(victim, engine="h5netcdf")
+    trace.test_error.values[0, 0] /= 2
+    trace.to_netcdf(victim, engine="h5netcdf")
+    with pytest.raises(StaleResultError, match=r"was altered after it was computed.*delete"):
+        aggregate("small", experiment, folder)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from admmbench.config import Experiment, Method, Run
 from admmbench.engine import fingerprint, provenance
+from admmbench.engine.seal import intact
 from admmbench.engine.trace import status_attrs
 
 NOT_RUN = -1
@@ -64,7 +65,8 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     Raises
     ------
     StaleResultError
-        If a file is missing or damaged, or was made by other code or with other parameters than the present ones.
+        If a file is missing, damaged or altered, or was made by other code or with other parameters than
+        the present ones.
     """
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
     for run in experiment.runs:
@@ -136,6 +138,8 @@ def _read(path: Path, run: Run) -> xr.Dataset:
             trace = file.load()
     except (OSError, ValueError, KeyError) as error:
         raise StaleResultError(f"{path}: cannot be read ({error}); {fix}") from None
+    if not intact(trace):
+        raise StaleResultError(f"{path}: was altered after it was computed; {fix}")
     for key, wanted in provenance.requested(run.spec).items():
         found = trace.attrs.get(key)
         found = found.item() if isinstance(found, np.generic) else found

@@ -13,6 +13,7 @@ import xarray as xr
 from admmbench.datasets import Dataset
 from admmbench.engine import fingerprint, provenance
 from admmbench.engine.checkpoint import Checkpoint
+from admmbench.engine.seal import sealed
 from admmbench.engine.simulate import Progress, run
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import STATUS
@@ -107,7 +108,7 @@ def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
 
 
 def _save(trace: xr.Dataset, output: Path) -> None:
-    write(trace.drop_vars("seconds"), output)
+    write(sealed(trace.drop_vars("seconds")), output)
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
