@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: env quick test check lock schema clean
+.PHONY: env quick test test-cluster check lock schema clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -20,7 +20,11 @@ quick: env
 	@echo "Report: results/report/index.html"
 
 test: env
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not cluster"
+
+# On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
+test-cluster: env
+	$(BIN)/python -m pytest -m cluster
 
 # What continuous integration runs besides the tests.
 check: env
@@ -32,7 +36,7 @@ check: env
 
 # Renew the lock from pyproject.toml (needs uv).
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev \
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev --extra cluster \
 	    --output-file envs/lock.txt pyproject.toml
 
 schema: env

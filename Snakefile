@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -32,6 +33,11 @@ RESULTS = STUDY.config.results
 RESOURCES = STUDY.config.data.cache
 os.environ.setdefault("ADMMBENCH_CACHE", RESOURCES)
 EXPERIMENTS = list(STUDY.experiments)
+METHODS = [
+    (name, method.slug)
+    for name, experiment in STUDY.experiments.items()
+    for method in experiment.algorithms
+]
 CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
 
 # Rules call `admmbench` of the interpreter that runs Snakemake, unless jobs get an environment of their own.

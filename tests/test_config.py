@@ -161,7 +161,7 @@ def test_file_names_tell_the_run(tmp_path):
         ],
     )
     assert [run.path for run in experiment.runs] == [
-        "runs/objp,variant=reference,local_updates=10,rho.scale=0.01/epsilon=0.05,rounds=10,seeds=0-2.nc"
+        "runs/objp+variant=reference+local_updates=10+rho.scale=0.01/epsilon=0.05+rounds=10+seeds=0-2.nc"
     ]
 
 

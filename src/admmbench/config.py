@@ -11,6 +11,7 @@ import fnmatch
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,7 +105,8 @@ class Method(Strict):
         if self.variant != "paper":
             words.append(f"variant={self.variant}")
         words += [f"{key}={value}" for key, value in _flat(self.params)]
-        return ",".join(words).replace("/", "_").replace(" ", "")
+        # Nothing else: Snakemake's cluster jobs split wildcards at commas and colons.
+        return re.sub(r"[^\w.=+-]+", "_", "+".join(words))
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -127,7 +129,7 @@ class Run:
         """File name: where on the grid the run is."""
         seeds = self.spec.seeds
         return (
-            f"epsilon={self.spec.epsilon:g},rounds={self.spec.rounds},seeds={seeds[0]}-{seeds[-1]}"
+            f"epsilon={self.spec.epsilon:g}+rounds={self.spec.rounds}+seeds={seeds[0]}-{seeds[-1]}"
         )
 
     @property

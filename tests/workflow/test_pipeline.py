@@ -97,7 +97,7 @@ class Project:
         path.write_text(text.replace(old, new))
 
 
-POINT = "epsilon=0.5,rounds=20,seeds=0-1"
+POINT = "epsilon=0.5+rounds=20+seeds=0-1"
 
 
 @pytest.fixture(scope="module")
@@ -175,28 +175,28 @@ def test_an_update_line_renews_its_own_runs(project):
 
 def test_the_engine_renews_all_runs(project):
     project.edit("engine/streams.py", "SFC64", "PCG64DXSM")
-    methods = ("objp", "objt,variant=reference", "outp")
+    methods = ("objp", "objt+variant=reference", "outp")
     assert project.planned() == {f"{method}/{POINT}" for method in methods}
 
 
 def test_more_seeds_budgets_and_methods_add_runs(project):
     project.configure(seeds=[2, 1])
     added = {
-        f"{method}/epsilon=0.5,rounds=20,seeds=2-2"
-        for method in ("objp", "objt,variant=reference", "outp")
+        f"{method}/epsilon=0.5+rounds=20+seeds=2-2"
+        for method in ("objp", "objt+variant=reference", "outp")
     }
     assert project.planned() == added
     project.configure(epsilon=[0.5, 1])
     assert len(project.planned()) == 3
     methods = [*STUDY["algorithms"], {"name": "iadmm", "label": "None", "epsilon": ".inf"}]
     project.configure(algorithms=methods)
-    assert project.planned() == {"iadmm/epsilon=inf,rounds=20,seeds=0-1"}
+    assert project.planned() == {"iadmm/epsilon=inf+rounds=20+seeds=0-1"}
 
 
 def test_a_parameter_renews_the_runs_of_its_method(project):
     methods = [{**STUDY["algorithms"][0], "params": {"a": 2}}, *STUDY["algorithms"][1:]]
     project.configure(algorithms=methods)
-    assert project.planned() == {f"objp,a=2/{POINT}"}
+    assert project.planned() == {f"objp+a=2/{POINT}"}
     project.configure(sensitivity="global")
     assert len(project.planned()) == 3
 

@@ -19,3 +19,24 @@ def definition(experiment, *, figures):
     """Experiment as JSON, with or without what only the figures need."""
     kept = None if figures else {"figures"}
     return STUDY.experiments[experiment].model_dump_json(exclude=kept)
+
+
+def planned_fingerprints():
+    """Fingerprints of the methods' code, by experiment and method, as of the start of the workflow.
+
+    A job on a cluster reads this file again, perhaps after the source was edited. It gets the fingerprints that
+    it was planned with from the environment, and `admmbench run` refuses other code.
+    """
+    given = os.environ.get("ADMMBENCH_FINGERPRINTS")
+    if given and not workflow.is_main_process:
+        return json.loads(given)
+    found = {
+        f"{name}/{run.method.slug}": fingerprint.of_run(run.spec)
+        for name, experiment in STUDY.experiments.items()
+        for run in experiment.runs
+    }
+    os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found))
+    return found
+
+
+FINGERPRINTS = planned_fingerprints()

@@ -1,26 +1,34 @@
-rule run:
-    """One method at one epsilon, for a block of seeds."""
-    input:
-        data=lambda wildcards: (
-            f"{RESOURCES}/datasets/{STUDY.experiments[wildcards.experiment].dataset_folder}"
-        ),
-    output:
-        f"{RESULTS}/{{experiment}}/runs/{{method}}/{{point}}.nc",
-    log:
-        f"{RESULTS}/{{experiment}}/logs/{{method}}/{{point}}.log",
-    benchmark:
-        f"{RESULTS}/{{experiment}}/benchmarks/{{method}}/{{point}}.tsv"
-    conda:
-        "../../envs/environment.yaml"
-    threads: lambda wildcards: cost(wildcards).threads
-    resources:
-        mem_mb=lambda wildcards, attempt: attempt * cost(wildcards).mem_mb,
-        runtime=lambda wildcards, attempt: attempt * cost(wildcards).runtime,
-    params:
-        settings=lambda wildcards: spec(wildcards).arguments(),
-        fingerprint=lambda wildcards: fingerprint.of_run(spec(wildcards)),
-        checkpoint=f"{RESULTS}/{{experiment}}/checkpoints/{{method}}/{{point}}",
-    shell:
-        "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
-        " --threads {threads} --fingerprint {params.fingerprint}"
-        " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"
+# A rule for each method of each experiment: its runs differ in epsilon and seeds alone and need the same resources, as
+# the members of a cluster's job array must.
+for experiment, method in METHODS:
+
+    rule:
+        name:
+            f"run_{experiment}_{re.sub('[^A-Za-z0-9]+', '_', method)}"
+        input:
+            data=lambda wildcards: (
+                f"{RESOURCES}/datasets/{STUDY.experiments[wildcards.experiment].dataset_folder}"
+            ),
+        output:
+            f"{RESULTS}/{{experiment}}/runs/{{method}}/{{point}}.nc",
+        log:
+            f"{RESULTS}/{{experiment}}/logs/{{method}}/{{point}}.log",
+        benchmark:
+            f"{RESULTS}/{{experiment}}/benchmarks/{{method}}/{{point}}.tsv"
+        wildcard_constraints:
+            experiment=re.escape(experiment),
+            method=re.escape(method),
+        conda:
+            "../../envs/environment.yaml"
+        threads: lambda wildcards: cost(wildcards).threads
+        resources:
+            mem_mb=lambda wildcards, attempt: attempt * cost(wildcards).mem_mb,
+            runtime=lambda wildcards, attempt: attempt * cost(wildcards).runtime,
+        params:
+            settings=lambda wildcards: spec(wildcards).arguments(),
+            fingerprint=FINGERPRINTS[f"{experiment}/{method}"],
+            checkpoint=f"{RESULTS}/{{experiment}}/checkpoints/{{method}}/{{point}}",
+        shell:
+            "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
+            " --threads {threads} --fingerprint {params.fingerprint}"
+            " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"

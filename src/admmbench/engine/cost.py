@@ -10,7 +10,8 @@ from admmbench.engine.spec import RunSpec
 # A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.
 _FLOPS_PER_SECOND = 1e10
 _ENTRIES_PER_SECOND = 5e7
-_INTERPRETER_MB = 600
+# On a cluster a job also carries the Snakemake processes that start it.
+_INTERPRETER_MB = 1000
 _THREAD_MB = 64
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
@@ -44,4 +45,5 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
     memory = size * (data + 3 * agents * model) + 12 * threads * max(size * model, BLOCK_BYTES)
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + memory // 2**20
-    return Cost(threads, mem_mb, 5 + round(seconds / threads / 60))
+    minutes = min(seconds / threads / 60, spec.time_limit)
+    return Cost(threads, mem_mb, 5 + round(minutes))

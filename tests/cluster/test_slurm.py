@@ -1,0 +1,163 @@
+"""The Slurm profile on a real Slurm: the same bytes as on this machine, limits, cancelled jobs, edited code."""
+
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tests.workflow.test_pipeline import STUDY, Project
+
+pytestmark = pytest.mark.cluster
+# A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
+OPTIONS = [
+    *("--profile", "workflow/profiles/slurm", "--slurm-no-account"),
+    *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
+    *("--seconds-between-status-checks", "1", "--latency-wait", "10"),
+]
+RUNS = [f"results/tiny/runs/objp/epsilon={epsilon}+rounds=20+seeds=0-1.nc" for epsilon in (0.5, 1)]
+# Sleeps so long that a job of one minute does not finish.
+SLOW = """
+import time
+
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Slow(ObjP):
+    def round(self, t, state, federation):
+        time.sleep(4.5)
+        return super().round(t, state, federation)
+"""
+
+
+class ClusterProject(Project):
+    """A copy of the project whose jobs go to Slurm."""
+
+    def configure(self, **changes):
+        super().configure(**{"epsilon": [0.5, 1], **changes})
+
+    def command(self, *options):
+        base = [sys.executable, "-m", "snakemake", *OPTIONS]
+        return [*base, "--configfile", "config/tiny.yaml", *options]
+
+    def locally(self, *targets):
+        command = Project.command(self, *targets)
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment, check=True, capture_output=True
+        )
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """The study, made on this machine without Slurm."""
+    project = ClusterProject(tmp_path_factory.mktemp("local") / "project")
+    project.locally()
+    return project
+
+
+@pytest.fixture
+def prepared(local, slurm, tmp_path):
+    """The project with prepared data and without any run."""
+    copy = object.__new__(ClusterProject)
+    copy.folder = tmp_path / "copy"
+    shutil.copytree(local.folder, copy.folder, symlinks=True)
+    shutil.rmtree(copy.folder / "results")
+    return copy
+
+
+@contextmanager
+def drained(slurm):
+    """Jobs are queued and do not start."""
+    node = slurm.call("sinfo", "--noheader", "--format=%n").strip()
+    slurm.call("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
+    try:
+        yield
+    finally:
+        slurm.call("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
+@contextmanager
+def submitted(slurm, project):
+    """Snakemake with its runs in the queue of a drained node."""
+    with drained(slurm):
+        with (project.folder / "out").open("w") as out:
+            started = subprocess.Popen(
+                project.command("--retries", "0", *RUNS),
+                cwd=project.folder,
+                env=project.environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        deadline = time.monotonic() + 60
+        while slurm.call("squeue", "--array", "--noheader", "--states=PENDING").count("\n") < 2:
+            assert started.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        yield
+    assert started.wait() != 0
+
+
+def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_path):
+    project = ClusterProject(tmp_path / "project")
+    project.run()
+    assert project.files() == local.files()
+    states = slurm.call("squeue", "--states=all", "--array", "--noheader", "--format=%K %T")
+    assert {"1 COMPLETED", "2 COMPLETED"} <= set(states.splitlines())  # members of an array
+
+
+def test_code_that_was_edited_after_submission_is_refused(slurm, prepared, local):
+    original = prepared.folder / "src/admmbench/algorithms/objp.py"
+    with submitted(slurm, prepared):
+        prepared.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    logs = [path.read_text() for path in prepared.folder.glob("results/tiny/logs/objp/*.log")]
+    assert len(logs) == 2
+    for log in logs:
+        assert "the code of this job changed after it was planned" in log
+    assert not list(prepared.folder.glob("results/tiny/runs/objp/*"))
+    shutil.copy(local.folder / original.relative_to(prepared.folder), original)
+    assert prepared.snakemake("--", *RUNS).returncode == 0
+    for run in RUNS:
+        assert (prepared.folder / run).read_bytes() == (local.folder / run).read_bytes()
+
+
+def test_after_scancel_the_same_command_finishes(slurm, prepared, local):
+    with submitted(slurm, prepared):
+        slurm.call("scancel", "--user=root")
+    assert "failed" in (prepared.folder / "out").read_text()
+    assert not list(prepared.folder.glob("results/tiny/runs/objp/*"))
+    assert prepared.snakemake("--", *RUNS).returncode == 0
+    for run in RUNS:
+        assert (prepared.folder / run).read_bytes() == (local.folder / run).read_bytes()
+
+
+def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, prepared):
+    (prepared.folder / "slow.py").write_text(SLOW)
+    methods = [*STUDY["algorithms"][:1], {"name": "slow.py", "label": "Slow"}]
+    prepared.configure(algorithms=methods, epsilon=[0.5])
+    runs = [
+        f"results/tiny/runs/{name}/epsilon=0.5+rounds=20+seeds=0-1.nc" for name in ("objp", "slow")
+    ]
+    done = prepared.snakemake(
+        *("--set-resources", "run_tiny_objp:mem_mb=100*attempt**4"),
+        *("run_tiny_slow:runtime=attempt**2", "--", *runs),
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("Trying to restart job") == 2
+    logs = {
+        name: "".join(
+            path.read_text()
+            for path in (prepared.folder / f".snakemake/slurm_logs/rule_run_tiny_{name}").rglob(
+                "*.log"
+            )
+        )
+        for name in ("objp", "slow")
+    }
+    assert "exceeded memory limit" in logs["objp"] or "Exceeded job memory limit" in logs["objp"]
+    assert "DUE TO TIME LIMIT" in logs["slow"]
+    # The second attempt went on where the first was stopped.
+    log = prepared.folder / "results/tiny/logs/slow/epsilon=0.5+rounds=20+seeds=0-1.log"
+    assert "going on after round" in log.read_text()
