@@ -1,0 +1,35 @@
+"""The generic profile, with a submit command that starts the job beside it."""
+
+import sys
+
+import pytest
+
+from tests.workflow.test_pipeline import Project
+
+pytestmark = pytest.mark.cluster
+
+
+class GenericProject(Project):
+    """A copy of the project whose jobs are submitted."""
+
+    def command(self, *options):
+        submit = self.folder / "submit.sh"
+        submit.write_text('nohup sh "$1" > "$1.out" 2>&1 &\necho $!\n')
+        return [
+            *(sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/generic"),
+            *(
+                "--cluster-generic-submit-cmd",
+                f"sh '{submit}'",
+                "--cluster-generic-cancel-cmd",
+                "kill",
+            ),
+            *("--jobs", "2", "--latency-wait", "10", "--seconds-between-status-checks", "1"),
+            *("--configfile", "config/tiny.yaml", *options),
+        ]
+
+
+def test_the_study_gives_the_same_files_as_without_a_cluster(tmp_path):
+    local, submitted = Project(tmp_path / "local"), GenericProject(tmp_path / "submitted")
+    local.run()
+    submitted.run()
+    assert submitted.files() == local.files()
