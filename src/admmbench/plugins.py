@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,12 @@ def load_file(path: Path) -> ModuleType:
     """
     if not path.is_file():
         raise ValueError(f"plug-in {str(path)!r}: there is no such file")
+    return _load(path, path.stat().st_mtime_ns)
+
+
+@lru_cache
+def _load(path: Path, changed: int) -> ModuleType:
+    """Import it once for each content, as pickles of its objects ask for the module that made them."""
     name = f"_admmbench_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

@@ -78,6 +78,42 @@ def test_it_goes_on_to_the_same_bytes(attempt, expected, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
+PLUG_IN = """
+from dataclasses import dataclass
+
+from admmbench.algorithms.base import Consensus, parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@dataclass
+class Counted(Consensus):
+    chain: object
+    rounds: int = 0
+
+
+@parameters
+class Counting(ObjP):
+    def init(self, federation):
+        start = super().init(federation)
+        return Counted(start.w, start.z, start.dual, start.chain)
+
+    def round(self, t, state, federation):
+        state.rounds += 1
+        assert state.rounds == t
+        return super().round(t, state, federation)
+"""
+
+
+def test_a_plug_in_with_variables_of_its_own_goes_on(attempt, tmp_path):
+    (tmp_path / "counting.py").write_text(PLUG_IN)
+    spec = RunSpec(
+        **{**SPEC.model_dump(), "algorithm": str(tmp_path / "counting.py"), "params": {}}
+    )
+    with pytest.raises(StoppedError):
+        attempt(until=13, spec=spec)
+    assert attempt(spec=spec) == 13
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

@@ -158,7 +158,7 @@ def test_killed_at_any_moment_it_ends_in_the_same_files(finished, tmp_path):
 
 def test_docstrings_and_comments_renew_nothing(project):
     project.edit("algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
-    project.edit("engine/simulate.py", "seconds = 0.0", "seconds = 0.0  # so far")
+    project.edit("engine/simulate.py", "run.t += 1", "run.t += 1  # the next")
     assert project.planned() == set()
 
 

@@ -30,11 +30,12 @@ def planned_fingerprints():
     given = os.environ.get("ADMMBENCH_FINGERPRINTS")
     if given and not workflow.is_main_process:
         return json.loads(given)
-    found = {
-        f"{name}/{run.method.slug}": fingerprint.of_run(run.spec)
+    specs = {
+        f"{name}/{run.method.slug}": run.spec
         for name, experiment in STUDY.experiments.items()
         for run in experiment.runs
     }
+    found = {method: fingerprint.of_run(spec) for method, spec in specs.items()}
     os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found))
     return found
 

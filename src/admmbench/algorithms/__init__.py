@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -52,4 +53,9 @@ def find_module(name: str) -> ModuleType:
 
 def resolve(name: str) -> type[Algorithm]:
     """Class of an algorithm; see `find_module` for the names."""
-    return plugins.only_subclass(find_module(name), Algorithm)  # type: ignore[type-abstract]
+    return _only_algorithm(find_module(name))
+
+
+@lru_cache
+def _only_algorithm(module: ModuleType) -> type[Algorithm]:
+    return plugins.only_subclass(module, Algorithm)  # type: ignore[type-abstract]

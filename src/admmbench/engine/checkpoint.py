@@ -74,7 +74,7 @@ class Checkpoint:
                 snapshot = pickle.load(file)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ImportError, AttributeError) as error:
             _log.warning("%s is not used: %s; starting from the first round", self.path, error)
             return None
         assert isinstance(snapshot, Snapshot)
