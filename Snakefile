@@ -14,6 +14,9 @@ from snakemake.utils import min_version
 min_version("9.16")
 
 
+include: "workflow/rules/array.smk"
+
+
 configfile: "config/config.yaml"
 
 
@@ -38,6 +41,8 @@ METHODS = [
     for name, experiment in STUDY.experiments.items()
     for method in experiment.algorithms
 ]
+# Whether `snakemake --cache` shares outputs with other copies of the project.
+CACHING = workflow.enable_cache
 CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
 
 # Rules call `admmbench` of the interpreter that runs Snakemake, unless jobs get an environment of their own.

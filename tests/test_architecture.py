@@ -10,7 +10,17 @@ from admmbench.engine.fingerprint import closure
 
 ROOT = Path(admmbench.__file__).parent
 # A room may import itself and the rooms before it. Privacy stands aside and imports none of them.
-ORDER = ["datasets", "partition", "problems", "algorithms", "engine", "config", "analysis"]
+ORDER = [
+    "datasets",
+    "partition",
+    "problems",
+    "algorithms",
+    "engine",
+    "config",
+    "planning",
+    "housekeeping",
+    "analysis",
+]
 BASE = ["files", "plugins", "progress"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ import yaml
 from pydantic import ValidationError
 
 from admmbench import __version__
+
+# Columns where the output is no terminal.
+_WIDTH = 120
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +92,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
+    command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
+    _add_configfile(command)
+    command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
+
+    command = _command(commands, "gc", _gc, "list results that no file config/*.yaml asks for")
+    _add_configfile(command)
+    command.add_argument("--delete", action="store_true", help="remove them")
+
     command = _command(commands, "schema", _schema, "write the JSON schemas of the configuration")
     command.add_argument("--output", type=Path, required=True, help="folder to write")
     return parser
@@ -97,6 +109,17 @@ def _command(commands: Any, name: str, function: Any, text: str) -> argparse.Arg
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=function)
     return parser
+
+
+def _add_configfile(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--configfile",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="overlays of config/config.yaml, as for snakemake",
+    )
 
 
 # Each command imports what it needs: a job should not wait for packages that it does not use.
@@ -127,7 +150,7 @@ def _run(options: argparse.Namespace) -> None:
     from admmbench.progress import shown
 
     spec = RunSpec.model_validate(_settings(options.settings))
-    data = open_prepared(options.data) if options.data else load_dataset(spec.dataset)
+    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
     with shown(title) as progress:
         job.execute(
@@ -202,6 +225,44 @@ def _report(options: argparse.Namespace) -> None:
     )
     meta = report.Meta(configuration=options.configuration, version=__version__)
     report.write(options.output, sections, found, meta)
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from admmbench import planning
+    from admmbench.config import read
+    from admmbench.progress import shown
+
+    study = read(options.configfile)
+    with shown("Measuring this machine", "method") as progress:
+        machine = planning.calibrate(study, progress)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    costs = planning.plan(study, machine)
+    console.print(planning.table(costs))
+    console.print(planning.summary(costs["all"], options.cores), soft_wrap=True)
+
+
+def _gc(options: argparse.Namespace) -> None:
+    from admmbench import housekeeping
+    from admmbench.config import CONFIG, read
+
+    overlays = [path for path in sorted(CONFIG.parent.glob("*.yaml")) if path != CONFIG]
+    # What the other configurations of the folder ask for stays as well.
+    found = housekeeping.leftovers(
+        read(each) for each in ([], *([o] for o in overlays), options.configfile)
+    )
+    sizes = [housekeeping.size(path) for path in found]
+    for path, size in zip(found, sizes, strict=True):
+        print(f"{size / 1e6:10.2f} MB  {path}")
+    text = f"{len(found)} that no configuration asks for, {sum(sizes) / 1e6:.1f} MB"
+    if options.delete:
+        housekeeping.remove(found)
+        print(f"{text}: removed")
+    else:
+        print(f"{text}; --delete removes them" if found else text)
 
 
 def _schema(options: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -285,6 +285,12 @@ class Config(Strict):
     data: Data = Data()
     results: Annotated[str, Field(description="folder for everything generated")] = "results"
     threads: Annotated[int, Field(ge=1, description="threads that a run may use at most")] = 2
+    cache_runs: Annotated[
+        bool,
+        Field(
+            description="with `snakemake --cache`: share runs between copies of the project, not only data"
+        ),
+    ] = False
     checkpoint_minutes: Annotated[
         float, Field(gt=0, description="minutes between two checkpoints of a run")
     ] = 5.0
@@ -312,6 +318,32 @@ class Study(Strict):
     def datasets(self) -> dict[str, str | dict[str, Any]]:
         """Data sets that the experiments need, by folder name."""
         return {each.dataset_folder: each.dataset for each in self.experiments.values()}
+
+
+CONFIG = Path("config/config.yaml")
+
+
+def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
+    """Read the configuration as ``snakemake --configfile`` does: later files win, mappings are merged.
+
+    Parameters
+    ----------
+    overlays
+        Files that change the base.
+    base
+        ``config/config.yaml`` of the project.
+
+    Raises
+    ------
+    ConfigError
+        See `load`; also if a file is missing.
+    """
+    if not base.exists():
+        raise ConfigError(f"{base} is not here: call this in the project's folder")
+    content: dict[str, Any] = {}
+    for path in (base, *overlays):
+        content = _merge(content, _read(path))
+    return load(content, base.parent / "experiments")
 
 
 def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -> Study:

@@ -21,16 +21,27 @@ INTERVAL = 30.0
 
 
 @contextlib.contextmanager
-def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
+def shown(
+    title: str, unit: str = "round", console: Console | None = None
+) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of a loop on standard error.
+
+    Parameters
+    ----------
+    title
+        What is going on.
+    unit
+        What is counted.
+    console
+        Where to show it.
 
     Yields
     ------
-    A function of the rounds done and their total, to be called after every round.
+    A function of the units done and their total, to be called after each.
     """
     console = console or Console(stderr=True, soft_wrap=True, highlight=False)
     if not console.is_terminal:
-        yield _lines(title, console)
+        yield _lines(title, unit, console)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -44,7 +55,7 @@ def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int,
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _lines(title: str, console: Console) -> Callable[[int, int], None]:
+def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None]:
     start = last = time.monotonic()
     before = None  # rounds that an earlier attempt did
 
@@ -56,7 +67,7 @@ def _lines(title: str, console: Console) -> Callable[[int, int], None]:
             last, spent = now, now - start
             left = spent / (done - before) * (total - done)
             console.print(
-                f"{title}: round {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
+                f"{title}: {unit} {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
                 markup=False,
             )
 

@@ -1,6 +1,14 @@
+import sys
+
 import pytest
 
 from tests.cluster.slurm import Slurm, missing
+
+
+@pytest.fixture(autouse=True)
+def runnable(request):
+    if request.node.get_closest_marker("cluster") and " " in sys.executable:
+        pytest.skip("Snakemake starts jobs by the interpreter's path and does not quote it")
 
 
 @pytest.fixture(scope="session")

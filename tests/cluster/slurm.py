@@ -38,7 +38,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
-JobAcctGatherParams=OverMemoryKill
+JobAcctGatherParams=OverMemoryKill,UsePss
 AccountingStorageType=accounting_storage/none
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
 InactiveLimit=0
@@ -135,7 +135,9 @@ def missing() -> str:
         return f"Slurm is not installed ({', '.join(absent)}): apt-get install slurm-wlm munge"
     if SYSTEM_CONFIG.exists() and not SYSTEM_CONFIG.read_text().startswith(MARK):
         return f"this machine belongs to a cluster ({SYSTEM_CONFIG})"
-    return "" if os.geteuid() == 0 else "slurmd must be started by root"
+    if os.geteuid() != 0:
+        return "slurmd must be started by root"
+    return ""
 
 
 def _free_ports(count: int) -> list[int]:

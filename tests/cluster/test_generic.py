@@ -1,10 +1,10 @@
-"""The generic profile, with a submit command that starts the job beside it."""
+"""The generic profile, with a submit command that starts the job beside it and hands on no environment."""
 
 import sys
 
 import pytest
 
-from tests.workflow.test_pipeline import Project
+from tests.workflow.project import Project
 
 pytestmark = pytest.mark.cluster
 
@@ -14,7 +14,10 @@ class GenericProject(Project):
 
     def command(self, *options):
         submit = self.folder / "submit.sh"
-        submit.write_text('nohup sh "$1" > "$1.out" 2>&1 &\necho $!\n')
+        submit.write_text(
+            'nohup env -i PATH="$PATH" HOME="$HOME" PYTHONPATH="$PYTHONPATH" sh "$1" > "$1.out" 2>&1 &\n'
+            "echo $!\n"
+        )
         return [
             *(sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/generic"),
             *(

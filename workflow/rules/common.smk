@@ -21,6 +21,11 @@ def definition(experiment, *, figures):
     return STUDY.experiments[experiment].model_dump_json(exclude=kept)
 
 
+def run_rule(experiment, method):
+    """Name of the rule for the runs of a method."""
+    return f"run_{experiment}_{re.sub('[^A-Za-z0-9]+', '_', method)}"
+
+
 def planned_fingerprints():
     """Fingerprints of the methods' code, by experiment and method, as of the start of the workflow.
 
@@ -41,3 +46,8 @@ def planned_fingerprints():
 
 
 FINGERPRINTS = planned_fingerprints()
+
+
+# Into the jobs' scripts, for schedulers that hand on no environment.
+envvars:
+    "ADMMBENCH_FINGERPRINTS",

@@ -4,6 +4,7 @@ rule prepare:
         directory(f"{RESOURCES}/datasets/{{dataset}}"),
     log:
         f"{RESULTS}/logs/prepare/{{dataset}}.log",
+    cache: CACHING
     retries: 1
     conda:
         "../../envs/environment.yaml"

@@ -35,7 +35,7 @@ rule report:
     input:
         results=[f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS],
         figures=[f"{RESULTS}/{name}/figures" for name in EXPERIMENTS],
-        claims=CLAIMS,
+        claims=[local(path) for path in CLAIMS],
     output:
         report(
             f"{RESULTS}/report/index.html",

@@ -4,11 +4,9 @@ for experiment, method in METHODS:
 
     rule:
         name:
-            f"run_{experiment}_{re.sub('[^A-Za-z0-9]+', '_', method)}"
+            run_rule(experiment, method)
         input:
-            data=lambda wildcards: (
-                f"{RESOURCES}/datasets/{STUDY.experiments[wildcards.experiment].dataset_folder}"
-            ),
+            data=f"{RESOURCES}/datasets/{STUDY.experiments[experiment].dataset_folder}",
         output:
             f"{RESULTS}/{{experiment}}/runs/{{method}}/{{point}}.nc",
         log:
@@ -18,6 +16,7 @@ for experiment, method in METHODS:
         wildcard_constraints:
             experiment=re.escape(experiment),
             method=re.escape(method),
+        cache: CACHING and STUDY.config.cache_runs
         conda:
             "../../envs/environment.yaml"
         threads: lambda wildcards: cost(wildcards).threads
@@ -32,3 +31,7 @@ for experiment, method in METHODS:
             "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
             " --threads {threads} --fingerprint {params.fingerprint}"
             " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"
+
+    if CACHING and STUDY.config.cache_runs:
+        # Snakemake refuses to time what it may take from a cache.
+        workflow.get_rule(run_rule(experiment, method))._benchmark = None

@@ -30,8 +30,7 @@ class Cost:
 def estimate(spec: RunSpec, threads: int) -> Cost:
     """Upper bounds for threads, memory and time.
 
-    Memory is the data, three copies of all local models (z, lambda and, with local updates, the chains), and for every
-    thread a dozen blocks of models for temporaries.
+    Memory is the data, the state, and for every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
     size = 4 if spec.dtype == "float32" else 8
@@ -43,7 +42,14 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     seconds = updates * agents * model / _ENTRIES_PER_SECOND
     seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
-    memory = size * (data + 3 * agents * model) + 12 * threads * max(size * model, BLOCK_BYTES)
+    memory = size * data + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + memory // 2**20
     minutes = min(seconds / threads / 60, spec.time_limit)
     return Cost(threads, mem_mb, 5 + round(minutes))
+
+
+def state_bytes(spec: RunSpec) -> int:
+    """Bytes of a run's state: three copies of all local models (z, lambda and, with local updates, the chains)."""
+    size = 4 if spec.dtype == "float32" else 8
+    model = len(spec.seeds) * spec.info.n_classes * spec.info.n_features
+    return size * 3 * spec.n_agents * model

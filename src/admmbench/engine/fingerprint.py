@@ -2,14 +2,16 @@
 
 Snakemake does not see what a job imports. The fingerprint hashes the source of every module in the job's import
 closure, without docstrings, comments and formatting, so that results are renewed when the meaning of the code
-changed and not otherwise. Another algorithm's module is not in the closure.
+changed and not otherwise. Another algorithm's module is not in the closure. Packages count by their version.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.metadata
 import importlib.util
+import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -18,19 +20,21 @@ from admmbench import algorithms
 from admmbench.engine.spec import RunSpec
 
 _PACKAGE = "admmbench"
+# Other packages whose releases may change a run's numbers.
+_NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 
 
 def of_run(spec: RunSpec) -> str:
-    """Fingerprint of everything that a run executes: engine, problem and its own algorithm.
+    """Fingerprint of everything that a run executes: engine, problem, its own algorithm, and numerical packages.
 
     The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
     """
     method = algorithms.find_module(spec.algorithm)
     roots = ["admmbench.engine.simulate", type(spec.as_problem).__module__]
     if method.__name__.startswith(f"{_PACKAGE}."):
-        return of_modules((*roots, method.__name__))
+        return of_modules((*roots, method.__name__), packages=_NUMERICAL)
     assert method.__file__ is not None
-    return of_modules(tuple(roots), (Path(method.__file__),))
+    return of_modules(tuple(roots), (Path(method.__file__),), _NUMERICAL)
 
 
 def of_dataset(name: str) -> str:
@@ -41,14 +45,18 @@ def of_dataset(name: str) -> str:
 
 
 @lru_cache
-def of_modules(roots: tuple[str, ...], files: tuple[Path, ...] = ()) -> str:
-    """Hash of the import closure of some modules of this package, and of files outside it."""
+def of_modules(
+    roots: tuple[str, ...], files: tuple[Path, ...] = (), packages: tuple[str, ...] = ()
+) -> str:
+    """Hash of the import closure of some modules of this package, files outside it, and versions of other packages."""
     digest = hashlib.sha256()
     imported = (name for file in files for name in _imports(file))
     for name in sorted(closure((*roots, *imported))):
         digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
     for file in files:
         digest.update(f"{file.name}\n{meaning(file)}\n".encode())
+    versions = {name: importlib.metadata.version(name) for name in packages}
+    digest.update(json.dumps(versions).encode())
     return digest.hexdigest()[:16]
 
 

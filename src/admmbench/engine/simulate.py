@@ -182,15 +182,15 @@ def _rounds(
 
 def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation) -> None:
     """Do one round, and evaluate it if asked for."""
-    evaluate = run.t - offset in run.trace.rounds
-    if evaluate:
+    due = run.t - offset in run.trace.rounds
+    if due:
         for noise in run.noise:
             noise.measure()
     start = time.perf_counter()
     sent = method.round(run.t, run.state, federation)
     run.seconds += time.perf_counter() - start
-    if evaluate:
-        values = _evaluate(run.state, sent, run.t, federation)
+    if due:
+        values = evaluate(run.state, sent, run.t, federation)
         run.trace.record(run.t - offset, values, run.seconds)
 
 
@@ -199,7 +199,7 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
     return sorted({*range(every, rounds + 1, every), rounds})
 
 
-def _evaluate(
+def evaluate(
     state: Any, sent: Messages, t: int, federation: Federation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""

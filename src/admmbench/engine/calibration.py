@@ -1,0 +1,127 @@
+"""How fast this machine runs a method: a few rounds on made-up data of the same sizes."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.engine.federation import workers
+from admmbench.engine.simulate import assemble, evaluate
+from admmbench.engine.spec import RunSpec
+
+# A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
+_WORK_PER_THREAD = 1e9
+_SAMPLE_BYTES = 2**25
+_SECONDS = 0.1
+_FEWEST_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds that the parts of a run take."""
+
+    assembly: float
+    """Before the first round."""
+    round: float
+    evaluation: float
+
+    def seconds(self, spec: RunSpec) -> float:
+        """Of a whole run, up to its time limit."""
+        evaluations = math.ceil(spec.rounds / spec.evaluate_every)
+        rounds = spec.rounds * self.round + evaluations * self.evaluation
+        return self.assembly + min(rounds, 60 * spec.time_limit)
+
+
+def kind(spec: RunSpec) -> str:
+    """Key of all runs whose rounds cost the same: budgets, seeds and continuous parameters only change the numbers."""
+    kept = {"dataset", "algorithm", "variant", "problem", "agents", "sensitivity", "dtype"}
+    facts = spec.model_dump(mode="json", include=kept)
+    facts["params"] = {key: v for key, v in spec.params.items() if not _continuous(v)}
+    facts["seeds"] = len(spec.seeds)
+    facts["private"] = math.isfinite(spec.epsilon)
+    return json.dumps(facts, sort_keys=True)
+
+
+def _continuous(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_continuous(each) for each in value.values())
+    return isinstance(value, float)
+
+
+def measure(spec: RunSpec, threads: int) -> Speed:
+    """Time a method on some of the agents, with random samples.
+
+    Parameters
+    ----------
+    spec
+        What to time; rounds and evaluations are not its own.
+    threads
+        Threads of the run.
+
+    Returns
+    -------
+    Speed
+        For all agents: the sample's time, scaled by the work of the busiest thread.
+    """
+    agents = _sampled_agents(spec, threads)
+    sample = spec.model_copy(update={"agents": {"scheme": "iid", "agents": agents}})
+    rows = max(1, spec.info.n_train // spec.n_agents)
+    share = agents / spec.n_agents
+    data = _random(spec.info, rows * agents, max(1, round(spec.info.n_test * share)))
+    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+        start = time.perf_counter()
+        federation = assemble(sample, data, pool)
+        state = spec.method.init(federation)
+        assembly = time.perf_counter() - start
+        rounds, evaluations = [], []
+        t, begin = 0, time.perf_counter()
+        while t <= _FEWEST_ROUNDS or time.perf_counter() - begin < _SECONDS:
+            t += 1
+            start = time.perf_counter()
+            sent = spec.method.round(t, state, federation)
+            end = time.perf_counter()
+            evaluate(state, sent, t, federation)
+            rounds.append(end - start)
+            evaluations.append(time.perf_counter() - end)
+    busiest = math.ceil(spec.n_agents / threads) / math.ceil(agents / threads)
+    return Speed(
+        assembly / share,
+        busiest * statistics.median(rounds[1:]),
+        statistics.median(evaluations[1:]) / share,
+    )
+
+
+def _sampled_agents(spec: RunSpec, threads: int) -> int:
+    info, seeds = spec.info, len(spec.seeds)
+    rows = max(1, info.n_train // spec.n_agents)
+    model = seeds * info.n_classes * info.n_features
+    work = 4 * rows * model
+    size = 4 * (rows * info.n_features + 3 * model)
+    enough = max(_WORK_PER_THREAD / work, _SAMPLE_BYTES / size / threads)
+    return min(spec.n_agents, threads * math.ceil(enough))
+
+
+def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
+    generator = np.random.default_rng(0)
+    low, high = info.domain
+    X_train, X_test = (
+        low + (high - low) * generator.random((n, info.n_features), dtype=np.float32)
+        for n in (n_train, n_test)
+    )
+    y_train, y_test = (generator.integers(0, info.n_classes, n) for n in (n_train, n_test))
+    return Dataset(
+        name=info.name,
+        settings=info.settings,
+        X_train=X_train,
+        y_train=y_train,
+        X_test=X_test,
+        y_test=y_test,
+        class_names=info.class_names,
+        domain=info.domain,
+    )

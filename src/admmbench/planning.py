@@ -1,0 +1,206 @@
+"""What a study costs: a forecast from a few seconds of measuring, beside what its jobs took."""
+
+from __future__ import annotations
+
+import csv
+import math
+import operator
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from admmbench import datasets
+from admmbench.config import Experiment, Run, Study
+from admmbench.engine.calibration import Speed, kind, measure
+from admmbench.engine.cost import estimate, state_bytes
+from admmbench.engine.trace import VARIABLES
+
+_LARGEST = ("mem_mb", "checkpoint")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of some jobs; costs add up."""
+
+    jobs: int = 0
+    seconds: float = 0.0
+    """Forecast, of all cores together."""
+    disk: int = 0
+    """Bytes of results or data."""
+    done: int = 0
+    """Runs that are finished and timed."""
+    forecast: float = 0.0
+    """Forecast for the finished runs, as ``seconds``."""
+    actual: float = 0.0
+    """What the finished runs took, as ``seconds``."""
+    mem_mb: int = 0
+    """Limit of the largest job."""
+    checkpoint: int = 0
+    """Bytes on disk of the largest job while it runs."""
+
+    def __add__(self, other: Cost) -> Cost:
+        def joined(name: str) -> Any:
+            join: Callable[..., Any] = max if name in _LARGEST else operator.add
+            return join(getattr(self, name), getattr(other, name))
+
+        return Cost(**{field.name: joined(field.name) for field in fields(Cost)})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was measured here."""
+
+    start: float
+    """Seconds that a job takes besides computing: interpreter, imports, files."""
+    file: int
+    """Bytes of a result besides its numbers."""
+    speeds: dict[str, Speed]
+    """By `kind` of run."""
+
+
+def calibrate(study: Study, progress: Callable[[int, int], None]) -> Machine:
+    """Measure the smallest job, and some rounds of every kind of run in a study.
+
+    Parameters
+    ----------
+    study
+        The configuration.
+    progress
+        Called with the kinds of runs measured and their number.
+    """
+    kinds = {
+        kind(run.spec): run.spec for each in study.experiments.values() for run in each.runs[::-1]
+    }
+    speeds = {}
+    for number, (name, spec) in enumerate(kinds.items(), start=1):
+        speeds[name] = measure(spec, estimate(spec, study.config.threads).threads)
+        progress(number, len(kinds))
+    return Machine(*_smallest_job(), speeds)
+
+
+def _smallest_job() -> tuple[float, int]:
+    with tempfile.TemporaryDirectory() as folder:
+        data, result = Path(folder, "data"), Path(folder, "result.nc")
+        datasets.prepare("digits", data)
+        words = ["run", "dataset=digits", "algorithm=objp", "rounds=1", f"--data={data}"]
+        command = [sys.executable, "-m", "admmbench", *words, f"--output={result}"]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        return time.perf_counter() - start, result.stat().st_size
+
+
+def plan(study: Study, machine: Machine) -> dict[str, Cost]:
+    """Cost of each experiment, of the ``data``, and of ``all``.
+
+    Parameters
+    ----------
+    study
+        The configuration. Times of runs that are finished are read from its results.
+    machine
+        What `calibrate` returns.
+    """
+    costs = {
+        name: _of_experiment(experiment, study, machine, Path(study.config.results) / name)
+        for name, experiment in study.experiments.items()
+    }
+    costs["data"] = sum((_of_data(each) for each in study.datasets.values()), Cost())
+    # Two jobs are the report and the target of the workflow.
+    costs["all"] = sum(costs.values(), Cost(jobs=2))
+    return costs
+
+
+def _of_experiment(experiment: Experiment, study: Study, machine: Machine, folder: Path) -> Cost:
+    runs = [_of_run(run, study, machine, folder) for run in experiment.runs]
+    # Two jobs are the aggregation, which writes all numbers once more, and the figures.
+    return sum(runs, Cost(jobs=2, disk=sum(_numbers(run) for run in experiment.runs)))
+
+
+def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
+    limits = estimate(run.spec, study.config.threads)
+    seconds = machine.start + machine.speeds[kind(run.spec)].seconds(run.spec)
+    actual = _recorded(folder, run)
+    return Cost(
+        jobs=1,
+        seconds=limits.threads * seconds,
+        disk=machine.file + _numbers(run),
+        done=actual is not None,
+        forecast=0.0 if actual is None else limits.threads * seconds,
+        actual=0.0 if actual is None else limits.threads * actual,
+        mem_mb=limits.mem_mb,
+        checkpoint=state_bytes(run.spec),
+    )
+
+
+def _numbers(run: Run) -> int:
+    """Bytes of a run's variables."""
+    seeds = sum(len(run.spec.seeds) if "seed" in dims else 1 for dims, _, _ in VARIABLES.values())
+    return 8 * seeds * math.ceil(run.spec.rounds / run.spec.evaluate_every)
+
+
+def _recorded(folder: Path, run: Run) -> float | None:
+    """Seconds of the last attempt, by Snakemake's clock; None if the run is not finished."""
+    table = folder / "benchmarks" / run.method.slug / f"{run.point}.tsv"
+    if not (folder / run.path).exists() or not table.exists():
+        return None
+    with table.open(newline="") as stream:
+        return float(next(csv.DictReader(stream, delimiter="\t"))["s"])
+
+
+def _of_data(spec: str | dict[str, Any]) -> Cost:
+    """Downloads, and the arrays made from them: single precision and a label for each row."""
+    info = datasets.describe(spec)
+    arrays = (info.n_train + info.n_test) * (4 * info.n_features + 8)
+    return Cost(jobs=1, disk=arrays + sum(file.size or 0 for file in info.files))
+
+
+def table(costs: dict[str, Cost]) -> Table:
+    """Lay the costs out for reading."""
+    total = costs["all"]
+    shown = Table()
+    shown.add_column("")
+    headers = ["jobs", "core-hours", "memory of a job", "disk"]
+    if total.done:
+        headers += ["runs done", "forecast for them", "they took", "ratio"]
+    for header in headers:
+        shown.add_column(header, justify="right")
+    for name, cost in costs.items():
+        shown.add_row(name, *_cells(cost, bool(total.done)), end_section=name == "data")
+    return shown
+
+
+def summary(total: Cost, cores: int) -> str:
+    """Sentences below the table."""
+    return (
+        f"About {_time(total.seconds / cores)} on {cores} cores, besides fetching data, figures and report. "
+        f"A running job keeps up to {_size(total.checkpoint)} of checkpoint."
+    )
+
+
+def _cells(cost: Cost, compared: bool) -> Sequence[str]:
+    cells = [str(cost.jobs), f"{cost.seconds / 3600:.2f}"]
+    cells += [_size(cost.mem_mb * 2**20) if cost.mem_mb else "", _size(cost.disk)]
+    if compared and cost.done:
+        cells += [str(cost.done), _time(cost.forecast), _time(cost.actual)]
+        cells += [f"{cost.actual / cost.forecast:.2f}"]
+    return cells
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _size(n_bytes: float) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes / 1e3:.0f} kB"

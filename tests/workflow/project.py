@@ -1,0 +1,139 @@
+"""A copy of the project with a small study, driven through Snakemake as a user would."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PARTS = ["Snakefile", "config", "workflow", "envs", "src"]
+STUDY = {
+    "title": "Tiny",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 20,
+    "evaluate_every": 10,
+    "seeds": [2],
+    "epsilon": [0.5],
+    "algorithms": [
+        {"name": "objp", "label": "ObjP"},
+        {"name": "objt", "label": "ObjT", "variant": "reference"},
+        {"name": "outp", "label": "OutP"},
+    ],
+    "figures": [{"name": "error", "kind": "curves"}],
+}
+POINT = "epsilon=0.5+rounds=20+seeds=0-1"
+METHODS = ("objp", "objt+variant=reference", "outp")
+
+
+class Project:
+    """A copy of the project that runs its own source."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        ignore = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
+        for part in PARTS:
+            source = ROOT / part
+            copy = shutil.copytree if source.is_dir() else shutil.copy
+            copy(source, folder / part, **({"ignore": ignore} if source.is_dir() else {}))
+        (folder / "profiles").symlink_to("workflow/profiles")
+        self.configure()
+        (folder / "config/tiny.yaml").write_text("experiments: [tiny]\n")
+
+    def copy(self, folder: Path) -> Self:
+        """The project with its results, times and Snakemake's records."""
+        twin = object.__new__(type(self))
+        twin.folder = folder
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return twin
+
+    def configure(self, **changes: object) -> None:
+        path = self.folder / "config/experiments/tiny.yaml"
+        path.write_text(yaml.safe_dump({**STUDY, **changes}))
+
+    def command(self, *options: str) -> list[str]:
+        base = [sys.executable, "-m", "snakemake", "--cores", "2"]
+        return [*base, "--configfile", "config/tiny.yaml", *options]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.folder / "src")}
+
+    def start(self, *options: str, **environment: str) -> subprocess.Popen[str]:
+        """Start Snakemake in a process group of its own."""
+        return subprocess.Popen(
+            self.command(*options),
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def snakemake(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        started = self.start(*options, **environment)
+        output, _ = started.communicate()
+        return subprocess.CompletedProcess(started.args, started.returncode, output)
+
+    def run(self, *options: str, **environment: str) -> str:
+        done = self.snakemake(*options, **environment)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def fails(self, *options: str, **environment: str) -> str:
+        """What a user sees of a study that cannot be finished."""
+        done = self.snakemake(*options, **environment)
+        assert done.returncode != 0, done.stdout
+        return done.stdout
+
+    def planned(self) -> set[str]:
+        """Runs that a dry run would make, as method and point."""
+        return self.planned_jobs() - {"prepare", "aggregate", "figures", "report"}
+
+    def planned_jobs(self) -> set[str]:
+        """Jobs that a dry run would do: runs, as method and point, and names of other rules."""
+        shown = self.run("--dry-run")
+        rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
+        others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
+        return others | set(re.findall(r"output: results/tiny/runs/(.+)\.nc", shown))
+
+    def files(self) -> dict[str, bytes]:
+        """Every result: runs, data sets, figures and report."""
+        results = self.folder / "results"
+        return {
+            str(path.relative_to(results)): path.read_bytes()
+            for path in results.rglob("*")
+            if path.suffix in (".nc", ".svg", ".pdf", ".html")
+        }
+
+    def edit(self, module: str, old: str, new: str) -> None:
+        path = self.folder / "src/admmbench" / module
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def result(self, method: str) -> Path:
+        return self.folder / f"results/tiny/runs/{method}/{POINT}.nc"
+
+
+def kill(started: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL) -> None:
+    """End Snakemake and its jobs."""
+    os.killpg(started.pid, number)
+    started.communicate()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

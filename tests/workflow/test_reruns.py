@@ -1,0 +1,153 @@
+"""What is made again after which change: the table of docs/reproducing.md, through Snakemake."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from tests.workflow.project import METHODS, POINT, STUDY
+
+ALL_RUNS = {f"{method}/{POINT}" for method in METHODS}
+RESULTS = {"aggregate", "figures", "report"}
+ALGORITHMS = STUDY["algorithms"]
+FIGURE = STUDY["figures"][0]
+
+
+def edit(module, old, new):
+    return lambda project: project.edit(module, old, new)
+
+
+def configure(**changes):
+    return lambda project: project.configure(**changes)
+
+
+def append_to_a_claim(project):
+    path = project.folder / "config/claims/ryu2021.yaml"
+    path.write_text(path.read_text().replace("claims:", "claims: # all", 1) + "\n")
+
+
+def upgrade(package):
+    """Metadata of another version come first on the path, as after an upgrade."""
+
+    def change(project):
+        folder = project.folder / f"src/{package.replace('-', '_')}-999.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {package}\nVersion: 999.0\n"
+        )
+
+    return change
+
+
+def remove_data(project):
+    shutil.rmtree(project.folder / "resources/datasets")
+
+
+def new_times(project):
+    """As `git checkout` of another branch and back leaves the files."""
+    later = time.time() + 60
+    for part in ("Snakefile", "config", "workflow", "src"):
+        path = project.folder / part
+        for file in [path, *path.rglob("*")]:
+            os.utime(file, (later, later))
+
+
+# What changes, what is made again, and how the change is made.
+CHANGES = {
+    "an algorithm": (
+        {f"objp/{POINT}"} | RESULTS,
+        edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi"),
+    ),
+    "the engine": (ALL_RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
+    "a docstring": (
+        set(),
+        edit("algorithms/objp.py", "Closed form of (8).", "The closed form of (8)."),
+    ),
+    "a comment": (set(), edit("engine/simulate.py", "run.t += 1", "run.t += 1  # the next")),
+    "formatting": (set(), edit("engine/simulate.py", "run.t += 1", "run.t  +=  1")),
+    "a parameter of a method": (
+        {f"objp+a=2/{POINT}"} | RESULTS,
+        configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
+    ),
+    "a setting of the experiment": (ALL_RUNS | RESULTS, configure(sensitivity="global")),
+    "another seed": (
+        {f"{method}/epsilon=0.5+rounds=20+seeds=2-2" for method in METHODS} | RESULTS,
+        configure(seeds=[2, 1]),
+    ),
+    "another epsilon": (
+        {f"{method}/epsilon=1+rounds=20+seeds=0-1" for method in METHODS} | RESULTS,
+        configure(epsilon=[0.5, 1]),
+    ),
+    "another method": (
+        {"iadmm/epsilon=inf+rounds=20+seeds=0-1"} | RESULTS,
+        configure(
+            algorithms=[*ALGORITHMS, {"name": "iadmm", "label": "None", "epsilon": ".inf"}],
+        ),
+    ),
+    "reading the data": (
+        ALL_RUNS | RESULTS | {"prepare"},
+        edit("datasets/digits.py", "/ 16", "/ 17"),
+    ),
+    "prepared data removed": (set(), remove_data),
+    "prepared data removed, another epsilon": (
+        ALL_RUNS
+        | {f"{method}/epsilon=1+rounds=20+seeds=0-1" for method in METHODS}
+        | RESULTS
+        | {"prepare"},
+        lambda project: (remove_data(project), project.configure(epsilon=[0.5, 1])),
+    ),
+    "a figure": ({"figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
+    "the style of figures": (
+        {"figures", "report"},
+        edit("analysis/figures.py", "import seaborn", "import math\nimport seaborn"),
+    ),
+    "a claim": ({"report"}, append_to_a_claim),
+    "a numerical package": (ALL_RUNS | RESULTS, upgrade("numpy")),
+    "another package": (set(), upgrade("seaborn")),
+    "times of all files": (set(), new_times),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_renews(project, name):
+    renewed, change = CHANGES[name]
+    change(project)
+    assert project.planned_jobs() == renewed
+
+
+def test_an_update_line_changes_its_own_runs(project):
+    before = project.files()
+    project.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    project.run()
+    after = project.files()
+    changed = {name for name in before if before[name] != after[name]}
+    assert f"tiny/runs/objp/{POINT}.nc" in changed
+    assert not any("objt" in name or "outp" in name for name in changed)
+    assert project.planned_jobs() == set()
+
+
+def test_another_branch_and_back_ends_in_the_same_files(project):
+    """With git, an update line on a branch; the results of the first are made again."""
+    before = project.files()
+
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *words], cwd=project.folder, check=True)
+
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", "src", "config", "workflow", "Snakefile")
+    git("commit", "--quiet", "--message=first")
+    git("checkout", "--quiet", "-b", "other")
+    project.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    git("commit", "--quiet", "--all", "--message=second")
+    git("checkout", "--quiet", "main")
+    assert project.planned_jobs() == set()
+    git("checkout", "--quiet", "other")
+    project.run()
+    assert project.files() != before
+    git("checkout", "--quiet", "main")
+    assert project.planned() == {f"objp/{POINT}"}
+    project.run()
+    assert project.files() == before
