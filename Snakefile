@@ -36,6 +36,7 @@ RESULTS = STUDY.config.results
 RESOURCES = STUDY.config.data.cache
 os.environ.setdefault("ADMMBENCH_CACHE", RESOURCES)
 EXPERIMENTS = list(STUDY.experiments)
+DATASETS = [f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS]
 METHODS = [
     (name, method.slug)
     for name, experiment in STUDY.experiments.items()
@@ -65,15 +66,17 @@ localrules:
 
 
 rule all:
+    """The report, and also what it was made from: Snakemake would not miss it while the report is there."""
     default_target: True
     input:
         f"{RESULTS}/report/index.html",
+        DATASETS,
 
 
 rule results:
     """All labelled data sets, without figures and report."""
     input:
-        [f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS],
+        DATASETS,
 
 
 include: "workflow/rules/common.smk"

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,17 +27,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="admmbench: %(message)s")
     try:
         options.command(options)
-    except (ValueError, RuntimeError, OSError) as error:
+    except (ValueError, RuntimeError, OSError, MemoryError) as error:
         print(f"admmbench: {_message(error)}", file=sys.stderr)
         return 1
     return 0
 
 
 def _message(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        from admmbench.engine.spec import messages
+    from admmbench.engine.simulate import AlgorithmError
+    from admmbench.engine.spec import messages
 
+    if isinstance(error, ValidationError):
         return "; ".join(messages(error))
+    cause = error.__cause__ if isinstance(error, AlgorithmError) else error
+    if isinstance(cause, MemoryError):
+        return (
+            f"out of memory ({cause or 'the system gives no more'}): let fewer jobs run at once (--cores), or seeds "
+            "be computed in smaller blocks (seed_block)"
+        )
+    if isinstance(error, AlgorithmError):
+        lines = traceback.format_exception(cause)
+        return "".join([*lines, f"admmbench: {error}"])
     return str(error)
 
 

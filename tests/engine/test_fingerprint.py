@@ -124,3 +124,21 @@ def test_plugin_files_count_with_what_they_import(tmp_path):
         cached.cache_clear()
     plugin.write_text(source.replace("1.0", "2.0"))
     assert fingerprint.of_run(spec) != first
+
+
+def test_a_fingerprint_imports_nothing(package):
+    """Planning reads the sources of figures and statistics; their packages take seconds to import."""
+    code = (
+        "import sys; from admmbench.engine import fingerprint; "
+        "fingerprint.of_modules(('admmbench.analysis.report',)); "
+        "print('scipy.stats' in sys.modules, 'seaborn' in sys.modules)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=package.parent,
+        env={"PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stdout.split() == ["False", "False"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
-from admmbench.engine.simulate import evaluated_rounds
+from admmbench.engine.simulate import AlgorithmError, evaluated_rounds
 from tests.conftest import make_dataset
 
 
@@ -125,3 +125,18 @@ def test_all_runs_diverging_ends_early(monkeypatch):
     )
     assert list(trace.status.values) == [1]
     assert len(seen) < 50
+
+
+def test_what_an_algorithm_raises_names_the_round(tmp_path):
+    plugin = tmp_path / "faulty.py"
+    plugin.write_text(
+        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.algorithms.objp import ObjP\n\n\n"
+        "@parameters\n"
+        "class Faulty(ObjP):\n"
+        "    def round(self, t, state, federation):\n"
+        "        raise KeyError('gamma')\n"
+    )
+    with pytest.raises(AlgorithmError, match=r"Faulty\.round raised in round 1: KeyError") as info:
+        simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2)
+    assert isinstance(info.value.__cause__, KeyError)

@@ -5,7 +5,8 @@ rule prepare:
     log:
         f"{RESULTS}/logs/prepare/{{dataset}}.log",
     cache: CACHING
-    retries: 1
+    # Of several copies of the project that put the same data into the cache at once, one may fail.
+    retries: int(CACHING)
     conda:
         "../../envs/environment.yaml"
     resources:

@@ -33,7 +33,7 @@ rule figures:
 rule report:
     """Write the report: what was run, figures, tables, claims, provenance."""
     input:
-        results=[f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS],
+        results=DATASETS,
         figures=[f"{RESULTS}/{name}/figures" for name in EXPERIMENTS],
         claims=[local(path) for path in CLAIMS],
     output:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+import admmbench
 from admmbench import algorithms
 from admmbench.engine.spec import RunSpec
 
 _PACKAGE = "admmbench"
+_ROOT = Path(admmbench.__file__).parent
 # Other packages whose releases may change a run's numbers.
 _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 
@@ -96,10 +97,12 @@ def _is_text(node: ast.stmt) -> bool:
 
 @lru_cache
 def _source(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"module {name} has no source file")
-    return Path(spec.origin)
+    """File of a module of this package, found without importing anything."""
+    path = _ROOT.joinpath(*name.split(".")[1:])
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.exists():
+            return file
+    raise ModuleNotFoundError(f"module {name} has no source file")
 
 
 @lru_cache
@@ -123,9 +126,8 @@ def _named(node: ast.AST) -> Iterator[str]:
         yield from _named(child)
 
 
-@lru_cache
 def _is_module(name: str) -> bool:
     try:
-        return importlib.util.find_spec(name) is not None
+        return _source(name).exists()
     except ModuleNotFoundError:
         return False

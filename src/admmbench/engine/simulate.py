@@ -25,6 +25,10 @@ from admmbench.engine.trace import Trace
 Progress = Callable[[int, int], None]
 
 
+class AlgorithmError(RuntimeError):
+    """An algorithm raised; the cause says what and where."""
+
+
 def simulate(
     dataset: str | dict[str, Any] | Dataset,
     algorithm: str,
@@ -187,7 +191,12 @@ def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation
         for noise in run.noise:
             noise.measure()
     start = time.perf_counter()
-    sent = method.round(run.t, run.state, federation)
+    try:
+        sent = method.round(run.t, run.state, federation)
+    except Exception as error:
+        raise AlgorithmError(
+            f"{type(method).__name__}.round raised in round {run.t}: {type(error).__name__}: {error}"
+        ) from error
     run.seconds += time.perf_counter() - start
     if due:
         values = evaluate(run.state, sent, run.t, federation)

@@ -1,0 +1,48 @@
+"""`admmbench plan` and `admmbench gc` in a project that was run, as a user calls them."""
+
+import re
+import subprocess
+import sys
+
+import xarray as xr
+
+from tests.workflow.project import METHODS, STUDY
+
+
+def admmbench(project, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "admmbench", *words],
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
+    shown = admmbench(project, "plan", "--configfile", "config/tiny.yaml", "--cores", "2")
+    total = re.search(r"│ all +│ +(\d+) │.*│ +(\d+) │.*│ +([\d.]+) │$", shown, re.MULTILINE)
+    assert total, shown
+    jobs = re.search(r"^total +(\d+)$", project.run("--dry-run", "--forceall"), re.MULTILINE)
+    assert jobs is not None
+    assert total[1] == jobs[1]
+    assert int(total[2]) == len(METHODS)
+    assert float(total[3]) > 0
+
+
+def test_garbage_is_what_no_configuration_asks_for(project):
+    assert "0 that no configuration asks for" in admmbench(project, "gc")
+    project.configure(epsilon=[1], algorithms=STUDY["algorithms"][:2])
+    before = project.files()
+    shown = admmbench(project, "gc")
+    assert len(re.findall(r"results/tiny/runs/\S+\.nc", shown)) == 3
+    assert "--delete removes them" in shown
+    assert project.files() == before
+    assert "removed" in admmbench(project, "gc", "--delete")
+    assert not list(project.folder.glob("results/tiny/runs/*/*"))
+    assert project.files().keys() >= {"tiny/results.nc", "report/index.html"}
+    project.run("--", "results")
+    with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
+        assert list(results.algorithm.values) == ["ObjP", "ObjT"]

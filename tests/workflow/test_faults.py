@@ -1,0 +1,205 @@
+"""What goes wrong on real machines: a clear message, nothing lost, and the same files in the end."""
+
+import hashlib
+import shutil
+import signal
+import subprocess
+
+import h5py
+import pytest
+
+from admmbench.datasets import describe
+from tests.workflow.project import POINT, STUDY, Project, kill, wait_for
+
+FAULTY = """
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Faulty(ObjP):
+    def round(self, t, state, federation):
+        if t == 3:
+            {fault}
+        return super().round(t, state, federation)
+"""
+# The digits with one pixel that is no number.
+UNREADABLE = """
+import numpy as np
+
+from admmbench.datasets.digits import Digits
+
+
+class Unreadable(Digits):
+    name = "unreadable"
+
+    def read(self, info, paths):
+        arrays = super().read(info, paths)
+        arrays.X_train[7, 7] = np.nan
+        return arrays
+"""
+
+
+def add_faulty_method(project, fault):
+    (project.folder / "faulty.py").write_text(FAULTY.format(fault=fault))
+    project.configure(algorithms=[*STUDY["algorithms"], {"name": "faulty.py", "label": "Faulty"}])
+
+
+def untouched(project):
+    """Runs that are there, with times and content."""
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in project.folder.glob("results/tiny/runs/*/*.nc")
+    }
+
+
+def nothing_half_written(project):
+    return not [path for path in project.folder.glob("results/**/.*.tmp") if path.is_file()]
+
+
+@pytest.fixture
+def disk(project):
+    """The results folder on a disk of its own; a function gives it other options."""
+    results = project.folder / "results"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", str(results)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a disk needs root")
+
+    def remount(options):
+        subprocess.run(["mount", "-o", f"remount,{options}", str(results)], check=True)
+
+    yield remount
+    subprocess.run(["umount", "--lazy", str(results)], check=True)
+
+
+def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
+    disk("ro")
+    assert "Read-only file system" in project.fails()
+    disk("rw,size=48k")
+    assert "No space left on device" in project.fails()
+    assert nothing_half_written(project)
+    disk("size=10m")
+    project.run()
+    assert project.files() == finished.files()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "altered"])
+def test_a_damaged_result(project, finished, damage):
+    path = project.result("objp")
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:10_000])
+    else:
+        with h5py.File(path, "r+") as trace:
+            trace["test_error"][0, 0] += 0.01
+    name = str(path.relative_to(project.folder))
+    shown = project.fails("--", "results")
+    assert name in shown
+    assert "delete" in shown
+    path.unlink()
+    assert project.planned() == {f"objp/{POINT}"}
+    project.run("--", "results")
+    for kept in (name, "results/tiny/results.nc"):
+        assert (project.folder / kept).read_bytes() == (finished.folder / kept).read_bytes()
+
+
+def test_prepared_data_that_were_altered(project, finished):
+    path = project.folder / "resources/datasets/digits/X_train.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    project.configure(epsilon=[0.5, 1])
+    shown = project.fails()
+    assert "X_train.npy has changed" in shown
+    assert "remove the folder" in shown
+    shutil.rmtree(path.parent)
+    project.configure()
+    project.run()
+    assert project.files() == finished.files()
+
+
+def test_a_second_snakemake_and_sigterm(tmp_path, finished):
+    """One waits for the other to end; one that is asked to end stops its jobs and needs no unlocking."""
+    project = Project(tmp_path / "twice")
+    first = project.start()
+    wait_for(lambda: list(project.folder.glob("results/tiny/logs/*/*.log")))
+    shown = project.fails()
+    assert "cannot be locked" in shown
+    kill(first, signal.SIGTERM)
+    assert nothing_half_written(project)
+    project.run()
+    assert project.files() == finished.files()
+
+
+def offline(**more):
+    """An environment without a network: its proxy does not answer."""
+    proxy = "http://127.0.0.1:9"
+    return {"https_proxy": proxy, "http_proxy": proxy, "ADMMBENCH_MIRROR": "", **more}
+
+
+def test_no_network(project):
+    before = untouched(project)
+    project.configure(dataset="mnist")
+    shown = project.fails(**offline())
+    assert "train-images-idx3-ubyte" in shown
+    assert "https://" in shown
+    assert "ADMMBENCH_MIRROR" in shown
+    assert "Traceback" not in shown
+    assert untouched(project) == before
+    assert not list(project.folder.glob("resources/datasets/*mnist*"))
+
+
+def test_a_mirror_that_serves_wrong_bytes(project, tmp_path):
+    project.configure(dataset="mnist")
+    path = tmp_path / "mirror" / describe("mnist").files[0].mirror_path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"<html>not found</html>")
+    shown = project.fails(**offline(ADMMBENCH_MIRROR=str(tmp_path / "mirror")))
+    assert f"{path}: wrong content" in shown
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in shown
+
+
+def test_a_job_that_is_killed(project, finished):
+    """As the kernel does when memory runs out."""
+    add_faulty_method(project, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    before = untouched(project)
+    shown = project.fails()
+    assert "run_tiny_faulty" in shown
+    assert "Killed" in shown or "137" in shown
+    assert untouched(project) == before
+    assert nothing_half_written(project)
+    project.configure()
+    project.run()
+    assert project.files() == finished.files()
+
+
+def test_a_job_that_runs_out_of_memory(project):
+    add_faulty_method(project, "import numpy; numpy.ones(2**40)")
+    before = untouched(project)
+    shown = project.fails()
+    assert "out of memory" in shown
+    assert "seed_block" in shown
+    assert "Traceback" not in shown
+    assert untouched(project) == before
+
+
+def test_data_with_a_value_that_is_no_number(project):
+    (project.folder / "unreadable.py").write_text(UNREADABLE)
+    project.configure(dataset="unreadable.py")
+    shown = project.fails()
+    assert "unreadable, training part: features in [nan, nan]" in shown
+    assert not list(project.folder.glob("resources/datasets/unreadable*"))
+
+
+def test_a_plugin_that_raises(project, finished):
+    """Its author gets the traceback; the other methods' runs stay."""
+    add_faulty_method(project, "raise KeyError('gamma')")
+    before = untouched(project)
+    shown = project.fails()
+    assert "Faulty.round raised in round 3: KeyError: 'gamma'" in shown
+    assert 'faulty.py", line 10, in round' in shown
+    assert untouched(project) == before
+    project.configure()
+    project.run()
+    assert project.files() == finished.files()

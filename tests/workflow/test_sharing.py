@@ -1,0 +1,59 @@
+"""Copies of the project on one machine share what they made, through Snakemake's between-workflow cache."""
+
+import pytest
+
+from tests.workflow.project import METHODS, Project
+
+
+class SharingProject(Project):
+    """A copy of the project that shares data and runs."""
+
+    def command(self, *options):
+        return super().command("--cache", "--config", "cache_runs=true", *options)
+
+
+@pytest.fixture
+def shared(tmp_path, monkeypatch):
+    """The cache's folder."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(folder))
+    return folder
+
+
+def computed(project):
+    """Number of runs that this copy did itself; Snakemake leaves empty logs for the others."""
+    return sum(bool(log.read_text()) for log in project.folder.glob("results/tiny/logs/*/*.log"))
+
+
+def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
+    first, second = (SharingProject(tmp_path / name) for name in ("first", "second"))
+    for project in (first, second):
+        project.run("--", "results")
+    for project in (first, second):
+        results = project.folder / "results/tiny"
+        original = finished.folder / "results/tiny"
+        assert (results / "results.nc").read_bytes() == (original / "results.nc").read_bytes()
+        assert all(path.is_symlink() for path in results.glob("runs/*/*.nc"))
+        assert (project.folder / "resources/datasets/digits/X_train.npy").exists()
+    assert (computed(first), computed(second)) == (len(METHODS), 0)
+    # Other code does not meet the cached files.
+    second.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    second.run("--", "results")
+    assert computed(second) == 1
+    assert first.files()["tiny/results.nc"] == finished.files()["tiny/results.nc"]
+
+
+def test_copies_may_work_at_the_same_time(shared, tmp_path, finished):
+    projects = [SharingProject(tmp_path / name) for name in ("first", "second", "third")]
+    started = [project.start("--", "results") for project in projects]
+    for project, process in zip(projects, started, strict=True):
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+        assert project.files()["tiny/results.nc"] == finished.files()["tiny/results.nc"]
+
+
+def test_without_the_option_nothing_is_shared(shared, tmp_path):
+    project = Project(tmp_path / "alone")
+    assert "eligible for caching" not in project.run("--", "resources/datasets/digits")
+    assert not list(shared.iterdir())
