@@ -98,6 +98,10 @@ CHANGES = {
         | {"prepare"},
         lambda project: (remove_data(project), project.configure(epsilon=[0.5, 1])),
     ),
+    "a label": (
+        RESULTS,
+        configure(algorithms=[{**ALGORITHMS[0], "label": "Another"}, *ALGORITHMS[1:]]),
+    ),
     "a figure": ({"figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
     "the style of figures": (
         {"figures", "report"},
