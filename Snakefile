@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 from admmbench.config import ConfigError, load
+from admmbench.jobarray import become_own_member
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.16")
 
 
-include: "workflow/rules/array.smk"
+become_own_member()
 
 
 configfile: "config/config.yaml"

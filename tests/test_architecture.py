@@ -21,7 +21,7 @@ ORDER = [
     "housekeeping",
     "analysis",
 ]
-BASE = ["files", "plugins", "progress"]
+BASE = ["files", "jobarray", "plugins", "progress"]
 
 
 def modules():
