@@ -21,7 +21,7 @@ ORDER = [
     "housekeeping",
     "analysis",
 ]
-BASE = ["files", "jobarray", "plugins", "progress"]
+BASE = ["elementwise", "files", "jobarray", "plugins", "progress"]
 
 
 def modules():

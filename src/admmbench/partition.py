@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo
 
 Rows = slice | NDArray[np.int64]
+Draw = Callable[[int], NDArray[np.int64]]
+"""Draws a permutation of ``range(n)``."""
+
+
+def n_rows(rows: Rows) -> int:
+    """Number of rows; a slice has both ends."""
+    return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
+
+
+class Split(NamedTuple):
+    """Who trains on which rows, and which rows test."""
+
+    dataset: Dataset
+    """What rows refer to: its training part, where test rows were drawn from it too with those of the test part."""
+    shares: list[list[tuple[slice, Rows]]]
+    """For every agent, pairs of a slice of the seed axis and the training rows that these seeds give to the agent: one
+    pair where all seeds share the partition, and one pair per seed otherwise."""
+    held_out: list[tuple[slice, Rows]] | None = None
+    """Likewise, the rows of the training part that test; None where the test part does."""
 
 
 class _Scheme(BaseModel):
@@ -23,38 +43,67 @@ class IID(_Scheme):
     """Equal shares of the rows, as ``numpy.array_split`` cuts them (sizes differ by one at most).
 
     ``shuffle: false`` keeps the file order, as the code of ryu2021 and ryu2022 does, so that all seeds share one
-    partition; ``true`` draws another permutation for every seed.
+    partition; ``true`` draws another permutation for every seed. ``train`` draws so many of all rows, those of the test
+    part included, and tests on the rest, as huang2019 does; another draw for every seed.
     """
 
     scheme: Literal["iid"] = "iid"
     agents: Annotated[int, Field(ge=1)]
     shuffle: bool = False
+    train: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _drawn_rows_are_shuffled(self) -> Self:
+        if self.train and not self.shuffle:
+            raise ValueError("train draws rows at random; it needs shuffle: true")
+        return self
+
+    def n_train(self, info: DatasetInfo) -> int:
+        """Number of training rows of all agents."""
+        return self.train or info.n_train
 
     def check(self, info: DatasetInfo) -> int:
         """Number of agents; ValueError if the data set cannot serve them."""
-        if self.agents > info.n_train:
+        total = info.n_train + info.n_test
+        if self.train and self.train >= total:
             raise ValueError(
-                f"agents: {self.agents} agents cannot share the {info.n_train} training rows of "
+                f"train: {self.train} of the {total} rows of {info.name} leave none to test on"
+            )
+        if self.agents > self.n_train(info):
+            raise ValueError(
+                f"agents: {self.agents} agents cannot share the {self.n_train(info)} training rows of "
                 f"{info.name}; at most one agent a row"
             )
         return self.agents
 
-    def split(
-        self, dataset: Dataset, permutations: Sequence[Callable[[int], NDArray[np.int64]]]
-    ) -> list[list[tuple[slice, Rows]]]:
+    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
-        n = dataset.n_train
-        bounds = [len(part) for part in np.array_split(np.empty(n, np.int8), self.agents)]
-        ends = np.cumsum(bounds)
-        slices = [slice(int(end - size), int(end)) for end, size in zip(ends, bounds, strict=True)]
         everyone = slice(0, len(permutations))
         if not self.shuffle:
-            return [[(everyone, rows)] for rows in slices]
-        orders = [permutation(n) for permutation in permutations]
-        return [
+            return Split(dataset, [[(everyone, rows)] for rows in self._cut(dataset.n_train)])
+        if self.train:
+            dataset = replace(
+                dataset,
+                X_train=np.concatenate([dataset.X_train, dataset.X_test]),
+                y_train=np.concatenate([dataset.y_train, dataset.y_test]),
+            )
+        orders = [permutation(dataset.n_train) for permutation in permutations]
+        shares: list[list[tuple[slice, Rows]]] = [
             [(slice(k, k + 1), np.sort(order[rows])) for k, order in enumerate(orders)]
-            for rows in slices
+            for rows in self._cut(self.train or dataset.n_train)
         ]
+        if not self.train:
+            return Split(dataset, shares)
+        rest: list[tuple[slice, Rows]] = [
+            (slice(k, k + 1), np.sort(order[self.train :])) for k, order in enumerate(orders)
+        ]
+        return Split(dataset, shares, rest)
+
+    def _cut(self, n: int) -> list[slice]:
+        """Equal parts of ``range(n)``."""
+        sizes = [len(part) for part in np.array_split(np.empty(n, np.int8), self.agents)]
+        ends = itertools.accumulate(sizes, initial=0)
+        return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 
 
 class ByWriter(_Scheme):
@@ -68,14 +117,18 @@ class ByWriter(_Scheme):
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
         return info.n_groups
 
-    def split(
-        self, dataset: Dataset, permutations: Sequence[Callable[[int], NDArray[np.int64]]]
-    ) -> list[list[tuple[slice, Rows]]]:
+    def n_train(self, info: DatasetInfo) -> int:
+        """Number of training rows of all agents."""
+        return info.n_train
+
+    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
         assert dataset.groups is not None
         starts = np.searchsorted(dataset.groups, np.arange(dataset.n_groups + 1)).tolist()
         everyone = slice(0, len(permutations))
-        return [[(everyone, slice(*bounds))] for bounds in itertools.pairwise(starts)]
+        return Split(
+            dataset, [[(everyone, slice(*bounds))] for bounds in itertools.pairwise(starts)]
+        )
 
 
 Partition = IID | ByWriter
@@ -91,11 +144,7 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
     return _ADAPTER.validate_python(spec)
 
 
-def split(
-    partition: Partition,
-    dataset: Dataset,
-    permutations: Sequence[Callable[[int], NDArray[np.int64]]],
-) -> list[list[tuple[slice, Rows]]]:
+def split(partition: Partition, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
     """Rows of every agent, for a batch of seeds.
 
     Parameters
@@ -106,10 +155,5 @@ def split(
         Data set whose training rows are shared out.
     permutations
         For each seed, a function that draws a permutation of ``range(n)`` from this seed's stream.
-
-    Returns
-    -------
-    For every agent, pairs of a slice of the seed axis and the rows that these seeds give to the agent: one pair where
-    all seeds share the partition, and one pair per seed otherwise.
     """
     return partition.split(dataset, permutations)

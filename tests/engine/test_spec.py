@@ -19,7 +19,7 @@ from admmbench.engine.spec import RunSpec
         ({"algorithm": "objq"}, r"unknown algorithm 'objq'; did you mean 'obj[pt]'"),
         ({"params": {"local_update": 2}}, r"params\.local_update.*did you mean 'local_updates'"),
         ({"params": {"local_updates": 0}}, r"params\.local_updates: .*greater than or equal to 1"),
-        ({"problem": "hinge"}, "did you mean 'softmax'"),
+        ({"problem": "softmaxx"}, "did you mean 'softmax'"),
         ({"problem": {"name": "softmax", "regularization": -1}}, r"problem\.regularization"),
         ({"epsilon": 0}, "epsilon: .*greater than 0"),
         ({"epsilon": -1}, "epsilon: .*greater than 0"),

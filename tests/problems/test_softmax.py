@@ -14,10 +14,8 @@ from tests.conftest import make_dataset
 def bind(dataset, agents=1, seeds=1, shuffle=False, sensitivity="local", dtype="float64", **params):
     permutations = [np.random.default_rng(seed).permutation for seed in range(seeds)]
     scheme = partition.as_partition({"scheme": "iid", "agents": agents, "shuffle": shuffle})
-    shares = partition.split(scheme, dataset, permutations)
-    return as_problem({"name": "softmax", **params}).bind(
-        dataset, shares, seeds, sensitivity, dtype
-    )
+    split = partition.split(scheme, dataset, permutations)
+    return as_problem({"name": "softmax", **params}).bind(split, seeds, sensitivity, dtype)
 
 
 def everyone(problem):
@@ -199,7 +197,8 @@ def test_evaluation_is_the_literal_one(made):
     problem = bind(made, agents=3, seeds=2, regularization=0.01)
     w = np.random.default_rng(5).normal(size=(2, 3, 7))
     blocks = [problem.block(slice(0, 2)), problem.block(slice(2, 3))]
-    found = problem.evaluate(w, blocks, lambda function, items: [function(each) for each in items])
+    z = np.zeros((3, *w.shape))
+    found = problem.evaluate(w, z, blocks, lambda function, items: [function(i) for i in items])
     for s in range(2):
         for X, y, name in (
             (made.X_test, made.y_test, "test_loss"),
@@ -216,10 +215,10 @@ def test_evaluation_is_the_literal_one(made):
 def test_an_agent_without_records_contributes_nothing():
     dataset = make_dataset(20, 5, groups=2)
     object.__setattr__(dataset, "groups", np.zeros(20, np.int32))
-    shares = partition.split(
+    split = partition.split(
         partition.as_partition({"scheme": "by_writer"}), dataset, [lambda n: np.arange(n)]
     )
-    block = everyone(as_problem("softmax").bind(dataset, shares, 1))
+    block = everyone(as_problem("softmax").bind(split, 1))
     value, sensitivity = block.gradient(np.ones((2, 1, 3, 7), np.float32), block.n_samples)
     assert list(block.n_samples) == [20, 0]
     assert value[0].any()

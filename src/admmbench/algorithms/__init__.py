@@ -16,7 +16,7 @@ from types import ModuleType
 from admmbench import plugins
 from admmbench.algorithms.base import Algorithm
 
-BUILT_IN = ("iadmm", "objp", "objt", "outp")
+BUILT_IN = ("admm", "centralized", "dp_admm", "dpsgd", "iadmm", "objp", "objt", "outp", "pvp")
 _GROUP = "admmbench.algorithms"
 
 

@@ -8,21 +8,18 @@ algorithms.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from admmbench.elementwise import elementwise
 from admmbench.privacy import Noise, Privacy
 
 Array = NDArray[Any]
@@ -124,18 +121,25 @@ class Messages:
 
 @parameters
 class Algorithm(ABC):
-    """Parameters that all methods share.
+    """What all methods share.
 
     Parameters
     ----------
     variant
         ``paper``: the equations as printed; ``reference``: what the authors' public code computes.
-    rho
-        Penalty, a number or the parameters of `Penalty`.
+
+    Attributes
+    ----------
+    variables
+        What `measure` returns besides the usual: units and long name by name.
+    needs_smooth
+        Whether the regulariser must have a gradient.
     """
 
+    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    needs_smooth: ClassVar[bool] = False
+
     variant: Literal["paper", "reference"] = "paper"
-    rho: Rho = Field(default_factory=Penalty)
 
     @property
     def reference(self) -> bool:
@@ -167,34 +171,22 @@ class Algorithm(ABC):
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
         """Do round t = 1, 2, ...: update ``state`` in place and return what was sent."""
 
+    def measure(self, state: Any, federation: Federation) -> dict[str, Array]:
+        """Measure what the method's papers plot besides the usual; arrays of shape (S,)."""
+        return {}
 
-def elementwise(equation: Callable[..., float]) -> Callable[..., Array]:
-    """Compile an equation between numbers into one that broadcasts over arrays.
 
-    It makes a single pass over memory where numpy makes one for each operation, and models do not fit into a cache.
-    The first array decides the precision; all other arguments are taken in it. Write no number into the equation, as
-    that would turn single into double precision.
+@parameters
+class ADMM(Algorithm):
+    """What all forms of consensus ADMM share.
+
+    Parameters
+    ----------
+    rho
+        Penalty, a number or the parameters of `Penalty`.
     """
-    n = len(inspect.signature(equation).parameters)
-    lock = threading.Lock()  # compiled when first used, perhaps by several threads at once
-    compiled: dict[str, Callable[..., Array]] = {}
 
-    @functools.wraps(equation)
-    def apply(first: Array, *others: Any, out: Array | None = None) -> Array:
-        kind = first.dtype.name
-        with lock:
-            if kind not in compiled:
-                signature = f"{kind}({', '.join([kind] * n)})"
-                compiled[kind] = numba.vectorize([signature], cache=True)(equation)  # type: ignore[no-untyped-call]
-        return compiled[kind](first, *(np.asarray(value, first.dtype) for value in others), out)
-
-    return apply
-
-
-@elementwise
-def plus_regularizer(gradient: float, weight: float, model: float) -> float:
-    """Gradient of loss and regulariser."""
-    return gradient + weight * model
+    rho: Rho = Field(default_factory=Penalty)
 
 
 @elementwise

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Block, elementwise, parameters
+from admmbench.algorithms.base import Array, Block, parameters
 from admmbench.algorithms.inexact import InexactADMM, Subproblem
+from admmbench.elementwise import elementwise
 
 
 @elementwise

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from admmbench.algorithms.base import (
-    Algorithm,
+    ADMM,
     Array,
     Block,
     Consensus,
@@ -20,7 +20,6 @@ from admmbench.algorithms.base import (
     Messages,
     dual_ascent,
     parameters,
-    plus_regularizer,
     server_average,
 )
 
@@ -56,7 +55,7 @@ class Subproblem:
 
 
 @parameters
-class InexactADMM(Algorithm):
+class InexactADMM(ADMM):
     """Inexact ADMM, server first: the agents' subproblems are linearised and solved in closed form.
 
     Parameters
@@ -77,7 +76,7 @@ class InexactADMM(Algorithm):
 
     def init(self, federation: Federation) -> Chained:
         """All variables start at zero."""
-        start = Algorithm.init(self, federation)
+        start = ADMM.init(self, federation)
         chain = start.z if self.updates == 1 else start.z.copy()
         return Chained(start.w, start.z, start.dual, chain)
 
@@ -108,8 +107,6 @@ class InexactADMM(Algorithm):
         problem = local.problem
         floor = PROBABILITY_FLOOR if self.reference else 0.0
         gradient, sensitivity = local.gradient(z, mean_over=problem.n_samples, floor=floor)
-        if self.reference:  # the code takes the whole regulariser, at the global model
-            weight, at = 2 * problem.params.regularization, w
-        else:
-            weight, at = problem.regularizer_weight, z
-        return plus_regularizer(gradient, weight, at, out=gradient), sensitivity
+        # The authors' code takes the whole regulariser, at the global model.
+        at = w if self.reference else z
+        return problem.add_regularizer(gradient, at, whole=self.reference), sensitivity

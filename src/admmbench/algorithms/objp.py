@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Block, elementwise, factors, parameters
+from admmbench.algorithms.base import Array, Block, factors, parameters
 from admmbench.algorithms.inexact import InexactADMM, Subproblem
+from admmbench.elementwise import elementwise
 
 
 @elementwise

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Block, elementwise, parameters
+from admmbench.algorithms.base import Array, Block, parameters
 from admmbench.algorithms.inexact import InexactADMM, Subproblem
+from admmbench.elementwise import elementwise
 
 
 @elementwise

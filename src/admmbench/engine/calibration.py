@@ -14,6 +14,7 @@ from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.federation import workers
 from admmbench.engine.simulate import assemble, evaluate
 from admmbench.engine.spec import RunSpec
+from admmbench.partition import IID, as_partition
 
 # A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
 _WORK_PER_THREAD = 1e9
@@ -70,8 +71,12 @@ def measure(spec: RunSpec, threads: int) -> Speed:
         For all agents: the sample's time, scaled by the work of the busiest thread.
     """
     agents = _sampled_agents(spec, threads)
-    sample = spec.model_copy(update={"agents": {"scheme": "iid", "agents": agents}})
-    rows = max(1, spec.info.n_train // spec.n_agents)
+    scheme = as_partition(spec.agents)
+    shuffle = isinstance(scheme, IID) and scheme.shuffle
+    sample = spec.model_copy(
+        update={"agents": {"scheme": "iid", "agents": agents, "shuffle": shuffle}}
+    )
+    rows = _rows(spec)
     share = agents / spec.n_agents
     data = _random(spec.info, rows * agents, max(1, round(spec.info.n_test * share)))
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
@@ -86,7 +91,7 @@ def measure(spec: RunSpec, threads: int) -> Speed:
             start = time.perf_counter()
             sent = spec.method.round(t, state, federation)
             end = time.perf_counter()
-            evaluate(state, sent, t, federation)
+            evaluate(spec.method, state, sent, t, federation)
             rounds.append(end - start)
             evaluations.append(time.perf_counter() - end)
     busiest = math.ceil(spec.n_agents / threads) / math.ceil(agents / threads)
@@ -99,12 +104,17 @@ def measure(spec: RunSpec, threads: int) -> Speed:
 
 def _sampled_agents(spec: RunSpec, threads: int) -> int:
     info, seeds = spec.info, len(spec.seeds)
-    rows = max(1, info.n_train // spec.n_agents)
+    rows = _rows(spec)
     model = seeds * info.n_classes * info.n_features
     work = 4 * rows * model
     size = 4 * (rows * info.n_features + 3 * model)
     enough = max(_WORK_PER_THREAD / work, _SAMPLE_BYTES / size / threads)
     return min(spec.n_agents, threads * math.ceil(enough))
+
+
+def _rows(spec: RunSpec) -> int:
+    """Training rows of an average agent."""
+    return max(1, as_partition(spec.agents).n_train(spec.info) // spec.n_agents)
 
 
 def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:

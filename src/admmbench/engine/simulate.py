@@ -138,8 +138,8 @@ def run(
 def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
     """Share out the data and give every agent its noise streams."""
     permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
-    shares = partition.split(partition.as_partition(spec.agents), dataset, permutations)
-    problem = spec.as_problem.bind(dataset, shares, len(spec.seeds), spec.sensitivity, spec.dtype)
+    split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
+    problem = spec.as_problem.bind(split, len(spec.seeds), spec.sensitivity, spec.dtype)
     size = block_size(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
@@ -155,10 +155,9 @@ def _rounds(
     spec: RunSpec, federation: Federation, progress: Progress, checkpoint: Checkpoint | None
 ) -> Trace:
     """Do all rounds and evaluate those asked for."""
-    method, trace = (
-        spec.method,
-        Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every)),
-    )
+    method = spec.method
+    own = {**spec.as_problem.variables, **method.variables}
+    trace = Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every), own)
     run = checkpoint.load() if checkpoint else None
     if run is None:
         run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
@@ -199,7 +198,7 @@ def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation
         ) from error
     run.seconds += time.perf_counter() - start
     if due:
-        values = evaluate(run.state, sent, run.t, federation)
+        values = evaluate(method, run.state, sent, run.t, federation)
         run.trace.record(run.t - offset, values, run.seconds)
 
 
@@ -209,7 +208,7 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
 
 
 def evaluate(
-    state: Any, sent: Messages, t: int, federation: Federation
+    method: Algorithm, state: Any, sent: Messages, t: int, federation: Federation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
     problem, blocks = federation.problem, federation.blocks
@@ -220,7 +219,8 @@ def evaluate(
     floats += sum(array.size for array in sent.up)
     locals_ = [block.problem for block in blocks]
     return {
-        **problem.evaluate(state.w, locals_, federation.pool.map),
+        **problem.evaluate(state.w, state.z, locals_, federation.pool.map),
+        **method.measure(state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": np.sum(gaps, axis=0),
         "epsilon_total": _epsilon_total(federation),

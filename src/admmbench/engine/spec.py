@@ -96,7 +96,12 @@ class RunSpec(Strict):
         """Resolve every name and refuse what cannot run, without touching data."""
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds: each seed may appear once, got {list(self.seeds)}")
-        _ = self.method, self.n_agents, self.as_problem
+        _ = self.n_agents
+        if self.method.needs_smooth and not self.as_problem.smooth:
+            raise ValueError(
+                f"algorithm: {self.algorithm} needs a regulariser with a gradient; choose another for the problem, or "
+                "another algorithm"
+            )
         return self
 
     @field_serializer("seeds")

@@ -37,15 +37,32 @@ class Trace:
 
     Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` says for each seed whether the run
     completed, diverged (NaN from then on) or timed out.
+
+    Parameters
+    ----------
+    seeds
+        Seeds of the batch.
+    rounds
+        Rounds that are evaluated.
+    own
+        Units and long name of what the problem and the method measure besides, with dims ``seed`` and ``round``.
     """
 
-    def __init__(self, seeds: Sequence[int], rounds: Sequence[int]) -> None:
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        rounds: Sequence[int],
+        own: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
         self.seeds = tuple(seeds)
+        self._variables = dict(VARIABLES)
+        for name, facts in (own or {}).items():
+            self._variables[name] = (("seed", "round"), *facts)
         self.rounds = {t: position for position, t in enumerate(rounds)}
         sizes = {"seed": len(seeds), "round": len(rounds)}
         self._arrays = {
             name: np.full([sizes[dim] for dim in dims], np.nan)
-            for name, (dims, _, _) in VARIABLES.items()
+            for name, (dims, _, _) in self._variables.items()
         }
         self._status = np.zeros(len(seeds), np.int8)
 
@@ -54,7 +71,7 @@ class Trace:
         position = self.rounds[t]
         self._status[~np.asarray(values["finite"])] = STATUS["diverged"]
         diverged = self._status == STATUS["diverged"]
-        for name, (dims, _, _) in VARIABLES.items():
+        for name, (dims, _, _) in self._variables.items():
             value = np.asarray(seconds if name == "seconds" else values[name], np.float64)
             if "seed" in dims:
                 value = np.where(diverged, np.nan, value)
@@ -76,7 +93,7 @@ class Trace:
         """Labelled arrays with units and provenance."""
         variables: dict[str, Any] = {
             name: (dims, self._arrays[name], {"units": units, "long_name": long_name})
-            for name, (dims, units, long_name) in VARIABLES.items()
+            for name, (dims, units, long_name) in self._variables.items()
         }
         variables["status"] = ("seed", self._status, status_attrs())
         coords = {

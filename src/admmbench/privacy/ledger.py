@@ -102,7 +102,24 @@ def _interval(entries: Entries) -> float:
     return max(1e-5, min(losses) / _GRID_PER_LOSS)
 
 
-ACCOUNTANTS: dict[str, Callable[[Entries, float], float]] = {"pld": _pld}
+def _moments(entries: Entries, delta: float) -> float:
+    """Moments accountant of huang2019 (appendix B): integer moments tau of Gaussian releases.
+
+    With G the sum of the inverse squared multipliers, alpha(tau) = tau (tau + 1) G / 2, and
+    epsilon = min_tau (alpha(tau) + ln(1 / delta)) / tau.
+    """
+    laplace, gaussian = entries
+    if laplace:
+        raise ValueError("accountant huang2019: it knows Gaussian releases only")
+    if not gaussian:
+        return 0.0
+    log = math.log(1 / delta)
+    best = math.sqrt(2 * log / gaussian)  # over the reals
+    taus = {max(1, math.floor(best)), math.ceil(best)}
+    return min((tau + 1) / 2 * gaussian + log / tau for tau in taus)
+
+
+ACCOUNTANTS: dict[str, Callable[[Entries, float], float]] = {"pld": _pld, "huang2019": _moments}
 
 
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "pld") -> float:

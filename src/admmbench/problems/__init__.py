@@ -1,6 +1,6 @@
 """Problems: objectives with value, gradient, sensitivity bounds and optimum.
 
-A problem is a module here with a pydantic model of its parameters and the method ``bind(dataset, shares, ...)``.
+A problem is a module here with a pydantic model of its parameters and the method ``bind(split, ...)``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import difflib
 import importlib
 from typing import Any
 
-_MODULES = {"softmax": "Softmax"}
+_MODULES = {"logistic": "Logistic", "softmax": "Softmax"}
 
 
 def list_problems() -> list[str]:

@@ -14,18 +14,18 @@ for several of them at once: (B, S, K, J). One record contributes (h - y) x^T, w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from admmbench.datasets import Dataset
-from admmbench.partition import Rows
+from admmbench.elementwise import elementwise
+from admmbench.partition import Rows, Split, n_rows
 
 Array = NDArray[Any]
 
@@ -56,19 +56,21 @@ class Softmax(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    smooth: ClassVar[bool] = True
+    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
     regularization: Annotated[float, Field(ge=0)] = 1e-6
     max_l1_norm: Annotated[float, Field(gt=0)] | None = None
 
     def bind(
         self,
-        dataset: Dataset,
-        shares: Sequence[Sequence[tuple[slice, Rows]]],
+        split: Split,
         n_seeds: int,
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
     ) -> BoundSoftmax:
         """Join parameters and data; see `BoundSoftmax`."""
-        return BoundSoftmax(self, dataset, shares, n_seeds, sensitivity, np.dtype(dtype))
+        return BoundSoftmax(self, split, n_seeds, sensitivity, np.dtype(dtype))
 
 
 class BoundSoftmax:
@@ -78,10 +80,8 @@ class BoundSoftmax:
     ----------
     params
         Weights and bounds.
-    dataset
-        Training and test data.
-    shares
-        Rows of every agent, see `admmbench.partition.split`.
+    split
+        Data, and who gets which rows.
     n_seeds
         S, the number of seeds in the batch.
     sensitivity
@@ -93,21 +93,21 @@ class BoundSoftmax:
     def __init__(
         self,
         params: Softmax,
-        dataset: Dataset,
-        shares: Sequence[Sequence[tuple[slice, Rows]]],
+        split: Split,
         n_seeds: int,
         sensitivity: Literal["local", "global"],
         dtype: np.dtype[Any],
     ) -> None:
         self.params = params
-        self.dataset = dataset
-        self.shares = shares
+        self.dataset = dataset = split.dataset
+        self.shares = split.shares
+        self.held_out = split.held_out
         self.n_seeds = n_seeds
         self.dtype = dtype
         self.sensitivity = sensitivity
         self.model_shape = (dataset.n_classes, dataset.n_features)
-        self.n_agents = len(shares)
-        self.n_samples = dataset.n_train
+        self.n_agents = len(self.shares)
+        self.n_samples = sum(n_rows(own[0][1]) for own in self.shares)
 
     @property
     def regularizer_weight(self) -> float:
@@ -137,12 +137,53 @@ class BoundSoftmax:
         """Largest Frobenius norm of an admissible record's gradient."""
         return float(2**0.5 * self.bound_l2)
 
+    @property
+    def regularizer_bound(self) -> float:
+        """Bound on the regulariser's subgradient: there is none."""
+        return np.inf
+
+    def prox(self, v: Array, step: Array) -> Array:
+        """Proximal map of the part of the regulariser that has no gradient: there is none."""
+        return v
+
+    def regularizer(self, models: Array) -> Array:
+        """(beta / P) ||W||_F^2 of an agent, for models of shape (..., K, J)."""
+        total = np.square(models, dtype=np.float64).sum(axis=(-2, -1))
+        return 0.5 * self.regularizer_weight * total
+
+    def add_regularizer(self, gradient: Array, at: Array, whole: bool = False) -> Array:
+        """Add the regulariser's gradient (2 beta / P) ``at`` in place, or 2 beta ``at``."""
+        weight = 2 * self.params.regularization if whole else self.regularizer_weight
+        return _plus_multiple(gradient, weight, at, out=gradient)
+
+    def optimum(self) -> Array:
+        """Minimiser of sum_p f_p for each seed, by scikit-learn's L-BFGS, shape (S, K, J)."""
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        w = np.empty((self.n_seeds, *self.model_shape))
+        blocks = [_Share(self, 0, *own) for shares in self.shares for own in shares]
+        for seed in range(self.n_seeds):
+            shares = [each for each in blocks if each.seeds.start <= seed < each.seeds.stop]
+            X = np.concatenate([each.records(slice(0, each.n_samples)) for each in shares])
+            y = np.concatenate([each.labels for each in shares])
+            # Two classes have one row in scikit-learn, the difference of those here.
+            factor = 1 if len(w[seed]) == 2 else 2
+            model = LogisticRegression(
+                C=1 / max(factor * self.n_samples * self.params.regularization, 1e-12),
+                fit_intercept=False,
+                tol=1e-8,
+                max_iter=10_000,
+            )
+            found = model.fit(X.astype(np.float64), y).coef_
+            w[seed] = found if len(found) > 1 else np.concatenate([-found, found]) / 2
+        return w.astype(self.dtype)
+
     def block(self, agents: slice) -> SoftmaxBlock:
         """The parts of some agents."""
         return SoftmaxBlock(self, self.shares[agents])
 
     def evaluate(
-        self, w: Array, blocks: Sequence[SoftmaxBlock], run: Callable[..., list[Any]]
+        self, w: Array, z: Array, blocks: Sequence[SoftmaxBlock], run: Callable[..., list[Any]]
     ) -> dict[str, Array]:
         """Test error, test loss and training objective of a model.
 
@@ -150,6 +191,8 @@ class BoundSoftmax:
         ----------
         w
             Global model, shape (S, K, J).
+        z
+            Local models, shape (P, S, K, J); not used here.
         blocks
             All agents.
         run
@@ -160,10 +203,12 @@ class BoundSoftmax:
         Arrays of shape (S,): ``test_error`` (fraction), ``test_loss`` and ``train_loss`` (nats; the latter is the
         objective sum_p f_p(w), regulariser included).
         """
-        parts = list(_spans(self.dataset.n_test))
-        test_loss, errors = np.sum(run(lambda rows: self._test(w, rows), parts), axis=0)
+        test_loss, errors = np.zeros((2, self.n_seeds))
+        for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts()):
+            test_loss[seeds] += sums[0]
+            errors[seeds] += sums[1]
         train_loss = np.sum(run(lambda block: block.loss(w), blocks), axis=0)
-        n = self.dataset.n_test
+        n = self.dataset.n_test if self.held_out is None else n_rows(self.held_out[0][1])
         penalty = self.params.regularization * np.square(w, dtype=np.float64).sum(axis=(1, 2))
         return {
             "test_error": errors / n,
@@ -171,12 +216,27 @@ class BoundSoftmax:
             "train_loss": train_loss / self.n_samples + penalty,
         }
 
-    def _test(self, w: Array, rows: slice) -> tuple[Array, Array]:
+    def _test_parts(self) -> list[tuple[slice, Rows]]:
+        """Some seeds, and some of their test rows."""
+        if self.held_out is None:
+            return [(slice(0, self.n_seeds), rows) for rows in _spans(self.dataset.n_test)]
+        return [
+            (
+                seeds,
+                np.arange(rows.start, rows.stop)[part] if isinstance(rows, slice) else rows[part],
+            )
+            for seeds, rows in self.held_out
+            for part in _spans(n_rows(rows))
+        ]
+
+    def _test(self, w: Array, seeds: slice, rows: Rows) -> tuple[slice, Array, Array]:
         """Sum of the cross-entropies and number of errors on some test rows."""
-        logits = _logits(np.asarray(self.dataset.X_test[rows], self.dtype), w)
-        labels = self.dataset.y_test[rows]
+        data = self.dataset
+        X, y = (data.X_test, data.y_test) if self.held_out is None else (data.X_train, data.y_train)
+        labels = y[rows]
+        logits = _logits(np.asarray(X[rows], self.dtype), w[seeds])
         wrong = logits.argmax(axis=2) != labels[:, None]
-        return _losses(logits, labels), wrong.sum(axis=0, dtype=np.float64)
+        return seeds, _losses(logits, labels), wrong.sum(axis=0, dtype=np.float64)
 
 
 class SoftmaxBlock:
@@ -270,6 +330,15 @@ class SoftmaxBlock:
                 logits = _logits(share.records(rows), w[share.seeds])
                 total[share.seeds] += _losses(logits, share.labels[rows])
         return total
+
+    def mean_loss(self, z: Array) -> Array:
+        """Mean cross-entropy of each agent's records under its own model; models (B, S, K, J), means (B, S)."""
+        total = np.zeros(self._shape)
+        for share in self._shares:
+            for rows in _spans(share.n_samples):
+                logits = _logits(share.records(rows), z[share.agent, share.seeds])
+                total[share.agent, share.seeds] += _losses(logits, share.labels[rows])
+        return total / self.n_samples[:, None].clip(1)
 
     @cached_property
     def _batches(self) -> list[_Batch]:
@@ -409,6 +478,11 @@ def _exponentials(logits: Array) -> None:
     """
     _subtract_largest(logits)
     np.exp(logits, out=logits)
+
+
+@elementwise
+def _plus_multiple(gradient: float, weight: float, model: float) -> float:
+    return gradient + weight * model
 
 
 @numba.njit(cache=True, nogil=True)
