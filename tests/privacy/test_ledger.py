@@ -3,6 +3,7 @@
 import math
 
 import dp_accounting as dp
+import numpy as np
 import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from hypothesis import given, settings
@@ -93,6 +94,32 @@ def test_memory_does_not_grow_with_rounds():
     for t in range(1, 1000):
         ledger.gaussian(1 + t)
         ledger.laplace(2.0)
-    laplace, gaussian = ledger.entries()
-    assert laplace == ((2.0, 999),)
-    assert gaussian == pytest.approx(sum((1 + t) ** -2 for t in range(1, 1000)))
+    releases = ledger.releases()
+    assert releases.laplace == ((2.0, 999),)
+    assert releases.gaussian == pytest.approx(sum((1 + t) ** -2 for t in range(1, 1000)))
+
+
+@settings(max_examples=10)
+@given(epsilon=st.floats(0.01, 1), count=st.integers(1, 60))
+def test_pure_releases_compose_as_randomised_response_does(epsilon, count):
+    """The worst pure release (Kairouz, Oh and Viswanath 2015), composed exactly from binomial counts."""
+    ledger = Ledger()
+    ledger.pure(epsilon, count)
+    truth = 1 / (1 + math.exp(-epsilon))
+    k = np.arange(count + 1)
+    losses = (2 * k - count) * epsilon
+
+    def excess(total):
+        return (
+            stats.binom.pmf(k, count, truth) * np.maximum(1 - np.exp(total - losses), 0)
+        ).sum() - 1e-6
+
+    exact = optimize.brentq(excess, 0, count * epsilon) if excess(0) > 0 else 0.0
+    assert exact * (1 - 1e-9) <= ledger.epsilon(1e-6) <= exact * 1.05 + 1e-3
+
+
+def test_a_pure_release_may_be_worse_than_laplace_noise():
+    pure, laplace = Ledger(), Ledger()
+    pure.pure(0.1, 100)
+    laplace.laplace(10, 100)
+    assert laplace.epsilon(1e-6) < pure.epsilon(1e-6) < 10

@@ -10,7 +10,12 @@ from scipy import stats
 
 from admmbench.engine.streams import stream
 from admmbench.privacy import Noise, Privacy, gaussian_multiplier
-from admmbench.privacy.mechanisms import _signed_logarithms, fill_gaussian, fill_laplace
+from admmbench.privacy.mechanisms import (
+    _signed_logarithms,
+    fill_gaussian,
+    fill_laplace,
+    fill_spherical,
+)
 
 # Fixed seeds: a distribution test either holds for the code or does not.
 N = 400_000
@@ -96,7 +101,7 @@ def test_own_standard_deviation_is_recorded_as_it_is():
     noise = source(Privacy(1.0))
     xi = noise.gaussian(2 * ONES, std=0.5 * ONES)
     assert xi.std() == pytest.approx(0.5, rel=0.05)
-    assert noise.ledgers[0].entries() == ((), pytest.approx(16.0))
+    assert noise.ledgers[0].releases() == ((), pytest.approx(16.0), ())
 
 
 def test_no_noise_at_infinite_epsilon():
@@ -122,3 +127,27 @@ def test_magnitude_is_the_mean_over_draws():
     expected = (np.abs(first) + np.abs(second)).mean(axis=(2, 3)) / 2
     np.testing.assert_allclose(noise.magnitude(), expected, rtol=1e-6)
     assert not noise.magnitude().any()
+
+
+def test_spherical_noise_has_a_gamma_norm_and_any_direction():
+    d, n = 5, 20_000
+    streams = [np.random.Generator(np.random.SFC64(seed)) for seed in range(n)]
+    out = np.empty((n, d), np.float32)
+    fill_spherical(streams, np.full(n, 0.7, np.float32), out)
+    norms = np.linalg.norm(out.astype(np.float64), axis=1)
+    # density proportional to exp(-||xi|| / scale): the norm is Gamma(d, scale)
+    assert stats.kstest(norms, "gamma", args=(d, 0, 0.7)).pvalue > 0.01
+    directions = out / norms[:, None]
+    # A coordinate of a uniform direction: (1 + u) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2).
+    for coordinate in directions.T:
+        law = stats.kstest((1 + coordinate) / 2, "beta", args=((d - 1) / 2, (d - 1) / 2))
+        assert law.pvalue > 0.01
+    assert abs(np.corrcoef(norms, directions[:, 0])[0, 1]) < 4 / math.sqrt(n)
+
+
+def test_spherical_noise_is_recorded_as_pure():
+    noise = source(Privacy(0.5))
+    xi = noise.spherical(3 * ONES)
+    assert np.linalg.norm(xi[0, 0]) == pytest.approx(3 * 2000, rel=0.2)
+    assert noise.ledgers[0].releases().pure == ((0.5, 1),)
+    assert source(Privacy()).spherical(ONES) == 0

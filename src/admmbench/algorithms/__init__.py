@@ -16,7 +16,18 @@ from types import ModuleType
 from admmbench import plugins
 from admmbench.algorithms.base import Algorithm
 
-BUILT_IN = ("admm", "centralized", "dp_admm", "dpsgd", "iadmm", "objp", "objt", "outp", "pvp")
+BUILT_IN = (
+    "admm",
+    "centralized",
+    "dp_admm",
+    "dpsgd",
+    "dvp",
+    "iadmm",
+    "objp",
+    "objt",
+    "outp",
+    "pvp",
+)
 _GROUP = "admmbench.algorithms"
 
 

@@ -33,8 +33,16 @@ class Exact(AgentsFirst):
     rho: Rho = Field(default_factory=lambda: Penalty(c1=0.1, c2=0, growth=1))
     tolerance: Annotated[float, Field(gt=0)] = 1e-5
 
-    def minimize(self, local: Any, z: Array, w: Array, linear: Array, rho: float) -> Array:
-        """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 over v, for all agents and seeds at once.
+    def minimize(
+        self,
+        local: Any,
+        z: Array,
+        w: Array,
+        linear: Array,
+        rho: float,
+        ridge: Array | float = 0.0,
+    ) -> Array:
+        """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2, for all agents and seeds.
 
         Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, scheme
         2.2.22): the penalty makes the subproblem rho-strongly convex, and bounded records make it smooth, so that a
@@ -52,6 +60,8 @@ class Exact(AgentsFirst):
             Dual variables, perhaps perturbed, shape (B, S, K, J).
         rho
             Penalty.
+        ridge
+            Weight of a further quadratic term, shape (B, S).
 
         Raises
         ------
@@ -59,19 +69,20 @@ class Exact(AgentsFirst):
             If the tolerance is not reached.
         """
         problem = local.problem
-        smoothness = local.curvature_bound + rho
+        convexity = np.broadcast_to(rho + ridge, z.shape[:2])
+        smoothness = local.curvature_bound + convexity
         if problem.params.smooth:
             smoothness = smoothness + problem.regularizer_weight
-        root = np.sqrt(rho / smoothness)
+        root = np.sqrt(convexity / smoothness)
         momentum = factors((1 - root) / (1 + root), like=z)
-        L = factors(smoothness, like=z)
+        L, own = factors(smoothness, like=z), factors(convexity - rho, like=z)
         v = ahead = z
         solution, unsolved = np.empty_like(z), np.ones(z.shape[:2], bool)
         for _ in range(_MOST_STEPS):
             gradient = local.gradient(ahead, mean_over=local.n_samples).value
             if problem.params.smooth:
                 problem.add_regularizer(gradient, ahead)
-            gradient += z.dtype.type(rho) * (ahead - w) - linear
+            gradient += z.dtype.type(rho) * (ahead - w) + own * ahead - linear
             step = problem.prox(ahead - gradient / L, 1 / L)
             residual = np.linalg.norm(L * (ahead - step), axis=(2, 3))
             ahead, v = step + momentum * (step - v), step

@@ -223,19 +223,22 @@ def evaluate(
         **method.measure(state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": np.sum(gaps, axis=0),
-        "epsilon_total": _epsilon_total(federation),
+        "epsilon_total": _epsilon_total(federation, "pld"),
+        "epsilon_moments": _epsilon_total(federation, "huang2019"),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
         "finite": np.isfinite(state.w).all(axis=(1, 2)),
     }
 
 
-def _epsilon_total(federation: Federation) -> float:
+def _epsilon_total(federation: Federation, accountant: str) -> float:
     """Composed loss of the agent who pays most; infinite where something was sent without noise."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
     if not all(ledgers):
         return math.inf
-    return privacy.epsilon_total(ledgers, federation.privacy.delta)
+    if accountant == "huang2019" and not all(each.releases().only_gaussian for each in ledgers):
+        return math.nan
+    return privacy.epsilon_total(ledgers, federation.privacy.delta, accountant)
 
 
 def _silent(done: int, total: int) -> None:

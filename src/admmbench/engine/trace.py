@@ -19,6 +19,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
     "consensus_violation": (("seed", "round"), "1", "consensus violation"),
     "epsilon_total": (("round",), "1", "composed privacy loss epsilon"),
+    "epsilon_moments": (("round",), "1", "composed privacy loss epsilon, moments accountant"),
     "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
     "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
     "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
@@ -28,6 +29,7 @@ _COMMENTS = {
     "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
     "train_loss": "sum over agents of f_p(w), regulariser included",
+    "epsilon_moments": "appendix B of huang2019; NaN where not all releases are Gaussian",
     "epsilon_claimed": "basic composition of one budget per round, as the papers count",
 }
 
@@ -103,9 +105,10 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in _COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        trace["epsilon_total"].attrs.update(
-            delta=spec.delta, accountant="pld", comment=_guarantee(spec)
-        )
+        trace["epsilon_total"].attrs.update(accountant="pld", comment=_guarantee(spec))
+        trace["epsilon_moments"].attrs.update(accountant="huang2019")
+        for name in ("epsilon_total", "epsilon_moments"):
+            trace[name].attrs["delta"] = spec.delta
         return trace
 
 

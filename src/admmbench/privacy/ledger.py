@@ -10,23 +10,36 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
+
+
+class Releases(NamedTuple):
+    """What an agent released, in the compressed form that composition needs."""
+
+    laplace: tuple[tuple[float, int], ...] = ()
+    """(multiplier, count) of releases with Laplace noise."""
+    gaussian: float = 0.0
+    """Sum of the inverse squared multipliers of Gaussian releases: they compose exactly into one."""
+    pure: tuple[tuple[float, int], ...] = ()
+    """(epsilon, count) of other releases with pure differential privacy."""
+
+    @property
+    def only_gaussian(self) -> bool:
+        """Whether there are no others."""
+        return not self.laplace and not self.pure
 
 
 class Ledger:
-    """Releases of one agent, in the compressed form that composition needs.
-
-    Gaussian releases compose exactly into one whose squared multipliers add up inversely, so that only
-    the sum is kept; Laplace releases are counted by multiplier. Memory is constant in the number of rounds.
-    """
+    """Releases of one agent; memory is constant in the number of rounds."""
 
     def __init__(self) -> None:
         self._laplace: Counter[float] = Counter()
         self._gaussian = 0.0
+        self._pure: Counter[float] = Counter()
 
     def __bool__(self) -> bool:
         """Whether there was any release."""
-        return bool(self._laplace or self._gaussian)
+        return any(self.releases())
 
     def laplace(self, multiplier: float, count: int = 1) -> None:
         """Record releases with Laplace noise of scale ``multiplier`` times the l1 sensitivity."""
@@ -36,13 +49,14 @@ class Ledger:
         """Record releases with Gaussian noise of standard deviation ``multiplier`` times the l2 sensitivity."""
         self._gaussian += count / multiplier**2
 
-    def entries(self) -> tuple[tuple[tuple[float, int], ...], float]:
-        """Laplace releases as (multiplier, count), and the sum of the inverse squared Gaussian multipliers."""
-        return tuple(sorted(self._laplace.items())), self._gaussian
+    def pure(self, epsilon: float, count: int = 1) -> None:
+        """Record releases that are (epsilon, 0)-differentially private, whatever their noise."""
+        self._pure[epsilon] += count
 
-    def event(self) -> Any:
-        """Return the releases as one ``dp_accounting.DpEvent``."""
-        return _event(self.entries())
+    def releases(self) -> Releases:
+        """All releases so far."""
+        laplace, pure = (tuple(sorted(each.items())) for each in (self._laplace, self._pure))
+        return Releases(laplace, self._gaussian, pure)
 
     def epsilon(self, delta: float, accountant: str = "pld") -> float:
         """Total epsilon at ``delta``.
@@ -54,23 +68,7 @@ class Ledger:
         accountant
             Name in `ACCOUNTANTS`.
         """
-        return ACCOUNTANTS[accountant](self.entries(), delta)
-
-
-Entries = tuple[tuple[tuple[float, int], ...], float]
-
-
-def _event(entries: Entries) -> Any:
-    import dp_accounting as dp  # half a second to import, and most runs only need it at the end
-
-    laplace, gaussian = entries
-    events: list[Any] = [
-        dp.SelfComposedDpEvent(dp.LaplaceDpEvent(multiplier), count)
-        for multiplier, count in laplace
-    ]
-    if gaussian:
-        events.append(dp.GaussianDpEvent(1 / math.sqrt(gaussian)))
-    return dp.ComposedDpEvent(events)
+        return ACCOUNTANTS[accountant](self.releases(), delta)
 
 
 # dp-accounting's default grid is 1e-4; relative to the single losses here a coarser one costs nothing visible and
@@ -79,50 +77,65 @@ _GRID_PER_LOSS = 20
 
 
 @lru_cache(maxsize=4096)
-def _pld(entries: Entries, delta: float) -> float:
-    """Privacy loss distributions (dp-accounting), add-or-remove-one neighbours."""
-    laplace, gaussian = entries
-    if not laplace and not gaussian:
-        return 0.0
-    basic = sum(count / multiplier for multiplier, count in laplace)
-    if not gaussian and basic <= 1e-4:
+def _pld(releases: Releases, delta: float) -> float:
+    """Privacy loss distributions (dp-accounting); of a pure release only the largest loss is known, and assumed."""
+    basic = _basic(releases)
+    if basic <= 1e-4:
         return basic
-    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+    # Slow to import, and most runs only need it at the end.
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
 
-    accountant = PLDAccountant(value_discretization_interval=_interval(entries))
-    accountant.compose(_event(entries))
-    return min(float(accountant.get_epsilon(delta)), basic if not gaussian else math.inf)
+    grid = _interval(releases)
+    total = pld.identity(grid)
+    for multiplier, count in releases.laplace:
+        single = pld.from_laplace_mechanism(multiplier, value_discretization_interval=grid)
+        total = total.compose(single.self_compose(count))
+    if releases.gaussian:
+        std = 1 / math.sqrt(releases.gaussian)
+        total = total.compose(pld.from_gaussian_mechanism(std, value_discretization_interval=grid))
+    for epsilon, count in releases.pure:
+        single = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0), grid)
+        total = total.compose(single.self_compose(count))
+    return min(float(total.get_epsilon_for_delta(delta)), basic)
 
 
-def _interval(entries: Entries) -> float:
-    laplace, gaussian = entries
-    losses = [1 / multiplier for multiplier, _ in laplace]
-    if gaussian:
-        losses.append(math.sqrt(gaussian))
+def _basic(releases: Releases) -> float:
+    """Basic composition; infinite with Gaussian releases, which have no pure guarantee."""
+    if releases.gaussian:
+        return math.inf
+    laplace = sum(count / multiplier for multiplier, count in releases.laplace)
+    return laplace + sum(count * epsilon for epsilon, count in releases.pure)
+
+
+def _interval(releases: Releases) -> float:
+    losses = [1 / multiplier for multiplier, _ in releases.laplace]
+    losses += [epsilon for epsilon, _ in releases.pure]
+    if releases.gaussian:
+        losses.append(math.sqrt(releases.gaussian))
     return max(1e-5, min(losses) / _GRID_PER_LOSS)
 
 
-def _moments(entries: Entries, delta: float) -> float:
+def _moments(releases: Releases, delta: float) -> float:
     """Moments accountant of huang2019 (appendix B): integer moments tau of Gaussian releases.
 
     With G the sum of the inverse squared multipliers, alpha(tau) = tau (tau + 1) G / 2, and
     epsilon = min_tau (alpha(tau) + ln(1 / delta)) / tau.
     """
-    laplace, gaussian = entries
-    if laplace:
+    if not releases.only_gaussian:
         raise ValueError("accountant huang2019: it knows Gaussian releases only")
-    if not gaussian:
+    if not releases.gaussian:
         return 0.0
     log = math.log(1 / delta)
-    best = math.sqrt(2 * log / gaussian)  # over the reals
+    best = math.sqrt(2 * log / releases.gaussian)  # over the reals
     taus = {max(1, math.floor(best)), math.ceil(best)}
-    return min((tau + 1) / 2 * gaussian + log / tau for tau in taus)
+    return min((tau + 1) / 2 * releases.gaussian + log / tau for tau in taus)
 
 
-ACCOUNTANTS: dict[str, Callable[[Entries, float], float]] = {"pld": _pld, "huang2019": _moments}
+ACCOUNTANTS: dict[str, Callable[[Releases, float], float]] = {"pld": _pld, "huang2019": _moments}
 
 
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "pld") -> float:
     """Total epsilon of a federation: that of the agent who pays most."""
-    totals = {ledger.entries(): ledger for ledger in ledgers}
+    totals = {ledger.releases(): ledger for ledger in ledgers}
     return max((ledger.epsilon(delta, accountant) for ledger in totals.values()), default=0.0)

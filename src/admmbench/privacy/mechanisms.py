@@ -132,6 +132,27 @@ class Noise:
             ledger.gaussian(multiplier)
         return self._draw(fill_gaussian, std)
 
+    def spherical(self, scale: Array) -> Array | float:
+        """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
+
+        With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP, and so is recorded; a method that uses it otherwise
+        says why what it releases is epsilon-DP.
+
+        Parameters
+        ----------
+        scale
+            Shape (B, S).
+
+        Returns
+        -------
+        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+        """
+        if not self.privacy.private:
+            return 0.0
+        for ledger in self.ledgers:
+            ledger.pure(self.privacy.epsilon)
+        return self._draw(fill_spherical, scale)
+
     def measure(self) -> None:
         """Start to record the magnitude of what is drawn."""
         self._measured = []
@@ -158,6 +179,14 @@ def fill_gaussian(streams: Sequence[np.random.Generator], scale: Array, out: Arr
     for generator, row in zip(streams, out, strict=True):
         generator.standard_normal(out=row, dtype=np.float32)
     out *= scale[:, None]
+
+
+def fill_spherical(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:
+    """Fill each row of a float32 array from its stream: a random direction, and a norm that is Gamma distributed."""
+    for generator, row, unit in zip(streams, out, scale, strict=True):
+        generator.standard_normal(out=row, dtype=np.float32)
+        norm = generator.gamma(len(row), unit)
+        row *= np.float32(norm / np.linalg.norm(row.astype(np.float64)))
 
 
 def fill_laplace(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:

@@ -1,0 +1,66 @@
+"""DVP: ADMM with dual variable perturbation (Zhang and Zhu 2017), a baseline of huang2019."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from admmbench.algorithms.agents_first import record_count
+from admmbench.algorithms.base import Array, Block, factors, parameters
+from admmbench.algorithms.exact import Exact
+from admmbench.privacy import Privacy
+
+
+@parameters
+class DVP(Exact):
+    """Exact subproblems whose dual variable carries noise.
+
+    huang2019 compares with it and does not state it. This is the definition of T. Zhang and Q. Zhu, "Dynamic
+    differential privacy for ADMM-based distributed classification learning" (IEEE Trans. Information Forensics and
+    Security 12, 2017): objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011, algorithm 2) of each subproblem.
+    Theirs couple neighbours in a network; with a server, the penalty's rho takes the place of their 2 eta N_p.
+
+    With b of density proportional to exp(-zeta ||b||), agent i sends
+
+        argmin_v f_i(v) - <gamma_i - b / m_i, v> + (rho / 2) ||v - w||^2 + (Phi / 2) ||v||^2,
+
+    where zeta = alpha / (2 c1), and alpha = epsilon - 2 ln(1 + c3 / (m_i (lambda / n + rho))) is what the curvature
+    leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of it is.
+
+    Each message is (epsilon, 0)-DP for agents that replace one record: pure differential privacy, where the other
+    methods of huang2019 have (epsilon, delta). The proof needs a smooth loss and exact solutions.
+    """
+
+    needs_smooth = True
+
+    def primal(
+        self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy
+    ) -> Array:
+        """Solve the perturbed subproblem."""
+        local = block.problem
+        m, c1, c3 = record_count(local), local.gradient_bound, local.curvature_bound
+        alpha, ridge = noise_budget(privacy.epsilon, c3 / m, local.problem.regularizer_weight + rho)
+        # An agent without records has nothing to protect, and no noise.
+        b = block.noise.spherical(2 * c1 / alpha)
+        return self.minimize(local, z, w, dual - b / factors(m, like=z), rho, ridge)
+
+
+def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Array, Array]:
+    """Part of the budget that is left for noise, and the weight Phi of the added quadratic term.
+
+    Parameters
+    ----------
+    epsilon
+        Budget of the message.
+    curvature
+        c3 / m_i, bound on what one record adds to the Hessian, shape (B, S).
+    convexity
+        Strong convexity of the subproblem.
+    """
+    if math.isinf(epsilon):
+        return np.full_like(curvature, np.inf), np.zeros_like(curvature)
+    alpha = epsilon - 2 * np.log1p(curvature / convexity)
+    needed = np.maximum(curvature / math.expm1(epsilon / 4) - convexity, 0)
+    enough = alpha > 0
+    return np.where(enough, alpha, epsilon / 2), np.where(enough, 0.0, needed)

@@ -1,0 +1,352 @@
+"""The methods of huang2019 against a literal transcription: agent by agent, seed by seed, record by record.
+
+The transcription draws from the same streams, in float64, and leaves exact subproblems to scipy; whole trajectories
+must agree, with l1 and with l2.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from admmbench import simulate
+from admmbench.algorithms.dvp import noise_budget
+from admmbench.engine.streams import stream
+from admmbench.privacy.mechanisms import fill_gaussian, fill_spherical
+from tests.conftest import make_dataset
+
+P, J, N, STRENGTH, EPS, DELTA, RHO, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 0.2, 7, [4, 1]
+SIZES = [21, 21, 20]
+LOG = math.log(1.25 / DELTA)
+
+
+def binary():
+    """Two classes, and records of norm at most 1, as the paper prepares its data."""
+    made = make_dataset(N, 30, J, 2)
+    longest = 1.001 * np.linalg.norm(np.concatenate([made.X_train, made.X_test]), axis=1).max()
+    return replace(made, X_train=made.X_train / longest, X_test=made.X_test / longest)
+
+
+class Literal:
+    """State and helpers of the transcription, for one seed."""
+
+    def __init__(self, dataset, seed, regularizer, eps=EPS):
+        X = dataset.X_train.astype(np.float64)
+        b = 2.0 * dataset.y_train - 1
+        cuts = np.cumsum(SIZES)[:-1]
+        self.A, self.b = np.split(X, cuts), np.split(b, cuts)
+        self.m = SIZES
+        self.c1 = [np.linalg.norm(A, axis=1).max() for A in self.A]
+        self.l1, self.eps = regularizer == "l1", eps
+        self.noise = [stream(seed, p, "noise") for p in range(P)]
+        self.w = np.zeros(J)
+        self.z = [np.zeros(J) for _ in range(P)]
+        self.gamma = [np.zeros(J) for _ in range(P)]
+
+    def loss(self, i, w):
+        return sum(
+            math.log1p(math.exp(-b * (a @ w))) for a, b in zip(self.A[i], self.b[i], strict=True)
+        )
+
+    def f(self, i, w):
+        penalty = np.abs(w).sum() if self.l1 else (w @ w) / 2
+        return self.loss(i, w) / self.m[i] + STRENGTH * penalty
+
+    def loss_gradient(self, i, w):
+        return (
+            sum(
+                -b * a / (1 + math.exp(b * (a @ w)))
+                for a, b in zip(self.A[i], self.b[i], strict=True)
+            )
+            / self.m[i]
+        )
+
+    def gradient(self, i, w):
+        return self.loss_gradient(i, w) + STRENGTH * (np.sign(w) if self.l1 else w)
+
+    def solve(self, i, linear, ridge=0.0):
+        """The minimiser of f_i(v) - <linear, v> + rho/2 ||v - w||^2 + ridge/2 ||v||^2, by L-BFGS-B."""
+        if not self.l1:
+            return optimize.minimize(
+                lambda v: (
+                    self.f(i, v)
+                    - linear @ v
+                    + RHO / 2 * ((v - self.w) ** 2).sum()
+                    + ridge / 2 * v @ v
+                ),
+                self.w,
+                jac=lambda v: self.gradient(i, v) - linear + RHO * (v - self.w) + ridge * v,
+                method="L-BFGS-B",
+                options={"gtol": 1e-12, "ftol": 1e-16, "maxiter": 5000},
+            ).x
+
+        # v = up - down with up, down >= 0 makes the l1 norm linear.
+        def value(u):
+            v = u[:J] - u[J:]
+            loss = self.loss(i, v) / self.m[i] + STRENGTH * u.sum()
+            return loss - linear @ v + RHO / 2 * ((v - self.w) ** 2).sum()
+
+        def slope(u):
+            v = u[:J] - u[J:]
+            g = self.loss_gradient(i, v) - linear + RHO * (v - self.w)
+            return np.concatenate([g + STRENGTH, -g + STRENGTH])
+
+        start = np.concatenate([np.maximum(self.w, 0), np.maximum(-self.w, 0)])
+        u = optimize.minimize(
+            value,
+            start,
+            jac=slope,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * (2 * J),
+            options={"gtol": 1e-12, "ftol": 1e-16, "maxiter": 5000},
+        ).x
+        return u[:J] - u[J:]
+
+    def draw(self, i, fill, scale):
+        out = np.empty((1, J), np.float32)
+        fill([self.noise[i]], np.ones(1, np.float32), out)
+        return scale * out[0]
+
+    def finish(self):
+        """Lines 8 to 11 of algorithm 3: the server, then the dual variables."""
+        self.w = sum(self.z) / P - sum(self.gamma) / P / RHO
+        for i in range(P):
+            self.gamma[i] = self.gamma[i] - RHO * (self.z[i] - self.w)
+
+
+def sigma(run, i, stiffness):
+    return 2 * run.c1[i] * math.sqrt(2 * LOG) / (run.m[i] * run.eps * stiffness)
+
+
+def admm(run, k):
+    """Algorithm 1."""
+    run.z = [run.solve(i, run.gamma[i]) for i in range(P)]
+    run.finish()
+
+
+def pvp(run, k):
+    """Algorithm 2."""
+    for i in range(P):
+        exact = run.solve(i, run.gamma[i])
+        run.z[i] = exact + run.draw(i, fill_gaussian, sigma(run, i, STRENGTH + RHO))
+    run.finish()
+
+
+def dvp(run, k):
+    """Objective perturbation of every subproblem, with the budget large enough that Phi = 0."""
+    for i in range(P):
+        c3 = run.c1[i] ** 2 / 4
+        left = run.eps - 2 * math.log(1 + c3 / (run.m[i] * (STRENGTH + RHO)))
+        assert left > 0
+        b = run.draw(i, fill_spherical, 2 * run.c1[i] / left)
+        run.z[i] = run.solve(i, run.gamma[i] - b / run.m[i])
+    run.finish()
+
+
+def dvp_tight(run, k):
+    """The same where the curvature takes all of the budget: Phi makes up for it."""
+    for i in range(P):
+        c3 = run.c1[i] ** 2 / 4
+        assert run.eps - 2 * math.log(1 + c3 / (run.m[i] * (STRENGTH + RHO))) < 0
+        phi = c3 / (run.m[i] * (math.exp(run.eps / 4) - 1)) - STRENGTH - RHO
+        b = run.draw(i, fill_spherical, 2 * run.c1[i] / (run.eps / 2))
+        run.z[i] = run.solve(i, run.gamma[i] - b / run.m[i], phi)
+    run.finish()
+
+
+def dp_admm(smooth, c_w):
+    def round(run, k):
+        """Algorithm 3 with (38) or (39)."""
+        for i in range(P):
+            m, c1 = run.m[i], run.c1[i]
+            if smooth:
+                eta = 1 / (
+                    c1**2 / 4 + STRENGTH + 4 * c1 * math.sqrt(J * k * LOG) / (m * run.eps * c_w)
+                )
+            else:
+                c2 = math.sqrt(J)
+                first = 2 * k * (c1 + STRENGTH * c2) ** 2
+                second = 16 * k * J * c1**2 * LOG / (m * run.eps) ** 2
+                eta = c_w / math.sqrt(first + second)
+            g = run.gradient(i, run.z[i])
+            v = (-g + run.gamma[i] + RHO * run.w + run.z[i] / eta) / (RHO + 1 / eta)
+            run.z[i] = v + run.draw(i, fill_gaussian, sigma(run, i, RHO + 1 / eta))
+        run.finish()
+
+    return round
+
+
+def dpsgd(run, k):
+    """Noisy gradients of all agents at the common model, learning rate 0.1."""
+    total = np.zeros(J)
+    for i in range(P):
+        xi = run.draw(i, fill_gaussian, sigma(run, i, 1))
+        total += run.gradient(i, run.w) + xi
+    run.w = run.w - 0.1 * total / P
+    run.z = [run.w] * P
+
+
+CASES = {
+    "admm l1": ("admm", "l1", {}, admm, EPS),
+    "admm l2": ("admm", "l2", {}, admm, EPS),
+    "pvp": ("pvp", "l2", {}, pvp, EPS),
+    "dvp": ("dvp", "l2", {}, dvp, EPS),
+    "dvp with Phi": ("dvp", "l2", {}, dvp_tight, 0.05),
+    "dp_admm l1": ("dp_admm", "l1", {"c_w": 3}, dp_admm(False, 3), EPS),
+    "dp_admm l2": ("dp_admm", "l2", {"c_w": 5}, dp_admm(True, 5), EPS),
+    "dpsgd l1": ("dpsgd", "l1", {}, dpsgd, EPS),
+    "dpsgd l2": ("dpsgd", "l2", {}, dpsgd, EPS),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_trajectory_is_the_literal_one(case):
+    name, regularizer, params, literal, eps = CASES[case]
+    if name not in ("dpsgd",):
+        params = {**params, "rho": RHO}
+    if name in ("admm", "pvp", "dvp"):
+        params["tolerance"] = 1e-10
+    dataset = binary()
+    trace = simulate(
+        dataset,
+        name,
+        params,
+        problem={"name": "logistic", "regularizer": regularizer, "strength": STRENGTH},
+        agents=P,
+        epsilon=eps,
+        delta=DELTA,
+        rounds=T,
+        evaluate_every=1,
+        seeds=SEEDS,
+        dtype="float64",
+    )
+    for seed in SEEDS:
+        run = Literal(dataset, seed, regularizer, eps)
+        before, after, server = [], [], []
+        for k in range(1, T + 1):
+            before.append([z.copy() for z in run.z])
+            literal(run, k)
+            after.append([z.copy() for z in run.z])
+            server.append(run.w)
+            found = trace.sel(seed=seed, round=k)
+            objective = sum(run.f(i, run.w) for i in range(P))
+            assert float(found.train_loss) == pytest.approx(objective, rel=1e-7)
+            violation = sum(np.abs(run.w - z).sum() for z in run.z)
+            assert float(found.consensus_violation) == pytest.approx(violation, rel=1e-5, abs=1e-6)
+            empirical = sum(run.loss(i, run.z[i]) / run.m[i] for i in range(P)) / P
+            assert float(found.empirical_loss) == pytest.approx(empirical, rel=1e-7)
+            if name == "dp_admm":
+                # Theorem 3 averages w~^0 to w~^(t-1), theorem 4 w~^1 to w~^t; w^1 to w^t in both.
+                models = np.mean(before if regularizer == "l1" else after, axis=0)
+                w = np.mean(server, axis=0)
+                augmented = sum(
+                    run.f(i, models[i]) + RHO * np.linalg.norm(models[i] - w) for i in range(P)
+                )
+                assert float(found.augmented_objective) == pytest.approx(augmented, rel=1e-6)
+
+
+def test_the_paper_prints_these_step_sizes():
+    """Section VI: with the constants of Adult, m = 400 records, k = 7."""
+    from admmbench.algorithms.dp_admm import DPADMM
+    from admmbench.privacy import Privacy
+
+    class Problem:
+        model_shape = (1, 104)
+        regularizer_weight = 1e-6
+        regularizer_bound = 1e-6 * math.sqrt(104)
+
+    class Local:
+        problem = Problem()
+        n_samples = np.array([400])
+        gradient_bound = np.array([[1.0]])
+        curvature_bound = np.array([[0.25]])
+
+    eps, delta, k = 0.05, 1e-4, 7
+    log = math.log(1.25 / delta)
+    l1 = 23 / math.sqrt(
+        2 * k * (1 + 1e-6 * math.sqrt(104)) ** 2 + 1664 * k * log / (400 * eps) ** 2
+    )
+    l2 = 1 / (0.25 + 1e-6 + 2 * math.sqrt(416 * k * log) / (89 * 400 * eps))
+    for kind, c_w, eta in (("nonsmooth", 23, l1), ("smooth", 89, l2)):
+        method = DPADMM(step_size=kind, c_w=c_w)
+        found = method.inverse_eta(k, Local(), Privacy(eps, delta))
+        assert found[0, 0] == pytest.approx(1 / eta)
+
+
+def test_centralized_is_the_optimum_of_all_records():
+    dataset = binary()
+    trace = simulate(
+        dataset,
+        "centralized",
+        problem={"name": "logistic", "strength": STRENGTH},
+        agents=P,
+        rounds=2,
+        evaluate_every=1,
+        dtype="float64",
+    )
+    run = Literal(dataset, 0, "l2")
+    best = optimize.minimize(
+        lambda w: sum(run.f(i, w) for i in range(P)), np.zeros(J), tol=1e-12
+    ).fun
+    np.testing.assert_allclose(trace.train_loss[0], best, rtol=1e-9)
+    assert not trace.floats_sent.any()
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "l2"])
+def test_admm_converges_to_the_centralized_optimum(regularizer):
+    problem = {"name": "logistic", "regularizer": regularizer, "strength": 0.01}
+    shared = {"problem": problem, "agents": P, "rounds": 400, "evaluate_every": 400}
+    exact = simulate(binary(), "admm", {"tolerance": 1e-9}, dtype="float64", **shared)
+    best = simulate(binary(), "centralized", dtype="float64", **shared)
+    assert float(exact.train_loss[0, 0]) == pytest.approx(float(best.train_loss[0, 0]), rel=1e-4)
+    assert float(exact.consensus_violation[0, 0]) < 1e-2
+
+
+def test_exact_methods_say_when_they_cannot_solve():
+    from admmbench.engine.simulate import AlgorithmError
+
+    with pytest.raises(AlgorithmError, match="raise the tolerance"):
+        simulate(binary(), "admm", {"tolerance": 1e-30}, problem="logistic", rounds=1)
+
+
+@pytest.mark.parametrize("name", ["pvp", "dvp"])
+def test_what_needs_a_gradient_refuses_l1(name):
+    with pytest.raises(ValueError, match="regulariser with a gradient"):
+        simulate(binary(), name, problem={"name": "logistic", "regularizer": "l1"}, epsilon=1)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    eps=st.floats(0.02, 3),
+    m=st.integers(1, 30),
+    rho=st.floats(0.01, 1),
+)
+def test_a_message_of_dvp_costs_its_budget(seed, eps, m, rho):
+    """The density of any message under neighbouring records, from the noise that would have led to it.
+
+    v solves the perturbed subproblem for exactly one b; the densities of v are those of b times a Jacobian.
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(m, J))
+    A /= np.linalg.norm(A, axis=1)[:, None]
+    b = rng.choice([-1.0, 1.0], m)
+    convexity = STRENGTH + rho
+    left, ridge = noise_budget(eps, np.full((1, 1), 0.25 / m), convexity)
+    zeta, phi = left.item() / 2, ridge.item()
+    gamma, w, v = rng.normal(size=(3, J)) * rng.choice([0.1, 1, 20])
+
+    def log_density(A, b):
+        s = 1 / (1 + np.exp(b * (A @ v)))
+        gradient = -(b * s) @ A / m + STRENGTH * v - gamma + rho * (v - w) + phi * v
+        hessian = (A.T * (s * (1 - s))) @ A / m + (convexity + phi) * np.eye(J)
+        return -zeta * np.linalg.norm(m * gradient) + np.linalg.slogdet(m * hessian)[1]
+
+    other, flipped = A.copy(), b.copy()
+    other[0] = -A[0] if seed % 2 else rng.normal(size=J) / J
+    flipped[0] = rng.choice([-1.0, 1.0])
+    assert abs(log_density(A, b) - log_density(other, flipped)) <= eps * (1 + 1e-9)
