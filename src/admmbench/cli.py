@@ -80,6 +80,14 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint", type=Path, help="file to leave the state in, and to go on from"
     )
 
+    command = _command(commands, "time", _time, "make all runs of an experiment, one by one")
+    command.add_argument("experiment", help="its YAML file, or JSON")
+    command.add_argument("--data", type=Path, required=True, help="prepared data set")
+    command.add_argument("--folder", type=Path, required=True, help="folder of the experiment")
+    command.add_argument(
+        "--fingerprints", required=True, help="refuse other code; by method, YAML or JSON"
+    )
+
     command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
     command.add_argument("name", help="name of the experiment")
     command.add_argument("experiment", help="its YAML file, or JSON")
@@ -172,6 +180,25 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             progress,
             options.checkpoint,
+        )
+
+
+def _time(options: argparse.Namespace) -> None:
+    from admmbench.config import read_experiment
+    from admmbench.datasets import open_prepared
+    from admmbench.engine import job
+    from admmbench.progress import shown
+
+    planned = yaml.safe_load(options.fingerprints)
+    # Seed by seed, so that what slows the machine down for a while slows all methods.
+    runs = sorted(read_experiment(options.experiment).runs, key=lambda run: run.spec.seeds)
+    with shown("Timing one by one", "run") as progress:
+        job.time_one_by_one(
+            [run.spec for run in runs],
+            open_prepared(options.data, verify=True),
+            [options.folder / run.path for run in runs],
+            [planned[run.method.slug] for run in runs],
+            progress,
         )
 
 

@@ -30,6 +30,7 @@ from pydantic import (
 
 from admmbench import datasets
 from admmbench.engine.spec import Number, RunSpec, Strict, messages, unknown
+from admmbench.engine.variables import measured
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -58,22 +59,17 @@ class Figure(Strict):
     """One figure of the report.
 
     ``curves`` draws a metric against the round, a panel for each epsilon and a line for each algorithm: the mean over
-    seeds in a band from the 20th to the 80th percentile. ``tradeoff`` draws one number per run against epsilon.
+    seeds in a band from the 20th to the 80th percentile. ``tradeoff`` draws one number per run against epsilon, or
+    against something else: a line for each algorithm, or for each epsilon where algorithms differ in agents or delta.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
     kind: Literal["curves", "tradeoff"]
-    metric: Annotated[
-        Literal[
-            "test_error",
-            "test_loss",
-            "train_loss",
-            "noise_magnitude",
-            "consensus_violation",
-            "epsilon_total",
-        ],
-        Field(description="variable of results.nc"),
-    ] = "test_error"
+    metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
+    against: Annotated[
+        Literal["epsilon", "epsilon_total", "agents", "delta"],
+        Field(description="tradeoff: the horizontal axis"),
+    ] = "epsilon"
     statistic: Annotated[
         Literal["final", "best"],
         Field(description="tradeoff: the value after the last round, or the best of the runs"),
@@ -97,13 +93,21 @@ class Method(Strict):
     epsilon: Annotated[
         Epsilons | None, Field(description="budgets of this method; the experiment's if absent")
     ] = None
+    delta: Annotated[Number | None, Field(gt=0, lt=1, description="the experiment's if absent")] = (
+        None
+    )
+    agents: Annotated[
+        int | None, Field(ge=1, description="number of agents; that of the experiment if absent")
+    ] = None
 
     @property
     def slug(self) -> str:
-        """Folder name of the runs: algorithm, variant and parameters."""
+        """Folder name of the runs: algorithm, and all in which the method differs from the experiment."""
         words = [Path(self.name).stem]
         if self.variant != "paper":
             words.append(f"variant={self.variant}")
+        own = {"agents": self.agents, "delta": self.delta}
+        words += [f"{key}={value}" for key, value in own.items() if value is not None]
         words += [f"{key}={value}" for key, value in _flat(self.params)]
         # Nothing else: Snakemake's cluster jobs split wildcards at commas and colons.
         return re.sub(r"[^\w.=+-]+", "_", "+".join(words))
@@ -172,6 +176,13 @@ class Experiment(Strict):
             gt=0, description="minutes after which a run is recorded as timed out; none if absent"
         ),
     ] = math.inf
+    timed: Annotated[
+        bool,
+        Field(
+            description="one job makes all runs, one after another with one thread each, and results.nc has their "
+            "computing times; a block of one seed each gives a time for every seed"
+        ),
+    ] = False
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[Figure] = []
@@ -188,15 +199,21 @@ class Experiment(Strict):
                 if label not in labels:
                     fault = unknown("label", label, labels)
                     raise ValueError(f"figures.{number}.algorithms: {fault}")
+        metrics: list[str] = []
         for number, method in enumerate(self.algorithms):
             try:
                 spec = self._spec(method, (method.epsilon or self.epsilon)[0], (0,))
                 _ = spec.method, spec.n_agents, spec.as_problem
+                metrics += measured(spec)
             except ValueError as error:
                 lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
                 own = any(line.startswith(("params", "unknown algorithm")) for line in lines)
                 where = f"algorithms.{number} ({method.label}): " if own else ""
                 raise ValueError(where + "; ".join(lines)) from None
+        for number, figure in enumerate(self.figures):
+            if figure.metric not in metrics:
+                fault = unknown("metric", figure.metric, metrics)
+                raise ValueError(f"figures.{number}.metric: {fault}")
         return self
 
     @cached_property
@@ -232,9 +249,9 @@ class Experiment(Strict):
             params={**self.params, **method.params},
             variant=method.variant,
             problem=self.problem,
-            agents=self.agents,
+            agents=self._partition(method),
             epsilon=epsilon,
-            delta=self.delta,
+            delta=method.delta or self.delta,
             sensitivity=self.sensitivity,
             rounds=self.rounds,
             evaluate_every=self.evaluate_every,
@@ -242,6 +259,13 @@ class Experiment(Strict):
             dtype=self.dtype,
             time_limit=self.time_limit,
         )
+
+    def _partition(self, method: Method) -> int | dict[str, Any]:
+        if method.agents is None:
+            return self.agents
+        if isinstance(self.agents, int):
+            return method.agents
+        return {**self.agents, "agents": method.agents}
 
 
 def _once(what: str, names: list[str]) -> None:

@@ -58,6 +58,11 @@ class IID(_Scheme):
             raise ValueError("train draws rows at random; it needs shuffle: true")
         return self
 
+    @property
+    def shuffled(self) -> bool:
+        """Whether seeds draw their own rows."""
+        return self.shuffle
+
     def n_train(self, info: DatasetInfo) -> int:
         """Number of training rows of all agents."""
         return self.train or info.n_train
@@ -116,6 +121,11 @@ class ByWriter(_Scheme):
         if not info.n_groups:
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
         return info.n_groups
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether seeds draw their own rows."""
+        return False
 
     def n_train(self, info: DatasetInfo) -> int:
         """Number of training rows of all agents."""

@@ -20,7 +20,7 @@ from admmbench import datasets
 from admmbench.config import Experiment, Run, Study
 from admmbench.engine.calibration import Speed, kind, measure
 from admmbench.engine.cost import estimate, state_bytes
-from admmbench.engine.trace import VARIABLES
+from admmbench.engine.variables import measured
 
 _LARGEST = ("mem_mb", "checkpoint")
 
@@ -140,7 +140,9 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
 
 def _numbers(run: Run) -> int:
     """Bytes of a run's variables."""
-    seeds = sum(len(run.spec.seeds) if "seed" in dims else 1 for dims, _, _ in VARIABLES.values())
+    seeds = sum(
+        len(run.spec.seeds) if "seed" in dims else 1 for dims, _, _ in measured(run.spec).values()
+    )
     return 8 * seeds * math.ceil(run.spec.rounds / run.spec.evaluate_every)
 
 

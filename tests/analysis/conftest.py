@@ -25,6 +25,7 @@ def build(
     timed_out: Mapping[tuple[str, float], int] | None = None,
     noise: Mapping[str, float] | None = None,
     shared_noise: float = 0.0,
+    agents: int = 10,
     **attrs: object,
 ) -> xr.Dataset:
     """Results whose final test error has exactly the given mean over the seeds.
@@ -81,6 +82,11 @@ def build(
                 np.where(ran, epsilon * np.array(rounds), np.nan),
                 {"long_name": "epsilon by the paper's accounting", "units": "1"},
             ),
+            "epsilon_moments": (
+                ("algorithm", "epsilon", "round"),
+                1.6 * composed,
+                {"long_name": "composed epsilon, moments accountant", "units": "1"},
+            ),
             "floats_sent": (
                 ("algorithm", "epsilon", "round"),
                 np.where(ran, 7840.0 * np.array(rounds), np.nan),
@@ -111,6 +117,8 @@ def build(
                 "algorithm",
                 ['{"local_updates": 10}' if label == "ObjPM" else "{}" for label in labels],
             ),
+            "agents": ("algorithm", [agents] * len(labels)),
+            "delta": ("algorithm", [1e-6] * len(labels)),
             "fingerprint": ("algorithm", [f"{a:02d}" + 62 * "f" for a in range(len(labels))]),
         },
         attrs={
@@ -119,7 +127,6 @@ def build(
             "paper": "ryu2022",
             "dataset": "mnist",
             "dataset_note": "",
-            "agents": 10,
             "rounds": rounds[-1],
             "delta": 1e-6,
             "sensitivity": "local",
@@ -161,6 +168,7 @@ def figure() -> Callable[..., SimpleNamespace]:
                 "name": "curves",
                 "kind": "curves",
                 "metric": "test_error",
+                "against": "epsilon",
                 "statistic": "final",
                 "source": "",
                 "caption": "",

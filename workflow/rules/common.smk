@@ -2,7 +2,7 @@
 
 from admmbench.datasets import normalize
 from admmbench.engine import fingerprint
-from admmbench.engine.cost import estimate
+from admmbench.engine.cost import Cost, estimate
 
 
 def spec(wildcards):
@@ -13,6 +13,14 @@ def spec(wildcards):
 def cost(wildcards):
     """Resources from the problem's size; twice the memory and time after a failure."""
     return estimate(spec(wildcards), STUDY.config.threads)
+
+
+def cost_together(experiment):
+    """Resources of all runs of an experiment, made one after another."""
+    costs = [estimate(run.spec, 1) for run in STUDY.experiments[experiment].runs]
+    return Cost(
+        1, max(each.mem_mb for each in costs), sum(each.runtime for each in costs)
+    )
 
 
 def definition(experiment, *, figures):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from admmbench.algorithms.base import Algorithm, Consensus, Federation, Messages, parameters
+import numpy as np
+
+from admmbench.algorithms.base import Algorithm, Array, Consensus, Federation, Messages, parameters
 
 
 @parameters
 class Centralized(Algorithm):
     """Minimiser w* of sum_i f_i, by scikit-learn, from the first round on; nothing is sent, and no budget matters."""
+
+    variables = {"optimum_norm": ("1", "norm of the optimal model")}
 
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
         """Find the optimum, once."""
@@ -15,3 +19,7 @@ class Centralized(Algorithm):
             state.w = federation.problem.optimum()
             state.z[:] = state.w
         return Messages(down=(), up=())
+
+    def measure(self, state: Consensus, federation: Federation) -> dict[str, Array]:
+        """||w*||, which huang2019 calls c_w and puts into step sizes."""
+        return {"optimum_norm": np.linalg.norm(state.w.astype(np.float64), axis=(1, 2))}

@@ -33,6 +33,11 @@ class Exact(AgentsFirst):
     rho: Rho = Field(default_factory=lambda: Penalty(c1=0.1, c2=0, growth=1))
     tolerance: Annotated[float, Field(gt=0)] = 1e-5
 
+    @property
+    def updates(self) -> int:
+        """About so many steps from the last solution to the next."""
+        return 20
+
     def minimize(
         self,
         local: Any,

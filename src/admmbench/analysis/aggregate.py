@@ -24,9 +24,6 @@ _SHARED = (
     "data_checksums",
     "citation",
     "problem",
-    "partition",
-    "agents",
-    "delta",
     "sensitivity",
     "rounds",
     "evaluate_every",
@@ -71,8 +68,8 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
     for run in experiment.runs:
         key = run.method.label, run.spec.epsilon
-        traces.setdefault(key, []).append(_read(folder / run.path, run))
-    first = next(iter(traces.values()))[0]
+        traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run)))
+    firsts = [blocks[0] for blocks in traces.values()]
     points = [
         xr.concat(
             blocks, "seed", data_vars="minimal", coords="minimal", compat="override", join="exact"
@@ -86,27 +83,31 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     labels = [method.label for method in experiment.algorithms]
     joined = joined.sel(algorithm=labels).assign_coords(_methods(experiment))
     joined = joined.transpose("algorithm", "epsilon", "seed", "round")
-    return _described(joined, name, experiment, first)
+    return _described(joined, name, experiment, firsts)
 
 
 def _described(
-    joined: xr.Dataset, name: str, experiment: Experiment, first: xr.Dataset
+    joined: xr.Dataset, name: str, experiment: Experiment, firsts: list[xr.Dataset]
 ) -> xr.Dataset:
-    for variable in joined.variables:
-        if variable in first.variables:
-            joined[variable].attrs = dict(first[variable].attrs)
+    first = firsts[0]
+    for trace in reversed(firsts):  # a method may measure what others do not
+        for variable in set(trace.variables) & set(joined.variables):
+            joined[variable].attrs = dict(trace[variable].attrs)
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"
     joined["status"].attrs = status
     joined["epsilon"].attrs = {"long_name": "privacy budget of one iteration", "units": "1"}
     joined["algorithm"].attrs = {"long_name": "method"}
+    joined["agents"].attrs = {"long_name": "agents", "units": "1"}
+    joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
     joined.attrs = {
         "Conventions": "CF-1.11",
         "experiment": name,
         "title": experiment.title,
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
+        "partition": json.dumps(experiment.agents),
     }
     return joined
 
@@ -119,6 +120,8 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
         "method": ("algorithm", [method.name for method in methods]),
         "variant": ("algorithm", [method.variant for method in methods]),
         "params": ("algorithm", [_params(experiment, method) for method in methods]),
+        "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
+        "delta": ("algorithm", [specs[method.label].delta for method in methods]),
         "fingerprint": (
             "algorithm",
             [fingerprint.of_run(specs[method.label]) for method in methods],
@@ -128,6 +131,15 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
 
 def _params(experiment: Experiment, method: Method) -> str:
     return json.dumps({**experiment.params, **method.params}, sort_keys=True)
+
+
+def _for_each_seed(trace: xr.Dataset) -> xr.Dataset:
+    """Share the computing time of a block among its seeds, where it was kept."""
+    if "seconds" not in trace:
+        return trace
+    attrs = {**trace["seconds"].attrs, "long_name": "computing time"}
+    share = (trace["seconds"] / trace.sizes["seed"]).expand_dims(seed=trace["seed"])
+    return trace.assign(seconds=share.assign_attrs(attrs))
 
 
 def _read(path: Path, run: Run) -> xr.Dataset:

@@ -88,19 +88,29 @@ class Statement(Model):
 
 
 class Value(Statement):
-    """A published number and a tolerance, for one method or for one method minus another."""
+    """A published number and a tolerance, for one method, or for one minus or over another."""
 
     kind: Literal["value"]
     algorithm: str
     minus: Annotated[str | None, Field(description="subtract the value of this label")] = None
+    over: Annotated[
+        str | None, Field(description="divide by the value of this label, seed by seed")
+    ] = None
     epsilon: Epsilon
     over_seeds: Literal["mean", "best"] = "mean"
     published: float
     tolerance: Annotated[float, Field(ge=0)]
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.over and (self.minus or self.unit != "1"):
+            raise ValueError("over: a ratio has the unit '1', and no minus")
+        return self
+
     def selections(self) -> Iterator[tuple[str, float]]:
         """See :meth:`Statement.selections`."""
-        return ((label, self.epsilon) for label in (self.algorithm, self.minus) if label)
+        labels = (self.algorithm, self.minus, self.over)
+        return ((label, self.epsilon) for label in labels if label)
 
 
 class Order(Statement):

@@ -85,13 +85,19 @@ _FAMILIES = {
     "ObjPM": (_PALETTE[1], 2),
     "ObjT": (_PALETTE[2], 3),
     "OutP+": (_PALETTE[4], 5),
+    "DP-ADMM": (_PALETTE[3], 1),
+    "ADMM": (_PALETTE[0], 0),
+    "PVP": (_PALETTE[1], 2),
+    "DVP": (_PALETTE[2], 3),
+    "DPSGD": (_PALETTE[4], 5),
 }
-"""Colour and first marker of the methods of ryu2021 and ryu2022."""
+"""Colour and first marker of the papers' methods; DP-ADMM and OutP are one mechanism."""
 _FREE_MARKERS = (4, 6, 7, 8, 9)
 """First markers that are left for other labels."""
 _BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
 """Colours for other labels, those that stand out from white first."""
 _NO_NOISE = Look("#333333", (0, (4, 2)), "")
+_NO_NOISE_LABELS = ("Non-private", "Centralized")
 
 
 def looks(results: xr.Dataset) -> dict[str, Look]:
@@ -110,7 +116,7 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     for label in labels:
         family = families.get(label, "")
         step = used[family]
-        if label == "Non-private":
+        if label in _NO_NOISE_LABELS:
             chosen[label] = _NO_NOISE
             continue
         if family:
@@ -141,9 +147,9 @@ def draw(results: xr.Dataset, figure: config.Figure) -> Figure:
     figure : admmbench.config.Figure
         What to draw. ``curves``: the metric against the round, one panel for each finite epsilon,
         mean over seeds in a band from the 20th to the 80th percentile. ``tradeoff``: one number per
-        run against epsilon; for ``statistic: final`` mean and band over seeds of the last round,
-        for ``statistic: best`` the lowest value over rounds and seeds. Methods that ran only
-        without noise are dashed reference lines.
+        run against epsilon, or what ``against`` says; for ``statistic: final`` mean and band over
+        seeds of the last round, for ``statistic: best`` the lowest value over rounds and seeds.
+        Methods that ran only without noise are dashed reference lines.
 
     Returns
     -------
@@ -340,38 +346,78 @@ def _tradeoff(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look])
     budgets = [float(e) for e in shown["epsilon"].values if math.isfinite(e)]
     references = _references(shown, budgets, figure.metric)
     values = statistics.reduce(shown, figure.metric, figure.statistic) * scale.factor
-    for label in map(str, shown["algorithm"].values):
-        if label in references:
-            level = float(_centre(values.sel(algorithm=label, epsilon=math.inf), figure))
-            if math.isfinite(level):
-                panel.axhline(level, label=label, **styles[label].line())
-            continue
-        own = values.sel(algorithm=label, epsilon=budgets)
-        line = _centre(own, figure).dropna("epsilon")
+    for label in references:
+        level = float(_centre(values.sel(algorithm=label, epsilon=math.inf), figure))
+        if math.isfinite(level):
+            panel.axhline(level, label=label, **styles[label].line())
+    others = [str(a) for a in shown["algorithm"].values if a not in references]
+    values = values.sel(algorithm=others, epsilon=budgets)
+    lines = _over_methods if figure.against in ("agents", "delta") else _over_budgets
+    for label, look, own in lines(shown.sel(algorithm=others, epsilon=budgets), values, figure):
+        line = _centre(own, figure).dropna("x")
         if line.size == 0:
             continue
-        panel.plot(line["epsilon"], line, label=label, **styles[label].line())
+        panel.plot(line["x"], line, label=label, **(look or styles[label]).line())
         if figure.statistic == "final" and "seed" in own.dims and own.sizes["seed"] > 1:
-            band = statistics.band(own).sel(epsilon=line["epsilon"])
+            band = statistics.band(own).sel(x=line["x"])
+            color = (look or styles[label]).color
             panel.fill_between(
-                band["epsilon"],
-                band["lower"],
-                band["upper"],
-                color=styles[label].color,
-                alpha=0.2,
-                linewidth=0,
+                band["x"], band["lower"], band["upper"], color=color, alpha=0.2, linewidth=0
             )
     if not panel.lines:
         _say_empty(panel)
-    if budgets:
-        panel.set_xscale("log")
-        panel.set_xticks(budgets, [f"{e:g}" for e in budgets])
-        panel.xaxis.set_minor_locator(NullLocator())
     _finish(panel, figure)
-    panel.set_xlabel("Privacy budget per iteration, ε")
+    _set_axis(panel, shown, figure, budgets)
     lowest = "\nlowest over rounds and seeds" if figure.statistic == "best" else ""
     panel.set_ylabel(scale.label + lowest)
     return drawing
+
+
+_Lines = Iterator[tuple[str, Look | None, "xr.DataArray"]]
+
+
+def _over_budgets(shown: xr.Dataset, values: xr.DataArray, figure: config.Figure) -> _Lines:
+    """One line for each method, over its budgets; values have the dimension ``x``."""
+    for label in map(str, shown["algorithm"].values):
+        own = values.sel(algorithm=label)
+        x = own["epsilon"]
+        if figure.against == "epsilon_total":
+            x = statistics.final(shown, "epsilon_total").sel(algorithm=label)
+        kept = np.isfinite(x.values)
+        yield (
+            label,
+            None,
+            own.isel(epsilon=kept).rename(epsilon="x").assign_coords(x=x.values[kept]),
+        )
+
+
+def _over_methods(shown: xr.Dataset, values: xr.DataArray, figure: config.Figure) -> _Lines:
+    """One line for each budget, over methods that differ in agents or delta."""
+    along = values.assign_coords(x=("algorithm", shown[figure.against].values))
+    along = along.swap_dims(algorithm="x").sortby("x")
+    for turn, budget in enumerate(values["epsilon"].values):
+        color = _BY_CONTRAST[turn % len(_BY_CONTRAST)]
+        yield f"ε = {budget:g}", _look(color, turn, turn), along.sel(epsilon=budget)
+
+
+_AXES = {
+    "epsilon": "Privacy budget per iteration, ε",
+    "epsilon_total": "Composed privacy loss, ε",
+    "agents": "Agents",
+    "delta": "Failure probability of an iteration, δ",
+}
+
+
+def _set_axis(panel: Axes, shown: xr.Dataset, figure: config.Figure, budgets: list[float]) -> None:
+    """Label the horizontal axis: logarithmic, with ticks at what was run."""
+    panel.set_xlabel(_AXES[figure.against])
+    methods_differ = figure.against in ("agents", "delta")
+    ticks = np.unique(shown[figure.against].values).tolist() if methods_differ else budgets
+    if ticks:
+        panel.set_xscale("log")
+    if ticks and figure.against != "epsilon_total":
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.xaxis.set_minor_locator(NullLocator())
 
 
 def _centre(values: xr.DataArray, figure: config.Figure) -> xr.DataArray:
@@ -443,7 +489,9 @@ def _entries(drawing: Figure, shown: xr.Dataset, figure: config.Figure) -> dict[
     """Find one line for each method, in the order of the figure; † where runs were lost."""
     lost = {label for label, _ in _lost(shown, figure)}
     lines = {str(line.get_label()): line for panel in drawing.axes for line in panel.lines}
-    labels = [str(label) for label in shown["algorithm"].values if str(label) in lines]
+    methods = [str(label) for label in shown["algorithm"].values]
+    labels = [label for label in methods if label in lines]
+    labels += [label for label in lines if label not in methods and not label.startswith("_")]
     room = int(drawing.get_figwidth() * 11)
     names = {label: textwrap.shorten(label, room, placeholder=" …") for label in labels}
     if len(set(names.values())) < len(names):

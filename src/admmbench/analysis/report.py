@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -156,6 +157,7 @@ def _section(section: Section) -> dict[str, Any]:
             "Final test error": _errors(results, "final"),
             "Lowest test error of all rounds": _errors(results, "best"),
         },
+        "times": _times(results),
         "privacy": _privacy(results),
         "caveats": _caveats(results),
         "versions": json.loads(attrs["versions"]),
@@ -173,15 +175,21 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     return {
         "Data": data,
         **({"Part of the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
-        "Agents": f"{attrs['agents']:,}, partition {_mapping(attrs['partition'])}",
+        "Agents": f"{_each(results['agents'])}, partition {_mapping(attrs['partition'])}",
         "Problem": _mapping(attrs["problem"]),
         "Rounds": f"{attrs['rounds']:,}",
         "Seeds": str(results.sizes["seed"]),
         "Budgets ε per iteration": ", ".join(_epsilon(float(e)) for e in results["epsilon"].values),
-        "δ": _delta(attrs["delta"]),
+        "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
         "Arithmetic": str(attrs["dtype"]),
     }
+
+
+def _each(coordinate: xr.DataArray) -> str:
+    """Distinct values, in their order."""
+    values = dict.fromkeys(coordinate.values.tolist())
+    return ", ".join(f"{v:,}" if isinstance(v, int) else _delta(v) for v in values)
 
 
 def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
@@ -237,17 +245,46 @@ def _band(cell: xr.Dataset) -> dict[str, str]:
     }
 
 
+def _times(results: xr.Dataset) -> list[dict[str, str]]:
+    """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
+    if "seconds" not in results:
+        return []
+    band = statistics.band(statistics.final(results, "seconds"))
+    shortest = band["mean"].min("algorithm")
+    return [
+        {
+            "label": str(label),
+            "epsilon": _epsilon(float(epsilon)),
+            "seconds": f"{float(cell['mean']):.3g}",
+            "band": f"[{float(cell['lower']):.3g}–{float(cell['upper']):.3g}]",
+            "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
+        }
+        for label in results["algorithm"].values
+        for epsilon in results["epsilon"].values
+        if (cell := band.sel(algorithm=label, epsilon=epsilon))["n"] > 0
+    ]
+
+
 def _privacy(results: xr.Dataset) -> list[dict[str, str]]:
     """Budgets after the last round, for the methods and finite budgets that were run."""
-    claimed = statistics.final(results, "epsilon_claimed")
-    composed = statistics.final(results, "epsilon_total")
+    found = {
+        name: statistics.final(results, variable)
+        for name, variable in (
+            ("claimed", "epsilon_claimed"),
+            ("composed", "epsilon_total"),
+            ("moments", "epsilon_moments"),
+        )
+    }
     ran = (results["status"] >= 0).any("seed")
     return [
         {
             "label": str(label),
             "epsilon": _epsilon(float(epsilon)),
-            "claimed": _epsilon(float(claimed.sel(algorithm=label, epsilon=epsilon))),
-            "composed": _epsilon(float(composed.sel(algorithm=label, epsilon=epsilon))),
+            "delta": _delta(float(results["delta"].sel(algorithm=label))),
+            **{
+                name: _epsilon(float(values.sel(algorithm=label, epsilon=epsilon)))
+                for name, values in found.items()
+            },
         }
         for label in results["algorithm"].values
         for epsilon in results["epsilon"].values
@@ -260,7 +297,7 @@ def _caveats(results: xr.Dataset) -> list[str]:
     methods, variants = results["method"].values, results["variant"].values
     noisy = [float(e) for e in results["epsilon"].values if math.isfinite(e)]
     local_updates = [json.loads(str(p)).get("local_updates", 1) for p in results["params"].values]
-    output = methods == "outp"
+    output = np.isin(methods, ("outp", "dp_admm", "pvp", "dpsgd"))
     notes = [
         "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
         "δ, is what the whole run spends."
@@ -283,9 +320,9 @@ def _caveats(results: xr.Dataset) -> list[str]:
             "E local updates use the data E times within one round, each with its own noise, although "
             "only their mean is sent: they compose as well."
         )
-    if output.any() and not output.all():
+    if output.any() and np.isin(methods, ("objp", "objt", "dvp")).any():
         notes.append(
-            "ε-DP (Laplace noise, objective perturbation) and (ε, δ)-DP (Gaussian noise, output "
+            "ε-DP (objective perturbation) and (ε, δ)-DP (Gaussian noise, output "
             "perturbation) are different notions: compare methods at equal composed (ε, δ), not at "
             "equal ε for each iteration."
         )
@@ -294,7 +331,7 @@ def _caveats(results: xr.Dataset) -> list[str]:
             "The calibration of the Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
             "follow the papers."
         )
-    if (output & (variants == "reference")).any():
+    if ((methods == "outp") & (variants == "reference")).any():
         notes.append(
             "The reference variant of OutP draws its noise with standard deviation σ², as the authors' "
             "code does, where the equation has variance σ²."

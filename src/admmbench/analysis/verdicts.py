@@ -136,7 +136,9 @@ def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> 
     scale = claim.requires
     if scale is None:
         return []
-    here = {name: int(ds.attrs[name]) for name in ("rounds", "agents", "n_train")}
+    here = {name: int(ds.attrs[name]) for name in ("rounds", "n_train")}
+    if present:
+        here["agents"] = int(ds["agents"].sel(algorithm=[label for label, _ in present]).min())
     started = [(ds["status"].sel(algorithm=a, epsilon=e) >= 0).sum().item() for a, e in present]
     noisy = [n for n, (_, e) in zip(started, present, strict=True) if math.isfinite(e)]
     # Without noise the seeds differ at most in the partition, and the papers give a single number.
@@ -147,7 +149,9 @@ def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> 
         "agents": "agents",
         "n_train": "training samples",
     }
-    short = {key: name for key, name in words.items() if here[key] < getattr(scale, key)}
+    short = {
+        key: name for key, name in words.items() if key in here and here[key] < getattr(scale, key)
+    }
     texts = [f"{here[key]:,} of {getattr(scale, key):,} {name}" for key, name in short.items()]
     if "n_train" in short and ds.attrs.get("dataset_note"):
         texts[-1] += f" ({ds.attrs['dataset_note']})"
@@ -215,6 +219,10 @@ def _judge_value(claim: Value, view: _View) -> Verdict:
         other = view.at(claim.minus, claim.epsilon)
         number -= float(statistics.over_seeds(other, claim.over_seeds))
         spread = statistics.paired(values, other)
+    elif claim.over:
+        ratios = values / view.at(claim.over, claim.epsilon)
+        number = float(statistics.over_seeds(ratios, claim.over_seeds))
+        spread = statistics.interval(ratios)
     failed = [text for text in (view.failed(*pair) for pair in claim.selections()) if text]
     off = number - claim.published
     ok = not failed and abs(off) <= claim.tolerance

@@ -14,7 +14,7 @@ from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.federation import workers
 from admmbench.engine.simulate import assemble, evaluate
 from admmbench.engine.spec import RunSpec
-from admmbench.partition import IID, as_partition
+from admmbench.partition import as_partition
 
 # A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
 _WORK_PER_THREAD = 1e9
@@ -71,8 +71,7 @@ def measure(spec: RunSpec, threads: int) -> Speed:
         For all agents: the sample's time, scaled by the work of the busiest thread.
     """
     agents = _sampled_agents(spec, threads)
-    scheme = as_partition(spec.agents)
-    shuffle = isinstance(scheme, IID) and scheme.shuffle
+    shuffle = as_partition(spec.agents).shuffled
     sample = spec.model_copy(
         update={"agents": {"scheme": "iid", "agents": agents, "shuffle": shuffle}}
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from admmbench.engine.federation import BLOCK_BYTES
 from admmbench.engine.spec import RunSpec
+from admmbench.partition import as_partition
 
 # A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.
 _FLOPS_PER_SECOND = 1e10
@@ -30,7 +31,8 @@ class Cost:
 def estimate(spec: RunSpec, threads: int) -> Cost:
     """Upper bounds for threads, memory and time.
 
-    Memory is the data, the state, and for every thread a dozen blocks of models for temporaries.
+    Memory is the data, another copy for every seed that draws its own records, the state, and for every thread a dozen
+    blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
     size = 4 if spec.dtype == "float32" else 8
@@ -42,7 +44,10 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     seconds = updates * agents * model / _ENTRIES_PER_SECOND
     seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
-    memory = size * data + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
+    copies = 1 + seeds * as_partition(spec.agents).shuffled
+    memory = (
+        size * data * copies + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
+    )
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + memory // 2**20
     minutes = min(seconds / threads / 60, spec.time_limit)
     return Cost(threads, mem_mb, 5 + round(minutes))

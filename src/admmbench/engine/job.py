@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +66,7 @@ def execute(
     InterruptedRunError
         If a signal stopped the run; its checkpoint is written.
     """
-    found = fingerprint.of_run(spec)
-    if planned is not None and planned != found:
-        raise StaleCodeError(
-            f"the code of this job changed after it was planned (fingerprint {planned}, now {found}): "
-            "nothing was run; start Snakemake again to plan with the present code"
-        )
+    _refuse_other_code(spec, planned)
     if checkpoint is None:
         _save(run(spec, data, threads, progress), output)
         return
@@ -80,6 +76,49 @@ def execute(
     _save(trace, output)
     if not (trace.status == STATUS["timed_out"]).any():
         keeper.remove()
+
+
+def time_one_by_one(
+    specs: Sequence[RunSpec],
+    data: Dataset,
+    outputs: Sequence[Path],
+    planned: Sequence[str],
+    progress: Progress | None = None,
+) -> None:
+    """Make several runs, one after another with one thread each, and keep how long they took.
+
+    Each is warmed up by a run of one round, so that nothing is compiled or loaded while the clock runs.
+
+    Parameters
+    ----------
+    specs, outputs, planned
+        What to run, files to write, and fingerprints, see `execute`.
+    data
+        The data set of all.
+    progress
+        Called with the number of runs made, and of all.
+
+    Raises
+    ------
+    StaleCodeError
+        If a fingerprint is another one by now.
+    """
+    for spec, fingerprint_ in zip(specs, planned, strict=True):
+        _refuse_other_code(spec, fingerprint_)
+    for number, (spec, output) in enumerate(zip(specs, outputs, strict=True), start=1):
+        run(spec.model_copy(update={"rounds": 1}), data)
+        write(sealed(run(spec, data)), output)
+        if progress:
+            progress(number, len(specs))
+
+
+def _refuse_other_code(spec: RunSpec, planned: str | None) -> None:
+    found = fingerprint.of_run(spec)
+    if planned is not None and planned != found:
+        raise StaleCodeError(
+            f"the code of this job changed after it was planned (fingerprint {planned}, now {found}): "
+            "nothing was run; start Snakemake again to plan with the present code"
+        )
 
 
 def checkpoint_minutes() -> float:

@@ -21,6 +21,7 @@ from admmbench.engine.federation import Block, Federation, Workers, block_size, 
 from admmbench.engine.spec import RunSpec, messages
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.trace import Trace
+from admmbench.engine.variables import measured
 
 Progress = Callable[[int, int], None]
 
@@ -156,8 +157,8 @@ def _rounds(
 ) -> Trace:
     """Do all rounds and evaluate those asked for."""
     method = spec.method
-    own = {**spec.as_problem.variables, **method.variables}
-    trace = Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every), own)
+    rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
+    trace = Trace(spec.seeds, rounds, measured(spec))
     run = checkpoint.load() if checkpoint else None
     if run is None:
         run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)

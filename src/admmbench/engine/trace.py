@@ -10,28 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.variables import COMMENTS, Variables
 
-# name: (dims, units, long name)
-VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "test_error": (("seed", "round"), "1", "test error"),
-    "test_loss": (("seed", "round"), "nat", "mean test loss"),
-    "train_loss": (("seed", "round"), "nat", "training objective"),
-    "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
-    "consensus_violation": (("seed", "round"), "1", "consensus violation"),
-    "epsilon_total": (("round",), "1", "composed privacy loss epsilon"),
-    "epsilon_moments": (("round",), "1", "composed privacy loss epsilon, moments accountant"),
-    "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
-    "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
-    "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
-}
 STATUS = {"completed": 0, "diverged": 1, "timed_out": 2}
-_COMMENTS = {
-    "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
-    "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
-    "train_loss": "sum over agents of f_p(w), regulariser included",
-    "epsilon_moments": "appendix B of huang2019; NaN where not all releases are Gaussian",
-    "epsilon_claimed": "basic composition of one budget per round, as the papers count",
-}
 
 
 class Trace:
@@ -46,20 +27,13 @@ class Trace:
         Seeds of the batch.
     rounds
         Rounds that are evaluated.
-    own
-        Units and long name of what the problem and the method measure besides, with dims ``seed`` and ``round``.
+    variables
+        What is measured; see `measured`.
     """
 
-    def __init__(
-        self,
-        seeds: Sequence[int],
-        rounds: Sequence[int],
-        own: Mapping[str, tuple[str, str]] | None = None,
-    ) -> None:
+    def __init__(self, seeds: Sequence[int], rounds: Sequence[int], variables: Variables) -> None:
         self.seeds = tuple(seeds)
-        self._variables = dict(VARIABLES)
-        for name, facts in (own or {}).items():
-            self._variables[name] = (("seed", "round"), *facts)
+        self._variables = variables
         self.rounds = {t: position for position, t in enumerate(rounds)}
         sizes = {"seed": len(seeds), "round": len(rounds)}
         self._arrays = {
@@ -103,7 +77,7 @@ class Trace:
             "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),
         }
         trace = xr.Dataset(variables, coords, dict(attrs))
-        for name, comment in _COMMENTS.items():
+        for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
         trace["epsilon_total"].attrs.update(accountant="pld", comment=_guarantee(spec))
         trace["epsilon_moments"].attrs.update(accountant="huang2019")
