@@ -28,7 +28,7 @@ def load(folder, overrides=None, **changes):
     return config.load(study, folder).experiments["small"]
 
 
-@pytest.mark.parametrize("overlay", ["config", "laptop", "quick"])
+@pytest.mark.parametrize("overlay", ["config", "laptop", "quick", "huang2019"])
 def test_shipped_configurations_are_valid(overlay, monkeypatch):
     monkeypatch.chdir(ROOT)
     base = yaml.safe_load(Path("config/config.yaml").read_text())
@@ -79,6 +79,18 @@ def test_every_experiment_can_be_read_and_has_figures(path):
             r"figures\.0\.algorithms: unknown label 'Objp'; did you mean 'ObjP'",
         ),
         ({"figures": [{"name": "a", "kind": "curve"}]}, r"figures\.0\.kind"),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "metric": "test_eror"}]},
+            r"figures\.0\.metric: unknown metric 'test_eror'; did you mean 'test_error'",
+        ),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "metric": "seconds"}]},
+            r"figures\.0\.metric: unknown metric 'seconds'",  # only what is timed has them
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "x", "agents": 5000}]},
+            "5000 agents cannot share the 1437 training rows",
+        ),
     ],
 )
 def test_faults_are_named_with_file_and_key(tmp_path, changes, message):
@@ -176,3 +188,26 @@ def test_schemas_are_in_step():
     for name, text in config.schemas().items():
         path = ROOT / "workflow/schemas" / name
         assert path.read_text() == text, f"{path} is out of date: run `make schema`"
+
+
+def test_methods_may_differ_in_agents_and_delta(tmp_path):
+    methods = [
+        {"name": "outp", "label": "as the experiment"},
+        {"name": "outp", "label": "five agents", "agents": 5},
+        {"name": "outp", "label": "another delta", "delta": 1e-4},
+    ]
+    partition = {"scheme": "iid", "agents": 3, "shuffle": True}
+    for agents in (3, partition):
+        runs = load(tmp_path, algorithms=methods, agents=agents, epsilon=[1]).runs
+        assert [run.spec.n_agents for run in runs] == [3, 5, 3]
+        assert [run.spec.delta for run in runs] == [1e-6, 1e-6, 1e-4]
+        assert [run.method.slug for run in runs] == ["outp", "outp+agents=5", "outp+delta=0.0001"]
+    assert runs[1].spec.agents == {**partition, "agents": 5}
+
+
+def test_metrics_of_a_problem_or_method_can_be_drawn(tmp_path):
+    figure = {"name": "a", "kind": "curves", "metric": "augmented_objective"}
+    with_it = {"name": "dp_admm", "label": "x"}
+    assert load(tmp_path, figures=[figure], algorithms=[with_it, *SMALL["algorithms"]]).figures
+    with pytest.raises(ConfigError, match="unknown metric 'augmented_objective'"):
+        load(tmp_path, figures=[figure])

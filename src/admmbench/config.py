@@ -204,7 +204,7 @@ class Experiment(Strict):
             try:
                 spec = self._spec(method, (method.epsilon or self.epsilon)[0], (0,))
                 _ = spec.method, spec.n_agents, spec.as_problem
-                metrics += measured(spec)
+                metrics += [m for m in measured(spec) if self.timed or m != "seconds"]
             except ValueError as error:
                 lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
                 own = any(line.startswith(("params", "unknown algorithm")) for line in lines)

@@ -7,7 +7,7 @@ import xarray as xr
 from admmbench.analysis.aggregate import StaleResultError, aggregate
 from admmbench.config import Experiment
 from admmbench.datasets import load_dataset
-from admmbench.engine import job
+from admmbench.engine import fingerprint, job
 
 DEFINITION = {
     "title": "Small",
@@ -64,6 +64,55 @@ def test_every_number_is_in_its_place(runs):
     missing = results.sel(algorithm="Non-private", epsilon=1)
     assert np.isnan(missing.test_error).all()
     assert (missing.status == -1).all()
+
+
+def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
+    definition = {
+        **DEFINITION,
+        "algorithms": [
+            {"name": "dp_admm", "label": "DP-ADMM"},
+            {"name": "dp_admm", "label": "two", "agents": 2, "delta": 0.01},
+            {"name": "objp", "label": "ObjP"},
+        ],
+    }
+    experiment = Experiment.model_validate(definition)
+    data = load_dataset("digits")
+    for run in experiment.runs:
+        job.execute(run.spec, data, tmp_path / run.path, 1)
+    results = aggregate("small", experiment, tmp_path)
+    assert list(results.agents.values) == [3, 2, 3]
+    assert list(results.delta.values) == [1e-6, 0.01, 1e-6]
+    # What only one method measures has its labels, and is missing elsewhere.
+    own = results.augmented_objective
+    assert own.attrs["units"] == "nat"
+    assert own.sel(algorithm=["DP-ADMM", "two"]).notnull().all()
+    assert own.sel(algorithm="ObjP").isnull().all()
+    assert results.epsilon_moments.sel(algorithm="ObjP").isnull().all()
+    paid = results.epsilon_total < results.epsilon_moments
+    assert paid.sel(algorithm=["DP-ADMM", "two"]).all()
+
+
+def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
+    experiment = Experiment.model_validate({**DEFINITION, "timed": True})
+    runs = experiment.runs
+    job.time_one_by_one(
+        [run.spec for run in runs],
+        load_dataset("digits"),
+        [tmp_path / run.path for run in runs],
+        [fingerprint.of_run(run.spec) for run in runs],
+    )
+    results = aggregate("small", experiment, tmp_path)
+    assert results.seconds.dims == ("algorithm", "epsilon", "seed", "round")
+    for run in runs:
+        with xr.open_dataset(tmp_path / run.path) as trace:
+            place = results.seconds.sel(algorithm=run.method.label, epsilon=run.spec.epsilon)
+            for seed in run.spec.seeds:
+                np.testing.assert_allclose(
+                    place.sel(seed=seed), trace.seconds / len(run.spec.seeds)
+                )
+    with pytest.raises(job.StaleCodeError, match="nothing was run"):
+        job.time_one_by_one([runs[0].spec], load_dataset("digits"), [tmp_path / "x"], ["other"])
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(

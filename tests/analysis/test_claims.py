@@ -123,6 +123,21 @@ def test_value_without_noise_needs_one_seed_only(tmp_path):
     assert verdict.interval == "none from one seed"
 
 
+def test_a_ratio_is_taken_seed_by_seed(tmp_path, results):
+    first, second = (
+        results["test_error"].sel(algorithm=a, epsilon=0.1).isel(round=-1) for a in ("OutP", "ObjP")
+    )
+    ratio = float((first / second).mean())
+    claim = {**VALUE, "algorithm": "OutP", "over": "ObjP", "unit": "1", "published": ratio}
+    verdict = judge(tmp_path, results, **{**claim, "tolerance": 1e-6})
+    assert verdict.verdict == "reproduced"
+    assert verdict.ours.startswith(f"{ratio:.3g}")
+    far = judge(tmp_path, results, **{**claim, "published": ratio + 1, "tolerance": 0.5})
+    assert far.verdict == "not reproduced"
+    with pytest.raises(claims.ClaimError, match="a ratio has the unit"):
+        make(tmp_path, **{**claim, "unit": "%"})
+
+
 # order
 
 

@@ -203,3 +203,31 @@ def test_a_label_that_is_too_long_for_the_legend_is_cut(figure):
     assert legend(figures.draw(build({long: {0.1: 0.2}}), figure()))[0].endswith("…")
     alike = {long + "one": {0.1: 0.2}, long + "two": {0.1: 0.2}}
     assert legend(figures.draw(build(alike), figure())) == list(alike)
+
+
+def test_tradeoff_against_the_composed_loss(results, figure):
+    drawing = figures.draw(results, figure(kind="tradeoff", against="epsilon_total"))
+    (panel,) = panels(drawing)
+    own = results.sel(algorithm="ObjP", epsilon=[0.05, 0.1, 1])
+    line = lines(panel)["ObjP"]
+    np.testing.assert_allclose(line.get_xdata(), own["epsilon_total"].isel(round=-1))
+    np.testing.assert_allclose(
+        line.get_ydata(), 100 * own["test_error"].isel(round=-1).mean("seed")
+    )
+    assert panel.get_xlabel() == "Composed privacy loss, ε"
+
+
+@pytest.mark.parametrize("axis", ["agents", "delta"])
+def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figure, axis):
+    values = [200, 10, 50] if axis == "agents" else [1e-3, 1e-5, 1e-4]
+    ds = build({"a": {0.1: 0.3, 1: 0.2}, "b": {0.1: 0.2, 1: 0.1}, "c": {0.1: 0.25, 1: 0.15}})
+    ds = ds.assign_coords({axis: ("algorithm", values)})
+    drawing = figures.draw(ds, figure(kind="tradeoff", against=axis))
+    (panel,) = panels(drawing)
+    assert legend(drawing) == ["ε = 0.1", "ε = 1"]
+    line = lines(panel)["ε = 0.1"]
+    np.testing.assert_allclose(line.get_xdata(), sorted(values))
+    np.testing.assert_allclose(line.get_ydata(), [20, 25, 30])
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == [
+        f"{value:g}" for value in sorted(values)
+    ]

@@ -31,7 +31,7 @@ from admmbench.datasets.digits import Digits
 
 def test_names_are_sorted():
     assert list_datasets() == sorted(list_datasets())
-    assert {"digits", "femnist", "mnist"} <= set(list_datasets())
+    assert {"adult", "digits", "femnist", "mnist"} <= set(list_datasets())
 
 
 @pytest.mark.parametrize(

@@ -78,12 +78,32 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
         .drop_attrs(deep=False)
         for (label, epsilon), blocks in traces.items()
     ]
-    joined = xr.combine_by_coords(points, join="outer", fill_value={"status": np.int8(NOT_RUN)})
+    joined = xr.combine_by_coords(
+        _with_same_variables(points),
+        join="outer",
+        fill_value={"status": np.int8(NOT_RUN)},
+        combine_attrs="drop_conflicts",
+    )
     assert isinstance(joined, xr.Dataset)
     labels = [method.label for method in experiment.algorithms]
     joined = joined.sel(algorithm=labels).assign_coords(_methods(experiment))
     joined = joined.transpose("algorithm", "epsilon", "seed", "round")
     return _described(joined, name, experiment, firsts)
+
+
+def _with_same_variables(points: list[xr.Dataset]) -> list[xr.Dataset]:
+    """Add what other methods measure, as missing: only equal sets of variables are joined along the grid."""
+    dims = {name: variable.dims for point in points for name, variable in point.items()}
+    return [
+        point.assign(
+            {
+                name: (own, np.full([point.sizes[dim] for dim in own], np.nan))
+                for name, own in dims.items()
+                if name not in point
+            }
+        )
+        for point in points
+    ]
 
 
 def _described(
@@ -93,6 +113,8 @@ def _described(
     for trace in reversed(firsts):  # a method may measure what others do not
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
+    for composed in ("epsilon_total", "epsilon_moments"):
+        del joined[composed].attrs["delta"]  # a coordinate here: methods may have their own
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"

@@ -1,7 +1,5 @@
 """Adult: 45,222 complete records of a census, and whether the person earns more than 50,000 dollars a year."""
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -97,21 +95,24 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
     DatasetError
         If a line has another number of fields, or another label.
     """
+    try:
+        text = content.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{source}: not ASCII text ({error})") from None
     attributes, labels = [], []
-    lines = csv.reader(io.StringIO(content.decode("ascii")), skipinitialspace=True)
-    for number, fields in enumerate(lines, start=1):
-        if not fields or fields[0].startswith("|"):  # the first line of adult.test is a comment
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line or line.startswith("|"):  # the first line of adult.test is a comment
             continue
-        label = fields[-1].rstrip(".")
+        fields = [field.strip(" ") for field in line.split(",")]
+        label = fields[-1].removesuffix(".")
         if len(fields) != N_ATTRIBUTES + 1 or label not in LABELS:
             raise DatasetError(
-                f"{source}, line {number}: expected {N_ATTRIBUTES} attributes and {' or '.join(LABELS)}, "
-                f"got {', '.join(fields)!r}"
+                f"{source}, line {number}: expected {N_ATTRIBUTES} attributes and {' or '.join(LABELS)}, got {line!r}"
             )
         if "?" not in fields:
             attributes.append(fields[:-1])
             labels.append(LABELS.index(label))
-    return np.array(attributes), np.array(labels, np.int64)
+    return np.array(attributes, str).reshape(-1, N_ATTRIBUTES), np.array(labels, np.int64)
 
 
 def scale(attributes: NDArray[np.str_]) -> NDArray[np.float32]:

@@ -79,10 +79,14 @@ _GRID_PER_LOSS = 20
 @lru_cache(maxsize=4096)
 def _pld(releases: Releases, delta: float) -> float:
     """Privacy loss distributions (dp-accounting); of a pure release only the largest loss is known, and assumed."""
+    # Slow to import, and most runs only need it at the end.
+    if releases.only_gaussian:
+        from dp_accounting import get_epsilon_gaussian
+
+        return float(get_epsilon_gaussian(_inverse_root(releases.gaussian), delta))
     basic = _basic(releases)
     if basic <= 1e-4:
         return basic
-    # Slow to import, and most runs only need it at the end.
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
@@ -92,12 +96,26 @@ def _pld(releases: Releases, delta: float) -> float:
         single = pld.from_laplace_mechanism(multiplier, value_discretization_interval=grid)
         total = total.compose(single.self_compose(count))
     if releases.gaussian:
-        std = 1 / math.sqrt(releases.gaussian)
+        std = _inverse_root(releases.gaussian)
         total = total.compose(pld.from_gaussian_mechanism(std, value_discretization_interval=grid))
     for epsilon, count in releases.pure:
         single = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0), grid)
         total = total.compose(single.self_compose(count))
-    return min(float(total.get_epsilon_for_delta(delta)), basic)
+    found = float(total.get_epsilon_for_delta(delta))
+    # Losses around 700 underflow in dp-accounting, which then finds infinity.
+    return min(found, basic, _concentrated(releases, delta))
+
+
+def _inverse_root(x: float) -> float:
+    return 1 / math.sqrt(x) if x else math.inf
+
+
+def _concentrated(releases: Releases, delta: float) -> float:
+    """Bound by zero-concentrated differential privacy (Bun and Steinke 2016, propositions 1.3, 1.4 and 1.6)."""
+    rho = releases.gaussian / 2
+    rho += sum(count / multiplier**2 / 2 for multiplier, count in releases.laplace)
+    rho += sum(count * epsilon**2 / 2 for epsilon, count in releases.pure)
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 def _basic(releases: Releases) -> float:

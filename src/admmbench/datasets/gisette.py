@@ -1,0 +1,193 @@
+"""Gisette: 7,000 handwritten 4s and 9s, described by 5,000 features of which half are noise (Guyon et al.)."""
+
+import io
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+
+__all__ = ["DOMAINS", "N_FEATURES", "Gisette", "check_scaling", "scale"]
+
+HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/gisette"
+N_FEATURES = 5000
+#: Largest value of a feature; the smallest is 0.
+MAXIMUM = 999
+#: Bounds of a scaled feature by the setting ``scaling``.
+DOMAINS = {"libsvm": (-1.0, 1.0), "unit": (0.0, 1.0)}
+
+
+def _file(path: str, sha256: str) -> RemoteFile:
+    name = path.rpartition("/")[2]
+    return RemoteFile(name, (f"{HOST}/{path}",), f"gisette/{name}", f"sha256:{sha256}")
+
+
+FILES = (
+    _file(
+        "GISETTE/gisette_train.data",
+        "6d4c5e998afe67937b9e77a3334e03c85e545ebc65a6eb1333ffc14125cfc389",
+    ),
+    _file(
+        "GISETTE/gisette_train.labels",
+        "42bd681fe51b161f033df773df14a0116e492676555ab14616c1b72edc054075",
+    ),
+    _file(
+        "GISETTE/gisette_valid.data",
+        "5cea897956dd172a006132738254a27a8f61ecc1ceb6f5b20639c281d2942254",
+    ),
+    _file(
+        "gisette_valid.labels", "a6b857a0448023f033c4dda2ef848714b4be2ae45ce598d088fb3efb406e08c5"
+    ),
+)
+
+
+class Gisette(DatasetDefinition):
+    """Gisette in file order; the validation part serves as test part, as labels of the test part are not public.
+
+    hu2019 follows the preprocessing that LIBSVM lists for it (section 5), which is ``scaling: libsvm``: each feature to
+    [-1, 1] by its range over the training part, and the test part likewise. Zeros become -1, so the data are dense. A
+    feature that is constant over the training part is 0, as LIBSVM leaves it out. Unlike LIBSVM, test values beyond the
+    range of the training part are clipped to [-1, 1], the bounds of an admissible record.
+
+    ``scaling: unit`` divides by 999 instead: features in [0, 1], most of them 0.
+    """
+
+    name = "gisette"
+    defaults = {"scaling": "libsvm"}
+
+    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Check `scaling`."""
+        return check_scaling(self.name, settings)
+
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Return the static facts."""
+        return DatasetInfo(
+            name=self.name,
+            title="Gisette (4 or 9, with noise features)",
+            settings=settings,
+            n_train=6_000,
+            n_test=1_000,
+            n_features=N_FEATURES,
+            class_names=("-1", "+1"),
+            files=FILES,
+            checksums={file.name: file.checksum for file in FILES},
+            licence="CC BY 4.0",
+            citation=(
+                "I. Guyon, S. Gunn, A. Ben-Hur and G. Dror. Result analysis of the NIPS 2003 "
+                "feature selection challenge. NIPS, 2004. doi:10.24432/C5HP5B"
+            ),
+            default_problem="logistic",
+            domain=DOMAINS[settings["scaling"]],
+        )
+
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Parse the four files."""
+        train, y_train = _read_part("train", paths)
+        test, y_test = _read_part("valid", paths)
+        X_train, X_test = scale(train, test, info.settings["scaling"])
+        return Arrays(X_train, y_train, X_test, y_test)
+
+
+def check_scaling(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings if their ``scaling`` is known, else raise a `ValueError`."""
+    if settings["scaling"] not in list(DOMAINS):
+        raise ValueError(
+            f"{name}: scaling must be {' or '.join(map(repr, DOMAINS))}, "
+            f"not {settings['scaling']!r}"
+        )
+    return settings
+
+
+def scale(
+    train: NDArray[np.uint16], test: NDArray[np.uint16], scaling: str
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Scale features from 0 to 999 into ``DOMAINS[scaling]``.
+
+    Parameters
+    ----------
+    train, test : ndarray of uint16, shape (n, n_features)
+    scaling : {"libsvm", "unit"}
+        See `Gisette`.
+
+    Returns
+    -------
+    X_train, X_test : ndarray of float32, shapes as given
+    """
+    from sklearn.preprocessing import MinMaxScaler  # slow to import
+
+    X_train, X_test = (part.astype(np.float32, order="C") for part in (train, test))
+    if scaling == "unit":
+        X_train /= MAXIMUM
+        X_test /= MAXIMUM
+        return X_train, X_test
+    scaler = MinMaxScaler(DOMAINS[scaling], copy=False, clip=True).fit(X_train)
+    X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+    for X in (X_train, X_test):
+        X[:, scaler.data_range_ == 0] = 0
+    return X_train, X_test
+
+
+def _read_part(
+    part: str, paths: Mapping[str, Path]
+) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+    data, labels = (f"gisette_{part}.{kind}" for kind in ("data", "labels"))
+    X = parse_features(read_bytes(paths[data]), data)
+    y = parse_labels(read_bytes(paths[labels]), labels)
+    if len(X) != len(y):
+        raise DatasetError(f"{data}: {len(X):,} rows, but {len(y):,} labels in {labels}")
+    return X, y
+
+
+def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
+    """Read rows of 5,000 integers from 0 to 999.
+
+    Parameters
+    ----------
+    content : bytes
+    source : str
+        File that an error names.
+
+    Returns
+    -------
+    ndarray of uint16, shape (n, 5000)
+
+    Raises
+    ------
+    DatasetError
+        If something else is there.
+    """
+    X = _parse_integers(content, N_FEATURES, np.uint16, source)
+    if X.max(initial=0) > MAXIMUM:
+        raise DatasetError(f"{source}: features up to {X.max()}, expected up to {MAXIMUM}")
+    return X
+
+
+def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
+    """Read labels, one in each line; parameters and errors as of `parse_features`.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        1 for the label +1, 0 for -1.
+    """
+    labels = _parse_integers(content, 1, np.int8, source)[:, 0]
+    if not np.isin(labels, (-1, 1)).all():
+        raise DatasetError(f"{source}: labels other than -1 and +1")
+    return (labels > 0).astype(np.int64)
+
+
+def _parse_integers(content: bytes, columns: int, dtype: DTypeLike, source: str) -> NDArray[Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "loadtxt: input contained no data")
+            table = np.loadtxt(io.BytesIO(content), dtype, comments=None, ndmin=2)
+    except ValueError as error:
+        raise DatasetError(f"{source}: not a table of integers ({error})") from error
+    if table.shape[1] != columns:
+        raise DatasetError(f"{source}: {table.shape[1]:,} columns, expected {columns:,}")
+    return table

@@ -1,0 +1,275 @@
+"""Adult: its parser on files made here, and its features against plain loops over the records."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from admmbench.datasets import DatasetError, adult, describe, load_dataset
+
+PERSON = (
+    *("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical"),
+    *("Not-in-family", "White", "Male", "2174", "0", "40", "United-States"),
+)
+NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+ATTRIBUTES = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
+    "native-country",
+)
+
+
+def line(label="<=50K", **changes):
+    """Return a line of a file, with some attributes changed."""
+    person = dict(zip(ATTRIBUTES, PERSON, strict=True))
+    return ", ".join({**person, **changes}.values()).encode() + f", {label}\n".encode()
+
+
+class Literal:
+    """Features of huang2019 (section VI), record by record."""
+
+    def __init__(self, people):
+        people = [dict(zip(ATTRIBUTES, person, strict=True)) for person in people]
+        self.people = people
+        self.largest = {name: max(float(p[name]) for p in people) for name in NUMERIC}
+        self.categories = {
+            name: sorted({p[name] for p in people}) for name in ATTRIBUTES if name not in NUMERIC
+        }
+        self.n_features = len(NUMERIC) + sum(map(len, self.categories.values()))
+
+    def row(self, i):
+        person = self.people[i]
+        row = [float(person[name]) / (self.largest[name] or 1.0) for name in NUMERIC]
+        # The largest value of a binary column is 1 already.
+        for name, categories in self.categories.items():
+            row += [1.0 if person[name] == category else 0.0 for category in categories]
+        norm = math.sqrt(math.fsum(value**2 for value in row))
+        return [value / norm for value in row]
+
+
+def assert_is_rounded_down(X, exact):
+    assert X.dtype == np.float32
+    assert X.shape == exact.shape
+    # Both were computed in double precision, in another order.
+    assert (X.astype(np.float64) <= exact * (1 + 1e-14)).all()
+    np.testing.assert_allclose(X, exact, rtol=2e-7)
+
+
+def assert_norms_are_one_and_never_more(X):
+    norms = np.linalg.norm(X.astype(np.float64), axis=1)
+    assert norms.max() <= 1
+    assert norms.min() >= 1 - 1e-6
+
+
+# The parser
+
+
+def test_a_record_is_its_attributes_and_its_label():
+    attributes, labels = adult.parse(line() + line(">50K", sex="Female"), "adult.data")
+    assert attributes[0].tolist() == list(PERSON)
+    assert attributes[1].tolist() == [*PERSON[:9], "Female", *PERSON[10:]]
+    assert labels.tolist() == [0, 1]
+    assert labels.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("content", "ages"),
+    [
+        (b"|1x3 Cross validator\n" + line(age="20"), ["20"]),
+        (line(age="20") + b"\n" + line(age="30") + b"\n\n", ["20", "30"]),
+        (line("<=50K.", age="20") + line(">50K.", age="30"), ["20", "30"]),
+        (line(age="20") + line(age="30").rstrip(b"\n"), ["20", "30"]),
+        (line(age="20").replace(b", ", b",") + line(age="30"), ["20", "30"]),
+        ((line(age="20") + line(age="30")).replace(b"\n", b"\r\n"), ["20", "30"]),
+    ],
+    ids=["comment", "blank lines", "full stops", "no last end of line", "no spaces", "CRLF"],
+)
+def test_what_is_around_the_records_does_not_matter(content, ages):
+    attributes, labels = adult.parse(content, "adult.test")
+    assert attributes[:, 0].tolist() == ages
+    assert attributes.shape == (len(ages), 14)
+    assert labels.tolist() == [0, 1][: len(ages)] if b">50K" in content else not labels.any()
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_record_with_a_missing_value_is_dropped_with_its_label(name):
+    content = line(age="20") + line(">50K", **{name: "?"}) + line(">50K", age="30")
+    attributes, labels = adult.parse(content, "adult.data")
+    assert attributes[:, 0].tolist() == ["20", "30"]
+    assert labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        (b"39, Private\n", "39, Private"),
+        (line().replace(b"39, ", b""), "State-gov, 77516, .*"),
+        (b"39, " + line(), "39, 39, .*"),
+        (line("50K"), ".*United-States, 50K"),
+        (line(">=50K"), ".*United-States, >=50K"),
+        (line("?"), ".*United-States, [?]"),
+        (line("").replace(b", \n", b"\n"), ".*40, United-States"),
+        (b"{}\n", "{}"),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"|comment\n\n", line() * 3])
+def test_a_wrong_line_is_named(before, wrong, found):
+    number = before.count(b"\n") + 1
+    expected = (
+        rf"^adult\.data, line {number}: expected 14 attributes and <=50K or >50K, got '{found}'$"
+    )
+    with pytest.raises(DatasetError, match=expected):
+        adult.parse(before + wrong + line(), "adult.data")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [line().replace(b"White", b"Wh\xefte"), b"39, Pri\rvate\n", b"x" * 200_000],
+    ids=["not ASCII", "carriage return", "no end"],
+)
+def test_what_is_no_text_of_records_is_named(wrong):
+    with pytest.raises(DatasetError, match=r"adult\.data"):
+        adult.parse(line() + wrong, "adult.data")
+
+
+@pytest.mark.parametrize("content", [b"", b"|comment\n", line(age="?")])
+def test_no_complete_record_is_an_empty_table(content):
+    attributes, labels = adult.parse(content, "adult.data")
+    assert attributes.shape == (0, 14)
+    assert labels.shape == (0,)
+
+
+lines = st.lists(
+    st.sampled_from([line(), line(">50K."), line(age="?"), line("50K"), b"\n", b"|x\n", b'"', b","])
+    | st.binary(max_size=9),
+    max_size=6,
+).map(b"".join)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=99) | lines)
+@example(b"\xff")
+@example(b"a\rb")
+def test_anything_is_parsed_or_refused(content):
+    try:
+        attributes, labels = adult.parse(content, "x.data")
+    except DatasetError as error:
+        if not str(error).startswith("x.data"):
+            raise
+    else:
+        assert attributes.shape == (len(labels), 14)
+        assert set(labels.tolist()) <= {0, 1}
+
+
+# The features
+
+numbers = st.integers(0, 10**6).map(str)
+words = st.sampled_from(["Private", "Male", "10th", "A-b", "a", "Trinadad&Tobago", "(x)"])
+people = st.tuples(*(numbers if name in NUMERIC else words for name in ATTRIBUTES))
+
+
+@settings(max_examples=60)
+@given(st.lists(people, min_size=1, max_size=12))
+@example([PERSON])
+@example([tuple("0" if name in NUMERIC else "x" for name in ATTRIBUTES)] * 2)
+def test_features_are_those_of_plain_loops(everyone):
+    X = adult.scale(np.array(everyone))
+    literal = Literal(everyone)
+    assert_is_rounded_down(X, np.array([literal.row(i) for i in range(len(everyone))]))
+    assert_norms_are_one_and_never_more(X)
+
+
+def test_numbers_come_first_and_categories_in_alphabetical_order():
+    young = ("10", *PERSON[1:9], "Female", *PERSON[10:])
+    X = adult.scale(np.array([(*PERSON[:10], "4348", *PERSON[11:]), young]))
+    # 6 numbers; sex is the only attribute with two categories, the seventh of eight.
+    assert X.shape == (2, 15)
+    one = X[0, 1]  # the same weight in both records: it is the largest
+    assert X[0] / one == pytest.approx([1, 1, 1, 1, 0, 1, *[1] * 6, 0, 1, 1])
+    one = X[1, 1]
+    assert X[1] / one == pytest.approx([10 / 39, 1, 1, 0.5, 0, 1, *[1] * 6, 1, 0, 1])
+
+
+def written(folder, train, test):
+    paths = {file.name: folder / file.name for file in adult.FILES}
+    for path, content in zip(paths.values(), (train, test), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+def test_both_files_are_scaled_together(tmp_path):
+    train = line(age="20") + line(">50K", age="?") + line(">50K", age="40", sex="Female")
+    test = b"|comment\n" + line(">50K.", age="80", race="Other")
+    arrays = adult.Adult().read(describe("adult"), written(tmp_path, train, test))
+    literal = Literal(
+        [
+            ("20", *PERSON[1:]),
+            ("40", *PERSON[1:9], "Female", *PERSON[10:]),
+            ("80", *PERSON[1:8], "Other", *PERSON[9:]),
+        ]
+    )
+    assert_is_rounded_down(arrays.X_train, np.array([literal.row(0), literal.row(1)]))
+    assert_is_rounded_down(arrays.X_test, np.array([literal.row(2)]))
+    assert arrays.y_train.tolist() == [0, 1]
+    assert arrays.y_test.tolist() == [1]
+    assert arrays.groups is None
+
+
+def test_a_wrong_line_of_the_test_file_is_named(tmp_path):
+    paths = written(tmp_path, line(), b"|comment\n" + line("unknown"))
+    with pytest.raises(DatasetError, match=r"adult\.test, line 2"):
+        adult.Adult().read(describe("adult"), paths)
+
+
+# The real files
+
+
+@pytest.fixture(scope="module")
+def data(real_mirror, tmp_path_factory):
+    return load_dataset("adult", mirror=real_mirror, cache=tmp_path_factory.mktemp("adult"))
+
+
+@pytest.fixture(scope="module")
+def real(real_mirror):
+    """Complete records of both files with their labels, by splitting lines at commas."""
+    parts = []
+    for name in ("adult.data", "adult.test"):
+        lines = (real_mirror / "adult" / name).read_text("ascii").splitlines()
+        rows = [text.split(", ") for text in lines if len(text.split(", ")) == 15]
+        parts.append([row for row in rows if "?" not in row])
+    return parts
+
+
+def test_the_real_data_are_those_of_the_paper(data):
+    assert (data.n_train, data.n_test, data.n_features) == (30_162, 15_060, 104)
+    assert data.n_train + data.n_test == 45_222
+    assert np.bincount(data.y_train).tolist() == [30_162 - 7_508, 7_508]
+    assert np.bincount(data.y_test).tolist() == [15_060 - 3_700, 3_700]
+    assert data.class_names == ("<=50K", ">50K")
+
+
+def test_the_real_features_are_those_of_plain_loops(data, real):
+    literal = Literal([row[:14] for part in real for row in part])
+    assert len(literal.people) == 45_222
+    assert literal.n_features == 104
+    rows = [*range(50), *range(50, 30_162, 500)]
+    assert_is_rounded_down(data.X_train[rows], np.array([literal.row(i) for i in rows]))
+    rows = [*range(50), *range(50, 15_060, 500)]
+    exact = np.array([literal.row(30_162 + i) for i in rows])
+    assert_is_rounded_down(data.X_test[rows], exact)
+
+
+def test_the_real_labels_are_those_of_the_files(data, real):
+    train, test = real
+    assert data.y_train.tolist() == [int(row[14] == ">50K") for row in train]
+    assert data.y_test.tolist() == [int(row[14] == ">50K.") for row in test]
+
+
+def test_real_records_have_norm_one_and_never_more(data):
+    for X in (data.X_train, data.X_test):
+        assert_norms_are_one_and_never_more(X)
+        assert X.min() == 0
+        # Eight categories each.
+        assert ((X[:, 6:] > 0).sum(axis=1) == 8).all()

@@ -1,0 +1,384 @@
+"""The data sets whose features are shared out over parties: a9a, gisette, and the stand-in for it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from admmbench.datasets import (
+    DatasetError,
+    a9a,
+    describe,
+    gisette,
+    gisette_like,
+    load_dataset,
+    mnist,
+    normalize,
+)
+
+A9A = describe("a9a")
+# Pieces of valid and of spoilt files, which random bytes alone would hardly hit.
+LIBSVM = [b"+1", b"-1", b"0", b" ", b"\n", b":", b"1:1", b"7:0.5", b"123:1", b"124:1", b"0:1"]
+LIBSVM += [
+    b"-1:1",
+    b"1:nan",
+    b"1:2",
+    b"99999999999999999999:1",
+    b"qid:1",
+    b"#",
+    b",",
+    b"\0",
+    b"\xff",
+]
+INTEGERS = [b"0", b"1", b"-1", b"+1", b"999", b"1000", b"70000", b"1.5", b"nan", b" ", b"\n", b"\r"]
+INTEGERS += [b",", b"#", b'"', b"\0", b"\xff", b"\xb2"]
+
+
+def pieces(tokens):
+    return st.lists(st.sampled_from(tokens), max_size=12).map(b"".join) | st.binary(max_size=40)
+
+
+def parsed_or_named(parse, content, *arguments):
+    """Return what a file is parsed to, None for the one permitted error: that names the file."""
+    try:
+        return parse(content, *arguments)
+    except DatasetError as error:
+        if not str(error).startswith(f"{arguments[-1]}: "):
+            raise
+        return None
+
+
+# a9a
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sets(st.integers(1, 123), max_size=14)), min_size=1, max_size=9
+    )
+)
+def test_a_libsvm_file_round_trips(rows):
+    lines = [
+        " ".join([("-1", "+1")[label], *(f"{index}:1" for index in sorted(present)), "\n"])
+        for label, present in rows
+    ]
+    X, y = a9a.parse("".join(lines).encode(), A9A, "a9a")
+    assert (X.dtype, X.shape, y.dtype) == (np.float32, (len(rows), 123), np.int64)
+    assert y.tolist() == [int(label) for label, _ in rows]
+    assert [set(np.flatnonzero(x) + 1) for x in X] == [present for _, present in rows]
+    assert set(np.unique(X)) <= {0, 1}
+
+
+@given(pieces(LIBSVM))
+def test_any_libsvm_file_is_parsed_or_named(content):
+    parsed = parsed_or_named(a9a.parse, content, A9A, "a9a.t")
+    if parsed:
+        X, y = parsed
+        assert X.shape == (len(y), 123)
+        assert set(y) <= {0, 1}
+        assert ((X >= 0) & (X <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"+1 124:1\n", "not a LIBSVM file"),
+        (b"+1 0:1\n", "not a LIBSVM file"),
+        (b"+1 2:1 1:1\n", "not a LIBSVM file"),
+        (b"+1 1\n", "not a LIBSVM file"),
+        (b"<html>", "not a LIBSVM file"),
+        (b"+1 99999999999999999999:1\n", "not a LIBSVM file"),
+        (b"0 1:1\n", r"labels other than -1 and \+1"),
+        (b"nan 1:1\n", r"labels other than -1 and \+1"),
+        (b"+1 1:2\n", r"features in \[0.0, 2.0\]"),
+        (b"+1 1:nan\n", "features in .nan"),
+    ],
+)
+def test_wrong_libsvm_files_are_named(content, message):
+    with pytest.raises(DatasetError, match=f"^a9a.t: {message}"):
+        a9a.parse(b"-1 1:1\n" + content, A9A, "a9a.t")
+
+
+def test_a9a(real_mirror, tmp_path):
+    data = load_dataset("a9a", mirror=real_mirror, cache=tmp_path)
+    assert np.bincount(data.y_train).tolist() == [24_720, 7_841]
+    assert np.bincount(data.y_test).tolist() == [12_435, 3_846]
+    assert (data.X_train.sum(dtype=int), data.X_test.sum(dtype=int)) == (451_592, 225_731)
+    assert set(np.unique(data.X_train)) == set(np.unique(data.X_test)) == {0, 1}
+    assert data.X_train[:, 122].any()
+    assert not data.X_test[:, 122].any()
+    assert describe("a9a").default_problem == "logistic"
+
+    for name, X, y in (("a9a", data.X_train, data.y_train), ("a9a.t", data.X_test, data.y_test)):
+        lines = (real_mirror / "a9a" / name).read_text().splitlines()
+        for number in (0, 1, 2, 1000, 9999, len(lines) - 1):
+            label, *features = lines[number].split()
+            assert y[number] == {"-1": 0, "+1": 1}[label]
+            assert (np.flatnonzero(X[number]) + 1).tolist() == [int(f[:-2]) for f in features]
+
+    model = LogisticRegression(max_iter=1000).fit(data.X_train, data.y_train)
+    assert model.score(data.X_test, data.y_test) == pytest.approx(0.8495, abs=1e-3)
+
+
+# gisette
+
+
+def table(X):
+    """Return the text of a matrix; as in the real files, a space ends each line."""
+    words = [b"%d " % value for value in range(1000)]
+    return b"".join(b"".join([words[value] for value in x]) + b"\n" for x in X.tolist())
+
+
+def gisette_numbers(rng, n):
+    """Features about as sparse as those of gisette, and balanced labels."""
+    X = rng.integers(1, 1000, (n, 5000), dtype=np.uint16)
+    X[rng.random(X.shape, dtype=np.float32) > 0.13] = 0
+    return X, rng.permutation(np.arange(n) % 2)
+
+
+def gisette_files(folder, **parts):
+    """Write features and classes of each part; return the paths by name."""
+    paths = {}
+    for part, (X, y) in parts.items():
+        contents = {"data": table(X), "labels": b"".join((b"-1\n", b"1\n")[k] for k in y)}
+        for kind, content in contents.items():
+            path = folder / f"gisette_{part}.{kind}"
+            path.write_bytes(content)
+            paths[path.name] = path
+    return paths
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return small parts with a constant feature and test values out of range; and their files."""
+    rng = np.random.default_rng(0)
+    parts = {"train": gisette_numbers(rng, 30), "valid": gisette_numbers(rng, 8)}
+    (train, _), (valid, _) = parts.values()
+    train[:, 0], valid[:2, 0] = 7, [7, 8]
+    train[:, 1] = np.arange(100, 130)
+    valid[:3, 1] = [99, 114, 130]
+    return parts, gisette_files(tmp_path, **parts)
+
+
+def test_gisette_is_scaled_as_libsvm_scales_it(small):
+    parts, paths = small
+    arrays = gisette.Gisette().read(describe("gisette"), paths)
+    (train, y_train), (valid, y_valid) = parts.values()
+    low, high = train.min(axis=0).astype(float), train.max(axis=0).astype(float)
+    varies = high > low
+    for X, raw in ((arrays.X_train, train), (arrays.X_test, valid)):
+        expected = -1 + 2 * (raw[:, varies] - low[varies]) / (high - low)[varies]
+        np.testing.assert_allclose(X[:, varies], expected.clip(-1, 1), atol=1e-6)
+        assert not X[:, ~varies].any()
+        assert (X.dtype, np.abs(X).max(), X.flags.c_contiguous) == (np.float32, 1, True)
+    assert not varies[0]
+    assert (arrays.X_test[[0, 2], 1]).tolist() == [-1, 1]  # not beyond the domain
+    assert arrays.y_train.tolist() == y_train.tolist()
+    assert arrays.y_test.tolist() == y_valid.tolist()
+
+
+def test_gisette_in_the_unit_interval_keeps_its_integers(small):
+    parts, paths = small
+    info = describe({"name": "gisette", "scaling": "unit"})
+    arrays = gisette.Gisette().read(info, paths)
+    np.testing.assert_array_equal(np.rint(arrays.X_train * 999), parts["train"][0])
+    np.testing.assert_array_equal(np.rint(arrays.X_test * 999), parts["valid"][0])
+    assert info.domain == (0, 1)
+
+
+def test_gisette_of_full_size(tmp_path):
+    X, y = gisette_numbers(np.random.default_rng(1), 6000)
+    path = gisette_files(tmp_path, train=(X, y))["gisette_train.data"]
+    content = path.read_bytes()
+    assert len(content) > 60e6
+    tracemalloc.start()
+    parsed = gisette.parse_features(content, path.name)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(parsed, X, strict=True)
+    assert peak < 3 * len(content)
+
+
+@pytest.mark.filterwarnings("error")
+@given(pieces(INTEGERS))
+@example(b"")
+@example(b"1 2 \r\n3 4 \r\n")
+def test_any_gisette_file_is_parsed_or_named(content):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gisette, "N_FEATURES", 2)
+        for parse, columns in ((gisette.parse_features, (2,)), (gisette.parse_labels, ())):
+            parsed = parsed_or_named(parse, content, "gisette_train")
+            if parsed is not None:
+                assert parsed.shape[1:] == columns
+                assert parsed.max(initial=0) <= 999
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("gisette_train.data", lambda c: c[: len(c) // 2], "not a table of integers"),
+        ("gisette_train.data", lambda c: c.replace(b" \n", b" 0 \n"), "5,001 columns, exp.* 5,000"),
+        ("gisette_train.data", lambda c: b"1.5" + c[c.index(b" ") :], "not a table of integers"),
+        ("gisette_train.data", lambda c: b"-1" + c[c.index(b" ") :], "not a table of integers"),
+        ("gisette_valid.data", lambda c: b"1000" + c[c.index(b" ") :], "features up to 1000"),
+        ("gisette_valid.data", lambda c: b"", "columns, expected 5,000"),
+        ("gisette_valid.data", lambda c: c[: c.rindex(b"\n", 0, -1)], "7 rows, but 8 labels in"),
+        ("gisette_train.labels", lambda c: c.replace(b"-1", b"0"), "labels other than"),
+        ("gisette_train.labels", lambda c: c.replace(b"\n", b" "), "30 columns, expected 1"),
+        ("gisette_valid.labels", lambda c: b"<html>", "not a table of integers"),
+    ],
+)
+def test_wrong_gisette_files_are_named(small, name, change, message):
+    _, paths = small
+    paths[name].write_bytes(change(paths[name].read_bytes()))
+    with pytest.raises(DatasetError, match=f"^{name}: .*{message}"):
+        gisette.Gisette().read(describe("gisette"), paths)
+
+
+@pytest.mark.parametrize("name", ["gisette", "gisette_like"])
+def test_scaling_is_a_setting(name):
+    assert normalize(name) == {"name": name, "scaling": "libsvm"}
+    assert describe(name).domain == (-1, 1)
+    assert describe({"name": name, "scaling": "unit"}).domain == (0, 1)
+    for wrong in ("minmax", None, ["unit"]):
+        with pytest.raises(ValueError, match=f"{name}: scaling must be 'libsvm' or 'unit', not"):
+            normalize({"name": name, "scaling": wrong})
+
+
+# gisette_like
+
+
+@pytest.fixture(scope="module")
+def fours_and_nines(real_mirror):
+    """Return the images of MNIST that show a 4 or a 9, and which."""
+    source = mnist.Mnist()
+    paths = {file.name: real_mirror / file.mirror_path for file in mnist.FILES}
+    data = source.read(source.describe({}), paths)
+    digits = np.concatenate([data.y_train, data.y_test])
+    pixels = np.concatenate([data.X_train, data.X_test])
+    ours = np.isin(digits, (4, 9))
+    return np.rint(255 * pixels[ours]).astype(np.uint8), digits[ours]
+
+
+@pytest.fixture(scope="module")
+def sample(fours_and_nines):
+    return gisette_like.draw(*fours_and_nines)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("gisette_like")
+
+
+def like(scaling, mirror, cache):
+    return load_dataset({"name": "gisette_like", "scaling": scaling}, mirror=mirror, cache=cache)
+
+
+def test_gisette_like(real_mirror, cache, sample):
+    data = like("unit", real_mirror, cache)
+    assert (data.X_train.shape, data.X_test.shape) == ((6000, 5000), (1000, 5000))
+    assert np.bincount(data.y_train).tolist() == [3000, 3000]
+    assert np.bincount(data.y_test).tolist() == [500, 500]
+    assert describe("gisette_like").title == "Stand-in for gisette, made from MNIST"
+    assert data.note == "stand-in for gisette, made from MNIST"
+
+    integers = 999 * np.concatenate([data.X_train, data.X_test])
+    np.testing.assert_allclose(integers, np.rint(integers), atol=1e-4)
+    np.testing.assert_array_equal(np.rint(integers), sample.features)
+    np.testing.assert_array_equal(np.concatenate([data.y_train, data.y_test]), sample.classes)
+
+
+def test_gisette_like_is_scaled_like_gisette(real_mirror, cache, sample):
+    data = like("libsvm", real_mirror, cache)
+    expected = gisette.scale(sample.features[:6000], sample.features[6000:], "libsvm")
+    np.testing.assert_array_equal(data.X_train, expected[0])
+    np.testing.assert_array_equal(data.X_test, expected[1])
+
+
+def test_features_of_the_stand_in_are_sparse_integers_up_to_999(sample):
+    X = sample.features
+    assert X.max() == 999
+    assert X[X > 0].min() == 252  # the product of two pixels of 128
+    assert (X > 0).mean() == pytest.approx(0.14, abs=0.01)
+    assert sample.is_probe.sum() == 2500
+    # Probes are distributed as the real features are.
+    real, probe = ((X[:, kind] > 0).mean() for kind in (~sample.is_probe, sample.is_probe))
+    assert probe == pytest.approx(real, rel=0.1)
+    assert (np.ptp(X[:6000], axis=0) == 0).sum() == 71
+
+
+def test_images_of_the_stand_in_are_different_ones_of_their_class(fours_and_nines):
+    _, digits = fours_and_nines
+    rng = np.random.Generator(np.random.PCG64(gisette_like.SEED))
+    rows, classes = gisette_like._draw_rows(digits, rng)
+    assert len(np.unique(rows)) == 7000
+    assert (digits[rows] == np.array([4, 9])[classes]).all()
+    # In random order: about half of the neighbours are of the same class.
+    assert (classes[1:] == classes[:-1]).mean() == pytest.approx(0.5, abs=0.03)
+
+
+def test_real_features_of_the_stand_in_are_pixels_and_products(fours_and_nines, sample):
+    images, digits = fours_and_nines
+    rng = np.random.Generator(np.random.PCG64(gisette_like.SEED))
+    rows, _ = gisette_like._draw_rows(digits, rng)
+    pixels = np.where(images >= 128, images, 0)
+    shown = pixels[rows].astype(float) / 255
+    scaled = {np.rint(999 * p).astype(np.uint16).tobytes() for p in shown.T[pixels.any(axis=0)]}
+    features = sample.features[:, ~sample.is_probe]
+    is_pixel = np.array([column.tobytes() in scaled for column in features.T])
+    assert is_pixel.sum() >= pixels.any(axis=0).sum() == 595
+
+    for column in features[:, ~is_pixel & ((features > 0).mean(axis=0) > 0.2)].T[:20]:
+        both = shown[:, (shown[column > 0] > 0).all(axis=0)]
+        assert any(
+            np.array_equal(np.rint(999 * one * other), column) for one in both.T for other in both.T
+        )
+
+
+def z_scores(X, classes):
+    """Correlation of each feature with the class, in standard errors of no correlation."""
+    X = X[:, np.ptp(X, axis=0) > 0].astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = (classes - classes.mean()) / classes.std()
+    return X.T @ y / np.sqrt(len(y))
+
+
+def test_only_real_features_tell_the_classes_apart(sample):
+    probe = z_scores(sample.features[:, sample.is_probe], sample.classes)
+    real = z_scores(sample.features[:, ~sample.is_probe], sample.classes)
+    # Squares of 2,500 standard normal numbers: mean 1, standard error 0.03.
+    assert np.mean(probe**2) == pytest.approx(1, abs=0.12)
+    assert np.abs(probe).max() < 5
+    assert np.median(np.abs(real)) > 5
+    assert (np.abs(real) > 5).mean() > 0.5
+
+
+def test_each_probe_is_permuted_on_its_own(sample):
+    common = (sample.features > 0).mean(axis=0) > 0.1
+    mean_squares = []
+    for kind in (sample.is_probe, ~sample.is_probe):
+        X = sample.features[:, kind & common][:, :300]
+        between = np.corrcoef(X.T.astype(float))[np.triu_indices(300, 1)]
+        mean_squares.append(len(X) * np.mean(between**2))
+    assert mean_squares[0] == pytest.approx(1, abs=0.05)
+    assert mean_squares[1] > 10
+
+
+def test_the_stand_in_is_the_same_each_time(fours_and_nines, sample):
+    for one, other in zip(sample, gisette_like.draw(*fours_and_nines), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_another_draw_is_refused(real_mirror, tmp_path, monkeypatch):
+    monkeypatch.setattr(gisette_like, "SEED", 2004)
+    with pytest.raises(DatasetError, match=r"gisette_like: sha256:.*, expected sha256:923394f0"):
+        load_dataset("gisette_like", mirror=real_mirror, cache=tmp_path)
+
+
+@pytest.mark.parametrize("scaling", ["libsvm", "unit"])
+def test_a_linear_classifier_learns_the_stand_in(real_mirror, cache, scaling):
+    data = like(scaling, real_mirror, cache)
+    model = LogisticRegression(C=1e-2, max_iter=500).fit(data.X_train, data.y_train)
+    assert model.score(data.X_test, data.y_test) > 0.95

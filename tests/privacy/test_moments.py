@@ -1,0 +1,136 @@
+"""The accountant of huang2019, appendix B, against its printed formula and against tighter ones."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from admmbench.privacy import Ledger, epsilon_total, gaussian_multiplier
+
+TAUS = np.arange(1, 10_001)
+
+
+def printed(t, epsilon, delta):
+    """Smallest total with delta = exp(alpha(tau) - tau total) for some tau: (51) and the tail bound below it."""
+    alpha = t * TAUS * (TAUS + 1) * epsilon**2 / (4 * math.log(1.25 / delta))
+    return ((alpha + math.log(1 / delta)) / TAUS).min()
+
+
+def after(t, epsilon, delta):
+    """Total of t releases that spend (epsilon, delta) each."""
+    ledger = Ledger()
+    ledger.gaussian(gaussian_multiplier(epsilon, delta), t)
+    return ledger.epsilon(delta, "huang2019")
+
+
+budgets = st.floats(0.01, 5)
+deltas = st.floats(-12, -1).map(lambda power: 10**power)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.1, 0.2])
+def test_totals_of_the_papers_budgets_are_the_printed_minimum(epsilon, delta):
+    assert after(100, epsilon, delta) == pytest.approx(printed(100, epsilon, delta), rel=1e-12)
+
+
+@settings(max_examples=200)
+@given(t=st.integers(1, 100_000), epsilon=budgets, delta=deltas)
+def test_any_total_is_the_printed_minimum_over_the_integers(t, epsilon, delta):
+    assert after(t, epsilon, delta) == pytest.approx(printed(t, epsilon, delta), rel=1e-12)
+
+
+@pytest.mark.parametrize(("tau", "between"), [(1, 1.4), (2, 2.4), (3, 3.5), (7, 7.5)])
+def test_the_best_moment_may_lie_on_either_side_of_the_real_one(tau, between):
+    """The real minimiser sqrt(2 ln(1 / delta) / G) is `between`; tau and tau + 1 are equal at sqrt(tau (tau + 1))."""
+    delta = 1e-5
+    log = math.log(1 / delta)
+    ledger = Ledger()
+    ledger.gaussian(between / math.sqrt(2 * log))
+    best = tau if between**2 < tau * (tau + 1) else tau + 1
+    total = log / between**2 * (best + 1) + log / best
+    assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
+
+
+def test_so_much_is_released_that_the_first_moment_is_best():
+    ledger = Ledger()
+    ledger.gaussian(0.01)
+    assert ledger.epsilon(1e-5, "huang2019") == pytest.approx(1e4 + math.log(1e5))
+
+
+@settings(max_examples=60)
+@given(t=st.integers(1, 2000), epsilon=st.floats(0.01, 1), delta=deltas)
+def test_never_below_the_tight_total(t, epsilon, delta):
+    ledger = Ledger()
+    ledger.gaussian(gaussian_multiplier(epsilon, delta), t)
+    assert ledger.epsilon(delta, "huang2019") >= ledger.epsilon(delta, "pld")
+
+
+@pytest.mark.parametrize("inverse_multiplier", [32, 33, 33.3, 33.5, 33.7, 34])
+def test_never_below_the_tight_total_where_single_losses_underflow(inverse_multiplier):
+    """Tight totals from 650 to 750, where exp(-loss) and its inverse leave the range of floats."""
+    ledger = Ledger()
+    ledger.gaussian(1 / inverse_multiplier)
+    assert ledger.epsilon(1e-6, "huang2019") >= ledger.epsilon(1e-6, "pld")
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.01, 0.2])
+def test_far_below_basic_composition(epsilon, delta):
+    assert epsilon < after(100, epsilon, delta) < 0.15 * 100 * epsilon
+
+
+@given(t=st.integers(1, 10_000), epsilon=budgets, delta=deltas)
+def test_total_grows_with_rounds_with_the_budget_and_with_delta_shrinking(t, epsilon, delta):
+    ledger = Ledger()
+    multiplier = gaussian_multiplier(epsilon, delta)
+    ledger.gaussian(multiplier, t)
+    total = ledger.epsilon(delta, "huang2019")
+    assert ledger.epsilon(delta / 2, "huang2019") > total
+    ledger.gaussian(multiplier)
+    assert ledger.epsilon(delta, "huang2019") > total
+    assert after(t, 1.1 * epsilon, delta) > total
+
+
+def test_total_grows_like_the_square_root_of_the_rounds():
+    """Theorem 2: the total is c_0 sqrt(t) epsilon, for small budgets with the c_0 of (56), which is a lower bound."""
+    epsilon, delta = 0.01, 1e-6
+    at_least = math.sqrt(math.log(1 / delta) / math.log(1.25 / delta)) * epsilon
+    for t in (1, 10, 100, 1000):
+        total = after(t, epsilon, delta)
+        assert math.sqrt(t) * at_least <= total <= 1.01 * math.sqrt(t) * at_least
+
+
+@given(st.lists(st.floats(0.5, 50), min_size=1, max_size=6), deltas)
+def test_releases_with_different_noise_add_their_moments(multipliers, delta):
+    ledger = Ledger()
+    for multiplier in multipliers:
+        ledger.gaussian(multiplier)
+    # tau-th log moment of N(0, s^2) against N(1, s^2)
+    alpha = sum(TAUS * (TAUS + 1) / (2 * multiplier**2) for multiplier in multipliers)
+    total = ((alpha + math.log(1 / delta)) / TAUS).min()
+    assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("other", ["laplace", "pure"])
+def test_releases_that_are_not_gaussian_are_refused(other):
+    ledger = Ledger()
+    ledger.gaussian(5)
+    getattr(ledger, other)(10)
+    with pytest.raises(ValueError, match="huang2019: it knows Gaussian releases only"):
+        ledger.epsilon(1e-6, "huang2019")
+
+
+def test_nothing_released_costs_nothing():
+    assert Ledger().epsilon(1e-6, "huang2019") == 0
+    assert epsilon_total([], 1e-6, "huang2019") == 0
+
+
+def test_federation_pays_what_its_worst_agent_pays():
+    quiet, idle, loud = Ledger(), Ledger(), Ledger()
+    quiet.gaussian(20)
+    loud.gaussian(2)
+    total = epsilon_total([quiet, idle, loud], 1e-6, "huang2019")
+    assert total == loud.epsilon(1e-6, "huang2019") > quiet.epsilon(1e-6, "huang2019") > 0
+    assert total > epsilon_total([quiet, idle, loud], 1e-6)  # that of the other accountant

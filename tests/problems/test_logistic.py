@@ -1,0 +1,753 @@
+"""Logistic problem, against the formulas of huang2019 record by record, brute force over neighbours, and scipy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special
+
+from admmbench import partition
+from admmbench.algorithms.linearized import noisy_step
+from admmbench.problems import as_problem
+from tests.conftest import make_dataset
+
+SHUFFLED = {"scheme": "iid", "agents": 7, "shuffle": True}
+DRAWN = {**SHUFFLED, "train": 61}
+BY_WRITER = {"scheme": "by_writer"}
+
+
+def bind(dataset, scheme=1, seeds=(0,), sensitivity="local", dtype="float64", **params):
+    permutations = [np.random.default_rng(seed).permutation for seed in seeds]
+    split = partition.split(partition.as_partition(scheme), dataset, permutations)
+    problem = as_problem({"name": "logistic", "max_l2_norm": None, **params})
+    return problem.bind(split, len(seeds), sensitivity, dtype)
+
+
+def everyone(problem):
+    """All agents in one block."""
+    return problem.block(slice(0, problem.n_agents))
+
+
+def one_by_one(function, items):
+    return [function(item) for item in items]
+
+
+def with_records(X, y, n_test=1):
+    """A data set of given training records."""
+    dataset = make_dataset(len(X), n_test, np.shape(X)[1], 2)
+    return replace(dataset, X_train=np.asarray(X, np.float32), y_train=np.asarray(y))
+
+
+def records(dataset):
+    """a and b = +-1 of all records, those of the training part first."""
+    a = np.concatenate([dataset.X_train, dataset.X_test]).astype(np.float64)
+    return a, np.where(np.concatenate([dataset.y_train, dataset.y_test]) == 1, 1.0, -1.0)
+
+
+def shares(scheme, dataset, seed):
+    """Rows of every agent, and those that test, as the scheme says in words."""
+    n = dataset.n_train
+    test = np.arange(n, n + dataset.n_test)
+    if scheme == BY_WRITER:
+        return [np.flatnonzero(dataset.groups == g) for g in range(dataset.n_groups)], test
+    train = scheme.get("train")
+    order = np.random.default_rng(seed).permutation(n + dataset.n_test if train else n)
+    return np.array_split(order[:train], scheme["agents"]), order[train:] if train else test
+
+
+def loss(a, b, w):
+    """Formula (2)."""
+    return np.logaddexp(0, -b * (w @ a))
+
+
+def gradient(a, b, w):
+    """Of one record, as it stands in (38) and (39)."""
+    return -b * a * special.expit(-b * (w @ a))
+
+
+def mean(function, a, b, w, rows):
+    """(1 / m_i) sum_j over the records of one agent."""
+    return sum(function(a[j], b[j], w) for j in rows) / len(rows)
+
+
+def penalty(kind, w):
+    """R(w)."""
+    return np.abs(w).sum() if kind == "l1" else (w**2).sum() / 2
+
+
+@pytest.fixture
+def two():
+    return make_dataset(n_classes=2)
+
+
+@pytest.fixture
+def written():
+    """Three writers, of very different diligence."""
+    dataset = make_dataset(n_classes=2, groups=3)
+    return replace(dataset, groups=np.repeat(np.arange(3, dtype=np.int32), [4, 40, 16]))
+
+
+rngs = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
+
+
+# The loss and its gradient
+
+
+@settings(max_examples=25)
+@given(
+    rng=rngs,
+    n=st.integers(7, 40),
+    J=st.integers(1, 9),
+    S=st.integers(1, 3),
+    scale=st.sampled_from([0.0, 1.0, 50.0]),
+)
+def test_loss_gradient_and_sensitivity_are_the_papers(rng, n, J, S, scale):
+    dataset = make_dataset(n, 3, J, 2, seed=int(rng.integers(1000)))
+    block = everyone(bind(dataset, SHUFFLED, range(S)))
+    z = scale * rng.normal(size=(7, S, 1, J))
+    value, sensitivity = block.gradient(z, block.n_samples)
+    losses = block.mean_loss(z)
+    a, b = records(dataset)
+    for s in range(S):
+        for i, rows in enumerate(shares(SHUFFLED, dataset, s)[0]):
+            w = z[i, s, 0]
+            np.testing.assert_allclose(value[i, s, 0], mean(gradient, a, b, w, rows), atol=1e-12)
+            assert losses[i, s] == pytest.approx(mean(loss, a, b, w, rows), rel=1e-10, abs=1e-300)
+            terms = [np.abs(gradient(a[j], b[j], w)).sum() / len(rows) for j in rows]
+            assert sensitivity[i, s] == pytest.approx(max(terms), rel=1e-9, abs=1e-300)
+
+
+def test_agents_of_a_writer_each_hold_its_records(written):
+    block = everyone(bind(written, BY_WRITER, range(2)))
+    z = np.random.default_rng(0).normal(size=(3, 2, 1, 7))
+    value, losses = block.gradient(z, block.n_samples).value, block.mean_loss(z)
+    assert block.n_samples.tolist() == [4, 40, 16]
+    a, b = records(written)
+    for s in range(2):
+        for i, rows in enumerate(shares(BY_WRITER, written, s)[0]):
+            w = z[i, s, 0]
+            np.testing.assert_allclose(value[i, s, 0], mean(gradient, a, b, w, rows), atol=1e-12)
+            assert losses[i, s] == pytest.approx(mean(loss, a, b, w, rows))
+
+
+@settings(max_examples=25)
+@given(
+    rng=rngs,
+    sizes=st.lists(st.integers(0, 130), min_size=1, max_size=4).filter(any),
+    J=st.integers(1, 9),
+)
+def test_any_numbers_of_records_add_up(rng, sizes, J):
+    """Records are read in chunks, some of them not full."""
+    dataset = make_dataset(sum(sizes), 1, J, 2, seed=int(rng.integers(1000)))
+    writers = tuple(str(g) for g in range(len(sizes)))
+    groups = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    block = everyone(bind(replace(dataset, groups=groups, group_names=writers), BY_WRITER))
+    z = rng.normal(size=(len(sizes), 1, 1, J))
+    value, sensitivity = block.gradient(z, 1)
+    losses = block.mean_loss(z)
+    a, b = records(dataset)
+    for i, size in enumerate(sizes):
+        own, w = range(sum(sizes[:i]), sum(sizes[: i + 1])), z[i, 0, 0]
+        terms = np.array([gradient(a[j], b[j], w) for j in own]).reshape(size, J)
+        np.testing.assert_allclose(value[i, 0, 0], terms.sum(axis=0), atol=1e-10)
+        largest = np.abs(terms).sum(axis=1).max(initial=0)
+        assert sensitivity[i, 0] == pytest.approx(largest, rel=1e-9)
+        total = sum(loss(a[j], b[j], w) for j in own)
+        assert losses[i, 0] * size == pytest.approx(total, rel=1e-9)
+
+
+def test_gradient_is_the_derivative_of_the_loss(two):
+    block = everyone(bind(two))
+    w = np.random.default_rng(1).normal(size=(1, 1, 1, 7))
+    numerical = optimize.approx_fprime(
+        w.ravel(), lambda v: float(block.mean_loss(v.reshape(w.shape))[0, 0]), 1e-6
+    )
+    found = block.gradient(w, block.n_samples).value
+    np.testing.assert_allclose(found.ravel(), numerical, atol=1e-5)
+
+
+def test_sums_are_divided_by_what_is_asked(two):
+    block = everyone(bind(two, 4))
+    z = np.random.default_rng(2).normal(size=(4, 1, 1, 7))
+    own, all_ = block.gradient(z, block.n_samples), block.gradient(z, 60)
+    np.testing.assert_allclose(own.value / 4, all_.value, rtol=1e-12)
+    np.testing.assert_allclose(own.sensitivity / 4, all_.sensitivity, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("margin", [-1000.0, -100.0, 0.0, 100.0, 1000.0])
+@pytest.mark.filterwarnings("error")
+def test_huge_margins_neither_overflow_nor_lose_the_loss(dtype, margin):
+    """One record a = (1), b = 1, so that the model is the margin."""
+    block = everyone(bind(with_records([[1.0]], [1]), dtype=dtype))
+    w = np.full((1, 1, 1, 1), margin, dtype)
+    (value,), (sensitivity,) = block.gradient(w, 1)
+    expected_loss = {-1000: 1000, -100: 100, 0: np.log(2), 100: np.exp(-100), 1000: 0}[margin]
+    slope = {-1000: -1, -100: -1, 0: -0.5, 100: -np.exp(-100), 1000: 0}[margin]
+    assert block.mean_loss(w)[0, 0] == pytest.approx(expected_loss, rel=1e-6, abs=1e-40)
+    assert value[0, 0, 0] == pytest.approx(slope, rel=1e-6, abs=1e-40)
+    assert sensitivity[0] == pytest.approx(-slope, rel=1e-6, abs=1e-40)
+
+
+def test_probabilities_are_clipped_to_the_floor(two):
+    w = np.full((1, 1, 1, 7), 3.0)
+    (value,), (sensitivity,) = everyone(bind(two)).gradient(w, 60, floor=0.01)
+    a, b = records(two)
+    terms = []
+    for j in range(60):
+        probability = special.expit(b[j] * (w[0, 0, 0] @ a[j]))
+        terms.append(-b[j] * a[j] * (1 - np.clip(probability, 0.01, 1)))
+    clipped = sum(special.expit(b[:60] * (a[:60] @ w[0, 0, 0])) < 0.01)
+    assert 0 < clipped < 60
+    np.testing.assert_allclose(value[0, 0], sum(terms) / 60, atol=1e-12)
+    assert sensitivity[0] == pytest.approx(max(np.abs(term).sum() for term in terms) / 60)
+
+
+def test_single_precision_is_close_to_double_precision(two):
+    z = np.random.default_rng(3).normal(size=(5, 2, 1, 7)).astype(np.float32)
+    single, double = (everyone(bind(two, 5, range(2), dtype=t)) for t in ("float32", "float64"))
+    value = single.gradient(z, single.n_samples).value
+    assert value.dtype == np.float32
+    exact = double.gradient(z.astype(np.float64), double.n_samples).value
+    np.testing.assert_allclose(value, exact, atol=1e-6)
+    np.testing.assert_allclose(
+        single.mean_loss(z), double.mean_loss(z.astype(np.float64)), rtol=1e-6
+    )
+
+
+# What one record can change
+
+
+def test_removing_any_record_stays_within_the_sensitivity(two):
+    """Brute force over all neighbours that lack one record."""
+    w = np.random.default_rng(4).normal(size=(1, 1, 1, 7))
+    a, b = records(two)
+    for kind in ("local", "global"):
+        (full,), (bound,) = everyone(bind(two, sensitivity=kind)).gradient(w, 60)
+        distances = []
+        for i in range(60):
+            rest = sum(gradient(a[j], b[j], w[0, 0, 0]) for j in range(60) if j != i) / 60
+            distances.append(np.abs(full[0, 0] - rest).sum())
+        assert max(distances) <= bound[0] * (1 + 1e-9)
+        if kind == "local":  # and it is attained
+            assert max(distances) == pytest.approx(bound[0])
+
+
+@settings(max_examples=25)
+@given(rng=rngs, J=st.integers(1, 6), norm=st.none() | st.floats(0.1, 5))
+def test_no_admissible_record_contributes_more_than_the_global_sensitivity(rng, J, norm):
+    block = everyone(
+        bind(make_dataset(5, 1, J, 2), sensitivity="global", max_l2_norm=norm, dtype="float64")
+    )
+    w = 50 * rng.normal(size=J)
+    sensitivity = block.gradient(w.reshape(1, 1, 1, J), 5).sensitivity[0, 0]
+    for _ in range(20):
+        a = rng.random(J) ** rng.choice([0.1, 1, 10])
+        if norm is not None:
+            a *= min(1, norm / np.linalg.norm(a))
+        found = gradient(a, rng.choice([-1, 1]), w)
+        assert np.abs(found).sum() / 5 <= sensitivity * (1 + 1e-9)
+        assert np.linalg.norm(found) <= block.gradient_bound[0, 0] * (1 + 1e-9)
+
+
+def worst_record(norm):
+    """All features at 1, or the same direction with a given norm, and a model that is confidently wrong about it."""
+    block = everyone(
+        bind(with_records(np.ones((1, 5)), [0]), sensitivity="global", max_l2_norm=norm)
+    )
+    return block, block.gradient(np.full((1, 1, 1, 5), 100.0), 1)
+
+
+@pytest.mark.parametrize(("norm", "largest"), [(None, 5), (1, 5**0.5)])
+def test_global_sensitivity_is_attained_by_an_admissible_record(norm, largest):
+    """There is one sigmoid, at most 1, where softmax has ||h - y||_1, at most 2."""
+    _, (value, sensitivity) = worst_record(norm)
+    assert np.abs(value).sum() == pytest.approx(largest, rel=1e-5)
+    assert sensitivity[0, 0] == pytest.approx(largest)
+
+
+@pytest.mark.parametrize(("norm", "largest"), [(None, 5**0.5), (1, 1)])
+def test_global_gradient_bound_is_attained_by_an_admissible_record(norm, largest):
+    block, (value, _) = worst_record(norm)
+    assert np.linalg.norm(value) == pytest.approx(largest, rel=1e-5)
+    assert block.gradient_bound[0, 0] == pytest.approx(largest)
+
+
+def test_local_gradient_bound_is_the_supremum_over_models(two):
+    block = everyone(bind(two, SHUFFLED, range(2)))
+    a, b = records(two)
+    rng = np.random.default_rng(5)
+    for s in range(2):
+        for i, rows in enumerate(shares(SHUFFLED, two, s)[0]):
+            bound = block.gradient_bound[i, s]
+            # Confidently wrong about one record, by a model that points away from it.
+            away = [np.linalg.norm(gradient(a[j], b[j], -100 * b[j] * a[j])) for j in rows]
+            assert max(away) == pytest.approx(bound)
+            for w in 5 * rng.normal(size=(10, 7)):
+                norms = [np.linalg.norm(gradient(a[j], b[j], w)) for j in rows]
+                assert max(norms) <= bound * (1 + 1e-12)
+
+
+# Two records that almost agree, in the quadrant that is admissible, and a model that is confidently wrong about both:
+# their gradients are almost a and -a, which is the worst that a replacement can do. It is as sure of the others.
+ANGLES = np.deg2rad([[10.0], [25.0], [80.0], [43.0], [47.0]])
+CIRCLE = np.hstack([np.cos(ANGLES), np.sin(ANGLES)])
+EXTREME_MODEL = 1e5 * (CIRCLE[4] - CIRCLE[3])
+
+
+def neighbours(rng, J, extreme):
+    """Records of an agent, the same with one of them replaced, and a model."""
+    if extreme:
+        a, b, w = CIRCLE[:4], np.array([1, -1, 1, 1.0]), EXTREME_MODEL
+        i, new, label = 3, CIRCLE[4], -1
+    else:
+        a, w = rng.random((int(rng.integers(2, 8)), J)), rng.normal(size=J) * rng.choice([1, 10])
+        b = rng.choice([-1.0, 1.0], len(a))
+        i, new, label = int(rng.integers(len(a))), rng.random(J), rng.choice([-1, 1])
+        norm = np.linalg.norm(np.vstack([a, new]), axis=1).max()
+        a, new = a / norm, new / norm
+    other_a, other_b = a.copy(), b.copy()
+    other_a[i], other_b[i] = new, label
+    return (a, b), (other_a, other_b), w
+
+
+def bind_pair(one, other, kind, **params):
+    """Blocks of both neighbours, and c1 that is common to them."""
+    found = [
+        everyone(bind(with_records(a, b > 0), sensitivity=kind, **{"max_l2_norm": 1.0, **params}))
+        for a, b in (one, other)
+    ]
+    return found, max(block.gradient_bound[0, 0] for block in found)
+
+
+@settings(max_examples=40)
+@given(
+    rng=rngs,
+    J=st.integers(1, 6),
+    extreme=st.booleans(),
+    kind=st.sampled_from(["local", "global"]),
+    regularizer=st.sampled_from(["l1", "l2"]),
+    rho=st.floats(0.01, 10),
+    inverse_eta=st.floats(0, 10),
+)
+def test_replacing_a_record_moves_the_step_of_dp_admm_as_far_as_lemma_1_says(
+    rng, J, extreme, kind, regularizer, rho, inverse_eta
+):
+    one, other, z = neighbours(rng, J, extreme)
+    blocks, c1 = bind_pair(one, other, kind, regularizer=regularizer, strength=0.1)
+    m, w, dual = len(one[0]), rng.normal(size=len(z)), rng.normal(size=len(z))
+    gradients, steps = [], []
+    for block, (a, b) in zip(blocks, (one, other), strict=True):
+        value = block.gradient(z.reshape(1, 1, 1, -1), block.n_samples).value
+        gradients.append(value.ravel().copy())
+        block.problem.add_regularizer(value, z.reshape(1, 1, 1, -1))
+        steps.append(noisy_step(value.ravel(), 0.0, rho, w, dual, z, inverse_eta))
+        # (38a) and (39a)
+        slope = np.sign(z) if regularizer == "l1" else z
+        literal = -mean(gradient, a, b, z, range(m)) - 0.1 * slope
+        literal = (literal + dual + rho * w + z * inverse_eta) / (rho + inverse_eta)
+        np.testing.assert_allclose(steps[-1], literal, rtol=1e-5, atol=1e-5 / rho)
+    # Records are stored in single precision, and clipped a little below 1.
+    slack = 1 + 2e-6
+    assert np.linalg.norm(gradients[0] - gradients[1]) <= 2 * c1 / m * slack
+    bound = 2 * c1 / (m * (rho + inverse_eta))
+    assert np.linalg.norm(steps[0] - steps[1]) <= bound * slack
+    if extreme:
+        assert np.linalg.norm(steps[0] - steps[1]) >= 0.99 * bound
+
+
+def solve(block, w, dual, rho):
+    """Minimise f_i(v) - <dual, v> + (rho / 2) ||v - w||^2: (6), line 4 of algorithm 2."""
+    # Where the minimiser would be without a loss; what is searched for is the way from there.
+    start = (rho * w + dual) / (rho + block.problem.regularizer_weight)
+
+    def slope(way):
+        at = (start + way).reshape(1, 1, 1, -1)
+        own = block.problem.add_regularizer(block.gradient(at, block.n_samples).value, at)
+        return own.ravel() - dual + rho * (start + way - w)
+
+    found = optimize.root(slope, np.zeros_like(w), tol=1e-13).x
+    # The objective is rho-strongly convex: this bounds the distance to the minimiser.
+    assert np.linalg.norm(slope(found)) / rho <= 1e-8
+    return start + found
+
+
+@settings(max_examples=30)
+@given(
+    rng=rngs,
+    J=st.integers(1, 6),
+    extreme=st.booleans(),
+    kind=st.sampled_from(["local", "global"]),
+    rho=st.floats(0.05, 2),
+    strength=st.sampled_from([1e-6, 0.05, 1.0]),
+)
+def test_replacing_a_record_moves_the_solution_of_pvp_as_far_as_lemma_4_says(
+    rng, J, extreme, kind, rho, strength
+):
+    one, other, w = neighbours(rng, J, extreme)
+    blocks, c1 = bind_pair(one, other, kind, strength=strength)
+    dual = rng.normal(size=len(w))
+    solutions = [solve(block, w, dual, rho) for block in blocks]
+    # n = 1 agent: lambda is lambda / n.
+    bound = 2 * c1 / ((strength + rho) * len(one[0]))
+    distance = np.linalg.norm(solutions[0] - solutions[1])
+    assert distance <= bound * (1 + 2e-6) + 2e-8
+    if extreme:
+        assert distance >= 0.98 * bound
+
+
+# Curvature
+
+
+def hessian(a, b, w):
+    s = special.expit(b * (w @ a))
+    return s * (1 - s) * np.outer(a, a)
+
+
+@pytest.mark.parametrize("kind", ["local", "global"])
+def test_curvature_bound_holds_for_every_record_and_is_attained(two, kind):
+    block = everyone(bind(two, 4, sensitivity=kind))
+    a, b = records(two)
+    rng = np.random.default_rng(6)
+    for i, rows in enumerate(np.array_split(np.arange(60), 4)):
+        bound = block.curvature_bound[i, 0]
+        for w in [np.zeros(7), *rng.normal(size=(5, 7))]:
+            norms = [np.linalg.eigvalsh(hessian(a[j], b[j], w)).max() for j in rows]
+            assert max(norms) <= bound * (1 + 1e-12)
+            if kind == "local" and not w.any():
+                assert max(norms) == pytest.approx(bound)
+    if kind == "global":  # all features at 1
+        assert block.curvature_bound[0, 0] == pytest.approx(7 / 4)
+
+
+def test_smoothness_bounds_the_hessian_of_each_agents_part(written):
+    block = everyone(bind(written, BY_WRITER, strength=0.01))
+    a, b = records(written)
+    for i, rows in enumerate(shares(BY_WRITER, written, 0)[0]):
+        worst = 0.0
+        for seed in range(10):
+            w = np.random.default_rng(seed).normal(size=7) * (seed % 4)
+            part = sum(hessian(a[j], b[j], w) for j in rows) / 60 + 0.01 * np.eye(7)
+            worst = max(worst, np.linalg.eigvalsh(part).max())
+        assert 0.5 * block.smoothness[i, 0] <= worst <= block.smoothness[i, 0] * (1 + 1e-12)
+
+
+def test_smoothness_is_that_of_equal_records():
+    dataset = replace(
+        with_records(np.tile([0.6, 0.8], (10, 1)), [0, 1] * 5),
+        groups=np.repeat(np.arange(2, dtype=np.int32), [3, 7]),
+        group_names=("a", "b"),
+    )
+    block = everyone(bind(dataset, BY_WRITER, strength=0.01))
+    np.testing.assert_allclose(block.smoothness[:, 0], np.array([3, 7]) / 40 + 0.01, rtol=1e-6)
+
+
+# Scaled records
+
+
+@settings(max_examples=25)
+@given(rng=rngs, norm=st.floats(0.05, 4), dtype=st.sampled_from(["float32", "float64"]))
+def test_records_obey_their_bound_and_short_ones_stay(rng, norm, dtype):
+    dataset = make_dataset(30, 5, 6, 2, seed=int(rng.integers(1000)))
+    problem = bind(dataset, max_l2_norm=norm, dtype=dtype)
+    original = dataset.X_train.astype(np.float64)
+    long = np.linalg.norm(original, axis=1) > norm
+    norms = np.linalg.norm(problem.X.astype(np.float64), axis=1)
+    assert (norms <= norm).all()
+    assert (norms[long] >= norm * (1 - 2e-6)).all()
+    np.testing.assert_array_equal(problem.X[~long], dataset.X_train[~long].astype(dtype))
+    directions = original[long] / np.linalg.norm(original[long], axis=1, keepdims=True)
+    np.testing.assert_allclose(problem.X[long] / norms[long, None], directions, rtol=1e-5)
+    block = everyone(problem)
+    assert block.gradient_bound[0, 0] <= min(norm, problem.bound_l2)
+
+
+@pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN], ids=["files", "drawn"])
+def test_scaling_here_is_as_good_as_scaling_the_data(two, scheme):
+    def scaled(X):
+        return X * np.minimum(1, 0.7 / np.linalg.norm(X, axis=1, keepdims=True))
+
+    before = replace(two, X_train=scaled(two.X_train), X_test=scaled(two.X_test))
+    facts = []
+    for dataset, bound in ((two, 0.7), (before, None)):
+        problem = bind(dataset, scheme, range(2), max_l2_norm=bound, strength=0.01)
+        block = everyone(problem)
+        z = np.random.default_rng(7).normal(size=(7, 2, 1, 7))
+        metrics = problem.evaluate(z[0], z, [block], one_by_one)
+        facts.append([*block.gradient(z, 60), block.mean_loss(z), block.smoothness])
+        facts[-1] += [problem.optimum(), *metrics.values()]
+    for ours, theirs in zip(*facts, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_without_a_bound_records_are_as_they_are(two):
+    problem = bind(two, dtype="float32")
+    np.testing.assert_array_equal(problem.X, two.X_train)
+    assert problem.bound_l2 == pytest.approx(7**0.5)
+
+
+# The regulariser
+
+
+@settings(max_examples=25)
+@given(rng=rngs, kind=st.sampled_from(["l1", "l2"]), strength=st.floats(0, 3))
+def test_regularizer_is_the_papers_and_its_gradient_is_added(rng, kind, strength):
+    problem = bind(
+        make_dataset(9, 1, 4, 2),
+        {"scheme": "iid", "agents": 3},
+        regularizer=kind,
+        strength=strength,
+    )
+    w = rng.normal(size=(3, 1, 1, 4))
+    for i in range(3):
+        expected = strength * penalty(kind, w[i, 0, 0])
+        assert problem.regularizer(w)[i, 0] == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    slope = np.array([optimize.approx_fprime(v.ravel(), lambda x: penalty(kind, x)) for v in w])
+    before = rng.normal(size=w.shape)
+    for whole, weight in ((False, strength), (True, 3 * strength)):
+        gradient = before.copy()
+        assert problem.add_regularizer(gradient, w, whole=whole) is gradient
+        np.testing.assert_allclose(gradient - before, weight * slope.reshape(w.shape), atol=1e-5)
+
+
+def test_the_l1_subgradient_at_zero_is_zero_and_its_bound_is_attained(two):
+    problem = bind(two, regularizer="l1", strength=0.3)
+    subgradient = problem.add_regularizer(np.zeros(7), np.array([0, 1, -1, 2, 0, -3, 1e-9]))
+    np.testing.assert_allclose(subgradient, 0.3 * np.array([0, 1, -1, 1, 0, -1, 1]))
+    for w in np.random.default_rng(8).normal(size=(20, 7)):
+        norm = np.linalg.norm(problem.add_regularizer(np.zeros(7), w))
+        assert norm == pytest.approx(problem.regularizer_bound)  # no entry of w is zero
+    assert problem.regularizer_bound == pytest.approx(0.3 * 7**0.5)
+    assert not problem.params.smooth
+    assert problem.regularizer_weight == np.inf
+
+
+def test_the_l2_regularizer_is_curved_but_has_no_bounded_gradient(two):
+    problem = bind(two, 4, regularizer="l2", strength=0.3)
+    assert problem.params.smooth
+    assert problem.regularizer_weight == 0.3
+    assert problem.regularizer_bound == np.inf
+
+
+@settings(max_examples=15)
+@given(rng=rngs, strength=st.floats(0.01, 2), scale=st.sampled_from([0.1, 1, 3]))
+def test_prox_minimises_coordinate_by_coordinate(rng, strength, scale):
+    problem = bind(make_dataset(4, 1, 3, 2), 2, regularizer="l1", strength=strength)
+    v, step = scale * rng.normal(size=(2, 1, 1, 3)), rng.uniform(0.1, 2, size=(2, 1, 1, 1))
+    found = problem.prox(v, step)
+    for i in range(2):
+        for j in range(3):
+            target, gamma = v[i, 0, 0, j], step[i, 0, 0, 0]
+
+            def objective(x, target=target, gamma=gamma):
+                return strength * gamma * abs(x) + (x - target) ** 2 / 2
+
+            best = optimize.minimize_scalar(
+                objective, bounds=(-9 * scale, 9 * scale), method="bounded", options={"xatol": 1e-9}
+            )
+            assert found[i, 0, 0, j] == pytest.approx(best.x, abs=1e-5)
+
+
+def test_prox_of_a_smooth_regularizer_changes_nothing(two):
+    v = np.random.default_rng(9).normal(size=(1, 1, 1, 7))
+    np.testing.assert_array_equal(bind(two).prox(v, np.ones((1, 1, 1, 1))), v)
+
+
+# The optimum
+
+
+def objective(kind, strength, a, b, parts, w):
+    """sum_i f_i(w): (4a)."""
+    regular = len(parts) * strength * penalty(kind, w)
+    return regular + sum(np.mean(loss(a[rows].T, b[rows], w)) for rows in parts)
+
+
+def minimum(kind, strength, a, b, parts):
+    """Smallest objective, by scipy; for l1 with w = u - v and u, v >= 0."""
+    total, J = len(parts) * strength, a.shape[1]
+
+    def smooth(w):
+        parts_of = [(a[rows], b[rows]) for rows in parts]
+        value = sum(np.mean(loss(x.T, y, w)) for x, y in parts_of)
+        slope = sum(-(x.T @ (y * special.expit(-y * (x @ w)))) / len(x) for x, y in parts_of)
+        return value, slope
+
+    def l2(w):
+        value, slope = smooth(w)
+        return value + total / 2 * (w @ w), slope + total * w
+
+    def l1(uv):
+        value, slope = smooth(uv[:J] - uv[J:])
+        return value + total * uv.sum(), np.concatenate([slope + total, total - slope])
+
+    options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
+    function, start = (l2, np.zeros(J)) if kind == "l2" else (l1, np.zeros(2 * J))
+    bounds = None if kind == "l2" else [(0, None)] * (2 * J)
+    found = optimize.minimize(
+        function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return found.x if kind == "l2" else found.x[:J] - found.x[J:]
+
+
+@pytest.mark.parametrize("strength", [1e-4, 3e-2])
+@pytest.mark.parametrize("kind", ["l1", "l2"])
+@pytest.mark.parametrize("scheme", [BY_WRITER, DRAWN], ids=["writers", "drawn"])
+def test_optimum_minimises_the_sum_of_the_agents_objectives(written, scheme, kind, strength):
+    problem = bind(written, scheme, range(2), regularizer=kind, strength=strength)
+    a, b = records(written)
+    found = problem.optimum()
+    assert found.shape == (2, 1, 7)
+    for s in range(2):
+        parts, _ = shares(scheme, written, s)
+        best = minimum(kind, strength, a, b, parts)
+        least = objective(kind, strength, a, b, parts, best)
+        excess = objective(kind, strength, a, b, parts, found[s, 0]) - least
+        assert -1e-8 <= excess <= (1e-8 if kind == "l2" else 1e-4) * least
+        if kind == "l2":
+            np.testing.assert_allclose(found[s, 0], best, rtol=1e-4, atol=1e-4)
+    if scheme == BY_WRITER:
+        # Every record with the same weight is another problem: the check above can tell.
+        pooled = minimum(kind, 3 * strength, a, b, [np.arange(60)])
+        assert objective(kind, strength, a, b, parts, pooled) > least * 1.001
+
+
+def test_a_strong_l1_regularizer_leaves_few_features(written):
+    w = bind(written, BY_WRITER, regularizer="l1", strength=0.05).optimum()
+    assert 0 < np.count_nonzero(w) < 7
+
+
+# Evaluation
+
+
+@pytest.mark.parametrize("kind", ["l1", "l2"])
+@pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN, BY_WRITER], ids=["files", "drawn", "writers"])
+def test_evaluation_is_the_literal_one(written, scheme, kind):
+    problem = bind(written, scheme, range(2), regularizer=kind, strength=0.01)
+    rng = np.random.default_rng(10)
+    n = problem.n_agents
+    w, z = rng.normal(size=(2, 1, 7)), rng.normal(size=(n, 2, 1, 7))
+    blocks = [problem.block(slice(0, 2)), problem.block(slice(2, n))]
+    found = problem.evaluate(w, z, blocks, one_by_one)
+    a, b = records(written)
+    for s in range(2):
+        parts, test = shares(scheme, written, s)
+        v = w[s, 0]
+        wrong = [(1 if v @ a[j] > 0 else -1) != b[j] for j in test]
+        assert found["test_error"][s] == np.mean(wrong)
+        assert found["test_loss"][s] == pytest.approx(np.mean([loss(a[j], b[j], v) for j in test]))
+        f = [mean(loss, a, b, v, rows) + 0.01 * penalty(kind, v) for rows in parts]
+        assert found["train_loss"][s] == pytest.approx(sum(f))
+        own = [mean(loss, a, b, z[i, s, 0], rows) for i, rows in enumerate(parts)]
+        assert found["empirical_loss"][s] == pytest.approx(sum(own) / n)
+
+
+def test_rows_that_test_are_those_that_nobody_trains_on(two):
+    """One feature per record tells which record a model sees."""
+    marked = replace(
+        two,
+        X_train=np.eye(90, dtype=np.float32)[:60],
+        X_test=np.eye(90, dtype=np.float32)[60:],
+        y_train=np.ones(60, np.int64),
+        y_test=np.ones(30, np.int64),
+    )
+    problem = bind(marked, DRAWN, range(3))
+    block = everyone(problem)
+    z = np.zeros((7, 3, 1, 90))
+    trained = block.gradient(z, 1).value.any(axis=0)[:, 0]
+    assert (trained.sum(axis=1) == 61).all()
+    # Right about the records that test only if these are the others.
+    w = np.where(trained, -1.0, 1.0)[:, None]
+    assert problem.evaluate(w, z, [block], one_by_one)["test_error"].tolist() == [0, 0, 0]
+
+
+def test_a_tie_goes_to_the_first_class(two):
+    dataset = replace(two, y_test=np.repeat([0, 1], [20, 10]))
+    problem = bind(dataset)
+    w = np.zeros((1, 1, 7))
+    found = problem.evaluate(w, w[None], [everyone(problem)], one_by_one)
+    assert found["test_error"][0] == pytest.approx(1 / 3)
+    assert found["test_loss"][0] == pytest.approx(np.log(2))
+
+
+# Agents and seeds together
+
+
+def test_blocks_of_agents_do_not_change_a_bit(two):
+    problem = bind(two, SHUFFLED, range(2), dtype="float32")
+    z = np.random.default_rng(11).normal(size=(7, 2, 1, 7)).astype(np.float32)
+    together = everyone(problem)
+    all_ = together.gradient(z, together.n_samples)
+    for p in range(7):
+        alone = problem.block(slice(p, p + 1))
+        value, sensitivity = alone.gradient(z[p : p + 1], alone.n_samples)
+        np.testing.assert_array_equal(all_.value[p], value[0])
+        np.testing.assert_array_equal(all_.sensitivity[p], sensitivity[0])
+        np.testing.assert_array_equal(together.mean_loss(z)[p], alone.mean_loss(z[p : p + 1])[0])
+        for fact in ("gradient_bound", "curvature_bound", "smoothness"):
+            np.testing.assert_array_equal(getattr(together, fact)[p], getattr(alone, fact)[0])
+
+
+@pytest.mark.parametrize(
+    "scheme", [{"scheme": "iid", "agents": 7}, SHUFFLED, DRAWN], ids=["fixed", "shuffled", "drawn"]
+)
+def test_seeds_in_a_batch_do_not_change_a_bit(two, scheme):
+    problem = bind(two, scheme, range(3), dtype="float32", strength=0.01)
+    z = np.random.default_rng(12).normal(size=(7, 3, 1, 7)).astype(np.float32)
+    block = everyone(problem)
+    value, sensitivity = block.gradient(z, block.n_samples)
+    metrics, optimum = problem.evaluate(z[0], z, [block], one_by_one), problem.optimum()
+    for s in range(3):
+        single = bind(two, scheme, [s], dtype="float32", strength=0.01)
+        alone = everyone(single)
+        z_s = z[:, s : s + 1]
+        found = alone.gradient(z_s, alone.n_samples)
+        np.testing.assert_array_equal(value[:, s], found.value[:, 0])
+        np.testing.assert_array_equal(sensitivity[:, s], found.sensitivity[:, 0])
+        np.testing.assert_array_equal(block.mean_loss(z)[:, s], alone.mean_loss(z_s)[:, 0])
+        np.testing.assert_array_equal(optimum[s], single.optimum()[0])
+        for name, values in single.evaluate(z_s[0], z_s, [alone], one_by_one).items():
+            # A matrix product may sum in another order when it has more columns.
+            np.testing.assert_allclose(metrics[name][s], values[0], rtol=1e-6, err_msg=name)
+
+
+def test_one_model_for_all_agents_is_broadcast(two):
+    block = everyone(bind(two, SHUFFLED, range(2)))
+    w = np.random.default_rng(13).normal(size=(1, 2, 1, 7))
+    np.testing.assert_array_equal(
+        block.mean_loss(w), block.mean_loss(np.broadcast_to(w, (7, 2, 1, 7)))
+    )
+
+
+def test_order_of_memory_does_not_matter(two):
+    block = everyone(bind(two, SHUFFLED, range(2)))
+    z = np.random.default_rng(14).normal(size=(7, 2, 1, 7))
+    found = block.gradient(np.asfortranarray(z), block.n_samples)
+    np.testing.assert_array_equal(found.value, block.gradient(z, block.n_samples).value)
+
+
+@pytest.mark.parametrize("empty", [0, 1, 2])
+def test_an_agent_without_records_contributes_nothing(empty):
+    dataset = make_dataset(20, 5, n_classes=2, groups=3)
+    others = [g for g in range(3) if g != empty]
+    dataset = replace(dataset, groups=np.repeat(np.array(others, np.int32), 10))
+    problem = bind(dataset, BY_WRITER, strength=0.01)
+    block = everyone(problem)
+    z = np.ones((3, 1, 1, 7))
+    value, sensitivity = block.gradient(z, block.n_samples)
+    assert block.n_samples.tolist() == [0 if g == empty else 10 for g in range(3)]
+    facts = (value, sensitivity, block.mean_loss(z), block.gradient_bound, block.curvature_bound)
+    for fact in facts:
+        assert not fact[empty].any()
+        assert all(fact[g].any() for g in others)
+    a, b = records(dataset)
+    parts = [np.arange(10), np.arange(10, 20)]
+    # Its regulariser counts, as it is an agent.
+    best = minimum("l2", 0.01 * 3 / 2, a, b, parts)
+    np.testing.assert_allclose(problem.optimum()[0, 0], best, atol=1e-4)
+
+
+def test_more_than_two_classes_are_refused(made):
+    with pytest.raises(ValueError, match="logistic needs two classes, made has 3; use softmax"):
+        bind(made)
