@@ -1,11 +1,11 @@
-"""Partitions: which rows of the training data belong to which agent."""
+"""Partitions: which rows of the training data belong to which agent, or which columns to which party."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,19 @@ class Split(NamedTuple):
     """Likewise, the rows of the training part that test; None where the test part does."""
 
 
+class ColumnSplit(NamedTuple):
+    """Who holds which features."""
+
+    dataset: Dataset
+    columns: list[slice]
+    """For every party, the columns of the data."""
+
+
 class _Scheme(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    """What is shared out."""
 
 
 class IID(_Scheme):
@@ -85,7 +96,9 @@ class IID(_Scheme):
         """See `split`."""
         everyone = slice(0, len(permutations))
         if not self.shuffle:
-            return Split(dataset, [[(everyone, rows)] for rows in self._cut(dataset.n_train)])
+            return Split(
+                dataset, [[(everyone, rows)] for rows in _equal_parts(dataset.n_train, self.agents)]
+            )
         if self.train:
             dataset = replace(
                 dataset,
@@ -95,7 +108,7 @@ class IID(_Scheme):
         orders = [permutation(dataset.n_train) for permutation in permutations]
         shares: list[list[tuple[slice, Rows]]] = [
             [(slice(k, k + 1), np.sort(order[rows])) for k, order in enumerate(orders)]
-            for rows in self._cut(self.train or dataset.n_train)
+            for rows in _equal_parts(self.train or dataset.n_train, self.agents)
         ]
         if not self.train:
             return Split(dataset, shares)
@@ -103,12 +116,6 @@ class IID(_Scheme):
             (slice(k, k + 1), np.sort(order[self.train :])) for k, order in enumerate(orders)
         ]
         return Split(dataset, shares, rest)
-
-    def _cut(self, n: int) -> list[slice]:
-        """Equal parts of ``range(n)``."""
-        sizes = [len(part) for part in np.array_split(np.empty(n, np.int8), self.agents)]
-        ends = itertools.accumulate(sizes, initial=0)
-        return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 
 
 class ByWriter(_Scheme):
@@ -141,9 +148,60 @@ class ByWriter(_Scheme):
         )
 
 
-Partition = IID | ByWriter
+class Columns(_Scheme):
+    """Features over parties: every party holds a block of columns of all rows, as in hu2019.
+
+    ``blocks`` gives the number of columns of each party, in the order of the data, or the number of parties, whose
+    blocks then differ by one column at most.
+    """
+
+    shares: ClassVar[Literal["rows", "columns"]] = "columns"
+
+    scheme: Literal["columns"]
+    blocks: (
+        Annotated[int, Field(ge=1)]
+        | Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
+    )
+
+    def check(self, info: DatasetInfo) -> int:
+        """Number of parties; ValueError if the blocks are not the features of the data set."""
+        if isinstance(self.blocks, int) and self.blocks > info.n_features:
+            raise ValueError(
+                f"agents: {self.blocks} parties cannot share the {info.n_features} features of {info.name}"
+            )
+        if isinstance(self.blocks, list) and sum(self.blocks) != info.n_features:
+            raise ValueError(
+                f"agents: blocks have {sum(self.blocks)} columns in all, {info.name} has {info.n_features} features"
+            )
+        return self.blocks if isinstance(self.blocks, int) else len(self.blocks)
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether seeds draw their own rows."""
+        return False
+
+    def n_train(self, info: DatasetInfo) -> int:
+        """Number of training rows, which all parties know."""
+        return info.n_train
+
+    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> ColumnSplit:
+        """See `split`; all seeds share the blocks."""
+        if isinstance(self.blocks, int):
+            return ColumnSplit(dataset, _equal_parts(dataset.n_features, self.blocks))
+        ends = itertools.accumulate(self.blocks, initial=0)
+        return ColumnSplit(dataset, [slice(*bounds) for bounds in itertools.pairwise(ends)])
+
+
+def _equal_parts(n: int, parts: int) -> list[slice]:
+    """Cut ``range(n)`` as ``numpy.array_split`` does."""
+    sizes = [len(part) for part in np.array_split(np.empty(n, np.int8), parts)]
+    ends = itertools.accumulate(sizes, initial=0)
+    return [slice(*bounds) for bounds in itertools.pairwise(ends)]
+
+
+Partition = IID | ByWriter | Columns
 _ADAPTER: TypeAdapter[Partition] = TypeAdapter(
-    Annotated[IID | ByWriter, Field(discriminator="scheme")]
+    Annotated[IID | ByWriter | Columns, Field(discriminator="scheme")]
 )
 
 
@@ -154,8 +212,10 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
     return _ADAPTER.validate_python(spec)
 
 
-def split(partition: Partition, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
-    """Rows of every agent, for a batch of seeds.
+def split(
+    partition: Partition, dataset: Dataset, permutations: Sequence[Draw]
+) -> Split | ColumnSplit:
+    """Rows or columns of every agent, for a batch of seeds.
 
     Parameters
     ----------

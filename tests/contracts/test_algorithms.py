@@ -23,16 +23,36 @@ VARIANTS = ["paper", "reference"]
 METHODS = [(name, variant) for name in list_algorithms() for variant in VARIANTS]
 every_method = pytest.mark.parametrize(("name", "variant"), METHODS)
 # Options that change the course of a method deserve the same checks.
-OPTIONS = {"objp": {"local_updates": 3}, "iadmm": {"subproblem": "trust_region"}}
+OPTIONS = {
+    "objp": {"local_updates": 3},
+    "iadmm": {"subproblem": "trust_region"},
+    "vertical_sgd": {"batch_size": 20},
+}
+
+
+DRAW_BESIDES_NOISE = {"vertical_sgd"}
+
+
+def on_rows(name):
+    return "rows" in resolve(name).shares
+
+
+row_method = pytest.mark.parametrize(
+    ("name", "variant"), [method for method in METHODS if on_rows(method[0])]
+)
 
 
 def settings(name, variant):
+    shared_out = {"agents": 4}
+    if not on_rows(name):
+        shared_out = {"agents": {"scheme": "columns", "blocks": [3, 4]}, "problem": "vertical"}
     return {
-        "dataset": make_dataset(n_train=61),  # not a multiple of the agents
+        # The rows are not a multiple of the agents.
+        "dataset": make_dataset(n_train=61, n_classes=3 if on_rows(name) else 2),
         "algorithm": name,
         "variant": variant,
         "params": OPTIONS.get(name, {}),
-        "agents": 4,
+        **shared_out,
         "epsilon": 0.5,
         "rounds": 9,
         "evaluate_every": 4,
@@ -111,7 +131,7 @@ def test_double_precision_agrees_within_rounding(name, variant):
 @every_method
 def test_seeds_differ_where_there_is_noise(name, variant):
     result = trace(name, variant)
-    if result.noise_magnitude.any():
+    if result.noise_magnitude.any() or name in DRAW_BESIDES_NOISE:
         assert len(np.unique(result.train_loss.isel(round=-1))) == 3
     else:
         assert len(np.unique(result.train_loss.isel(round=-1))) == 1
@@ -161,7 +181,7 @@ def test_learns_without_noise(name, variant):
     assert loss[-1] <= loss[0] < np.log(3)
 
 
-@every_method
+@row_method
 def test_seeded_shares_are_a_partition_of_their_own(name, variant):
     shuffled = {"scheme": "iid", "agents": 4, "shuffle": True}
     block = trace(name, variant, agents=shuffled)
@@ -171,7 +191,7 @@ def test_seeded_shares_are_a_partition_of_their_own(name, variant):
     )
 
 
-@every_method
+@row_method
 def test_writers_as_agents(name, variant):
     result = trace(
         name, variant, dataset=make_dataset(60, groups=5), agents={"scheme": "by_writer"}

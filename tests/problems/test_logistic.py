@@ -1,6 +1,7 @@
 """Logistic problem, against the formulas of huang2019 record by record, brute force over neighbours, and scipy."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,11 @@ def bind(dataset, scheme=1, seeds=(0,), sensitivity="local", dtype="float64", **
     split = partition.split(partition.as_partition(scheme), dataset, permutations)
     problem = as_problem({"name": "logistic", "max_l2_norm": None, **params})
     return problem.bind(split, len(seeds), sensitivity, dtype)
+
+
+def models(w, z):
+    """The part of a method's state that a problem evaluates."""
+    return SimpleNamespace(w=w, z=z)
 
 
 def everyone(problem):
@@ -475,7 +481,7 @@ def test_scaling_here_is_as_good_as_scaling_the_data(two, scheme):
         problem = bind(dataset, scheme, range(2), max_l2_norm=bound, strength=0.01)
         block = everyone(problem)
         z = np.random.default_rng(7).normal(size=(7, 2, 1, 7))
-        metrics = problem.evaluate(z[0], z, [block], one_by_one)
+        metrics = problem.evaluate(models(z[0], z), [block], one_by_one)
         facts.append([*block.gradient(z, 60), block.mean_loss(z), block.smoothness])
         facts[-1] += [problem.optimum(), *metrics.values()]
     for ours, theirs in zip(*facts, strict=True):
@@ -629,7 +635,7 @@ def test_evaluation_is_the_literal_one(written, scheme, kind):
     n = problem.n_agents
     w, z = rng.normal(size=(2, 1, 7)), rng.normal(size=(n, 2, 1, 7))
     blocks = [problem.block(slice(0, 2)), problem.block(slice(2, n))]
-    found = problem.evaluate(w, z, blocks, one_by_one)
+    found = problem.evaluate(models(w, z), blocks, one_by_one)
     a, b = records(written)
     for s in range(2):
         parts, test = shares(scheme, written, s)
@@ -659,14 +665,14 @@ def test_rows_that_test_are_those_that_nobody_trains_on(two):
     assert (trained.sum(axis=1) == 61).all()
     # Right about the records that test only if these are the others.
     w = np.where(trained, -1.0, 1.0)[:, None]
-    assert problem.evaluate(w, z, [block], one_by_one)["test_error"].tolist() == [0, 0, 0]
+    assert problem.evaluate(models(w, z), [block], one_by_one)["test_error"].tolist() == [0, 0, 0]
 
 
 def test_a_tie_goes_to_the_first_class(two):
     dataset = replace(two, y_test=np.repeat([0, 1], [20, 10]))
     problem = bind(dataset)
     w = np.zeros((1, 1, 7))
-    found = problem.evaluate(w, w[None], [everyone(problem)], one_by_one)
+    found = problem.evaluate(models(w, w[None]), [everyone(problem)], one_by_one)
     assert found["test_error"][0] == pytest.approx(1 / 3)
     assert found["test_loss"][0] == pytest.approx(np.log(2))
 
@@ -697,7 +703,7 @@ def test_seeds_in_a_batch_do_not_change_a_bit(two, scheme):
     z = np.random.default_rng(12).normal(size=(7, 3, 1, 7)).astype(np.float32)
     block = everyone(problem)
     value, sensitivity = block.gradient(z, block.n_samples)
-    metrics, optimum = problem.evaluate(z[0], z, [block], one_by_one), problem.optimum()
+    metrics, optimum = problem.evaluate(models(z[0], z), [block], one_by_one), problem.optimum()
     for s in range(3):
         single = bind(two, scheme, [s], dtype="float32", strength=0.01)
         alone = everyone(single)
@@ -707,7 +713,7 @@ def test_seeds_in_a_batch_do_not_change_a_bit(two, scheme):
         np.testing.assert_array_equal(sensitivity[:, s], found.sensitivity[:, 0])
         np.testing.assert_array_equal(block.mean_loss(z)[:, s], alone.mean_loss(z_s)[:, 0])
         np.testing.assert_array_equal(optimum[s], single.optimum()[0])
-        for name, values in single.evaluate(z_s[0], z_s, [alone], one_by_one).items():
+        for name, values in single.evaluate(models(z_s[0], z_s), [alone], one_by_one).items():
             # A matrix product may sum in another order when it has more columns.
             np.testing.assert_allclose(metrics[name][s], values[0], rtol=1e-6, err_msg=name)
 

@@ -1,5 +1,7 @@
 """Softmax problem, against literal formulas, finite differences, brute force and scipy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -197,8 +199,8 @@ def test_evaluation_is_the_literal_one(made):
     problem = bind(made, agents=3, seeds=2, regularization=0.01)
     w = np.random.default_rng(5).normal(size=(2, 3, 7))
     blocks = [problem.block(slice(0, 2)), problem.block(slice(2, 3))]
-    z = np.zeros((3, *w.shape))
-    found = problem.evaluate(w, z, blocks, lambda function, items: [function(i) for i in items])
+    state = SimpleNamespace(w=w)
+    found = problem.evaluate(state, blocks, lambda function, items: [function(i) for i in items])
     for s in range(2):
         for X, y, name in (
             (made.X_test, made.y_test, "test_loss"),

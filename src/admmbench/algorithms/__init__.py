@@ -18,15 +18,19 @@ from admmbench.algorithms.base import Algorithm
 
 BUILT_IN = (
     "admm",
+    "admm_sharing",
     "centralized",
     "dp_admm",
+    "dp_admm_sharing",
     "dpsgd",
     "dvp",
     "iadmm",
+    "local_only",
     "objp",
     "objt",
     "outp",
     "pvp",
+    "vertical_sgd",
 )
 _GROUP = "admmbench.algorithms"
 

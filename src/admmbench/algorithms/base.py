@@ -58,6 +58,9 @@ class Federation(Protocol):
     def each(self, step: Callable[[Any], Any]) -> list[Any]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
 
+    def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
+        """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
+
 
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Penalty:
@@ -134,8 +137,11 @@ class Algorithm(ABC):
         What `measure` returns besides the usual: units and long name by name.
     needs_smooth
         Whether the regulariser must have a gradient.
+    shares
+        What may be shared out over agents: ``rows``, ``columns``, or both.
     """
 
+    shares: ClassVar[tuple[str, ...]] = ("rows",)
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     needs_smooth: ClassVar[bool] = False
 
@@ -170,6 +176,13 @@ class Algorithm(ABC):
     @abstractmethod
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
         """Do round t = 1, 2, ...: update ``state`` in place and return what was sent."""
+
+    def violation(self, state: Any, federation: Federation) -> Array:
+        """How far the agents are from consensus, sum_p ||w - z_p||_1, shape (S,)."""
+        gaps = federation.each(
+            lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+        )
+        return np.asarray(np.sum(gaps, axis=0))
 
     def measure(self, state: Any, federation: Federation) -> dict[str, Array]:
         """Measure what the method's papers plot besides the usual; arrays of shape (S,)."""

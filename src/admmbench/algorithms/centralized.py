@@ -11,6 +11,7 @@ from admmbench.algorithms.base import Algorithm, Array, Consensus, Federation, M
 class Centralized(Algorithm):
     """Minimiser w* of sum_i f_i, by scikit-learn, from the first round on; nothing is sent, and no budget matters."""
 
+    shares = ("rows", "columns")
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
 
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:

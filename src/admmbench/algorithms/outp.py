@@ -47,7 +47,7 @@ class OutP(Linearized):
 
     def noise(self, block: Block, stiffness: Array, privacy: Privacy) -> Array | float:
         """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
-        if not self.reference:
+        if not self.reference or not privacy.private:
             return Linearized.noise(self, block, stiffness, privacy)
         # The worst case over admissible records applies to noise that does not know the data.
         local = block.problem

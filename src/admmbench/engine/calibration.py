@@ -19,6 +19,7 @@ from admmbench.partition import as_partition
 # A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
 _WORK_PER_THREAD = 1e9
 _SAMPLE_BYTES = 2**25
+_SAMPLE_ROWS = 2000
 _SECONDS = 0.1
 _FEWEST_ROUNDS = 2
 
@@ -70,14 +71,9 @@ def measure(spec: RunSpec, threads: int) -> Speed:
     Speed
         For all agents: the sample's time, scaled by the work of the busiest thread.
     """
-    agents = _sampled_agents(spec, threads)
-    shuffle = as_partition(spec.agents).shuffled
-    sample = spec.model_copy(
-        update={"agents": {"scheme": "iid", "agents": agents, "shuffle": shuffle}}
-    )
-    rows = _rows(spec)
-    share = agents / spec.n_agents
-    data = _random(spec.info, rows * agents, max(1, round(spec.info.n_test * share)))
+    sample, share = _sample(spec, threads)
+    rows = max(1, round(_train(spec) * share))
+    data = _random(spec.info, rows, max(1, round(spec.info.n_test * share)))
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
         start = time.perf_counter()
         federation = assemble(sample, data, pool)
@@ -93,7 +89,9 @@ def measure(spec: RunSpec, threads: int) -> Speed:
             evaluate(spec.method, state, sent, t, federation)
             rounds.append(end - start)
             evaluations.append(time.perf_counter() - end)
-    busiest = math.ceil(spec.n_agents / threads) / math.ceil(agents / threads)
+    busiest = 1 / share
+    if sample.n_agents < spec.n_agents:
+        busiest = math.ceil(spec.n_agents / threads) / math.ceil(sample.n_agents / threads)
     return Speed(
         assembly / share,
         busiest * statistics.median(rounds[1:]),
@@ -101,9 +99,19 @@ def measure(spec: RunSpec, threads: int) -> Speed:
     )
 
 
+def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
+    """Less of the same: fewer agents, or where they share out columns fewer rows; and what part of the rows that is."""
+    scheme = as_partition(spec.agents)
+    if scheme.shares == "columns":
+        return spec, min(1.0, _SAMPLE_ROWS / _train(spec))
+    agents = _sampled_agents(spec, threads)
+    some = {"scheme": "iid", "agents": agents, "shuffle": scheme.shuffled}
+    return spec.model_copy(update={"agents": some}), agents / spec.n_agents
+
+
 def _sampled_agents(spec: RunSpec, threads: int) -> int:
     info, seeds = spec.info, len(spec.seeds)
-    rows = _rows(spec)
+    rows = max(1, _train(spec) // spec.n_agents)
     model = seeds * info.n_classes * info.n_features
     work = 4 * rows * model
     size = 4 * (rows * info.n_features + 3 * model)
@@ -111,9 +119,9 @@ def _sampled_agents(spec: RunSpec, threads: int) -> int:
     return min(spec.n_agents, threads * math.ceil(enough))
 
 
-def _rows(spec: RunSpec) -> int:
-    """Training rows of an average agent."""
-    return max(1, as_partition(spec.agents).n_train(spec.info) // spec.n_agents)
+def _train(spec: RunSpec) -> int:
+    """Training rows of all agents."""
+    return as_partition(spec.agents).n_train(spec.info)
 
 
 def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:

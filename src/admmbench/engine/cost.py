@@ -43,6 +43,12 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     evaluations = spec.rounds / spec.evaluate_every + 1
     seconds = updates * agents * model / _ENTRIES_PER_SECOND
     seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
+    if spec.as_problem.shares == "columns":
+        # Each party factors its Gram matrix, in double precision.
+        widest = info.n_features / agents
+        gram = 8 * agents * widest**2
+        data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
+        seconds += agents * info.n_train * widest**2 / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
     copies = 1 + seeds * as_partition(spec.agents).shuffled
     memory = (
@@ -54,7 +60,12 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
 
 
 def state_bytes(spec: RunSpec) -> int:
-    """Bytes of a run's state: three copies of all local models (z, lambda and, with local updates, the chains)."""
+    """Bytes of a run's state: three copies of all local models (z, lambda and, with local updates, the chains).
+
+    Where columns are shared out it is the predictions of all parties, z and the dual variable.
+    """
     size = 4 if spec.dtype == "float32" else 8
+    if spec.as_problem.shares == "columns":
+        return size * (spec.n_agents + 2) * len(spec.seeds) * spec.info.n_train
     model = len(spec.seeds) * spec.info.n_classes * spec.info.n_features
     return size * 3 * spec.n_agents * model

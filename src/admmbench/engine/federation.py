@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
@@ -45,6 +46,10 @@ class Federation:
     def each(self, step: Callable[[Block], Any]) -> list[Any]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
         return self.pool.map(step, self.blocks)
+
+    def draw(self, sample: Callable[[np.random.Generator], Any]) -> Any:
+        """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
+        return np.stack([sample(generator) for generator in self.blocks[0].noise.generators[0]])
 
     def with_noise(self, sources: Sequence[Noise]) -> Federation:
         """Return the same agents with other noise sources, one for each block."""

@@ -146,9 +146,10 @@ def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
         streams = [[stream(seed, p, "noise") for seed in spec.seeds] for p in agents]
-        noise = privacy.Noise(streams, problem.model_shape, spec.privacy, spec.dtype)
         where = slice(agents.start, agents.stop)
-        blocks.append(Block(where, problem.block(where), noise))
+        local = problem.block(where)
+        noise = privacy.Noise(streams, local.release_shape, spec.privacy, spec.dtype)
+        blocks.append(Block(where, local, noise))
     return Federation(problem, spec.privacy, blocks, pool)
 
 
@@ -213,17 +214,14 @@ def evaluate(
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
     problem, blocks = federation.problem, federation.blocks
-    gaps = federation.each(
-        lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
-    )
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
     locals_ = [block.problem for block in blocks]
     return {
-        **problem.evaluate(state.w, state.z, locals_, federation.pool.map),
+        **problem.evaluate(state, locals_, federation.pool.map),
         **method.measure(state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
-        "consensus_violation": np.sum(gaps, axis=0),
+        "consensus_violation": method.violation(state, federation),
         "epsilon_total": _epsilon_total(federation, "pld"),
         "epsilon_moments": _epsilon_total(federation, "huang2019"),
         "epsilon_claimed": t * federation.privacy.epsilon,

@@ -97,12 +97,27 @@ class RunSpec(Strict):
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds: each seed may appear once, got {list(self.seeds)}")
         _ = self.n_agents
+        self._check_shares()
         if self.method.needs_smooth and not self.as_problem.smooth:
             raise ValueError(
                 f"algorithm: {self.algorithm} needs a regulariser with a gradient; choose another for the problem, or "
                 "another algorithm"
             )
         return self
+
+    def _check_shares(self) -> None:
+        """Rows or columns: partition, problem and method must agree."""
+        given = partition.as_partition(self.agents).shares
+        if given != self.as_problem.shares:
+            raise ValueError(
+                f"problem: {self.problem_name} is about shares of {self.as_problem.shares}, the partition gives agents "
+                f"{given}; choose another problem or partition"
+            )
+        if given not in self.method.shares:
+            raise ValueError(
+                f"algorithm: {self.algorithm} works on shares of {' or '.join(self.method.shares)}, the partition "
+                f"gives agents {given}"
+            )
 
     @field_serializer("seeds")
     def _seeds_as_text(self, seeds: tuple[int, ...]) -> str | list[int]:

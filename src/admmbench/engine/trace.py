@@ -97,8 +97,8 @@ def status_attrs() -> dict[str, Any]:
 
 def _guarantee(spec: RunSpec) -> str:
     if spec.sensitivity == "global":
-        return "worst-case sensitivity; neighbours differ by one record"
+        return f"worst-case sensitivity; {spec.as_problem.neighbours}"
     return (
         "composed as if the stated sensitivities were worst cases; where they are computed from the "
-        "data (local), no guarantee follows"
+        f"data (local), no guarantee follows; {spec.as_problem.neighbours}"
     )

@@ -119,9 +119,9 @@ class Noise:
 
         Returns
         -------
-        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite and the method sets no standard deviation.
         """
-        if not self.privacy.private:
+        if std is None and not self.privacy.private:
             return 0.0
         if std is None:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)

@@ -9,7 +9,7 @@ import difflib
 import importlib
 from typing import Any
 
-_MODULES = {"logistic": "Logistic", "softmax": "Softmax"}
+_MODULES = {"logistic": "Logistic", "softmax": "Softmax", "vertical": "Vertical"}
 
 
 def list_problems() -> list[str]:

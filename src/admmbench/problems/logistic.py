@@ -53,6 +53,8 @@ class Logistic(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    neighbours: ClassVar[str] = "neighbours differ by one record"
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {
         "empirical_loss": ("nat", "mean training loss of the local models"),
     }
@@ -226,16 +228,14 @@ class BoundLogistic:
         return LogisticBlock(self, self.shares[agents])
 
     def evaluate(
-        self, w: Array, z: Array, blocks: Sequence[LogisticBlock], run: Callable[..., list[Any]]
+        self, state: Any, blocks: Sequence[LogisticBlock], run: Callable[..., list[Any]]
     ) -> dict[str, Array]:
         """Test error, test loss and training objective of a model, and the loss of the local ones.
 
         Parameters
         ----------
-        w
-            Global model, shape (S, 1, J).
-        z
-            Local models, shape (P, S, 1, J).
+        state
+            With the global model ``w``, shape (S, 1, J), and the local models ``z``, shape (P, S, 1, J).
         blocks
             All agents.
         run
@@ -246,6 +246,7 @@ class BoundLogistic:
         Arrays of shape (S,): ``test_error`` (fraction), ``test_loss``, ``train_loss`` (nats; the objective
         sum_i f_i(w)) and ``empirical_loss``, (1/n) sum_i (1/m_i) sum_j of the loss at z_i (huang2019, section VI).
         """
+        w, z = state.w, state.z
         X, b, parts = self._test
         test_loss, errors = np.zeros((2, self.n_seeds))
         for seeds, rows in parts:
@@ -293,6 +294,11 @@ class LogisticBlock:
         places = ((agent, seeds) for agent, own in enumerate(shares) for seeds, _ in own)
         for place, span in zip(places, itertools.pairwise(bounds), strict=True):
             self._spans[place] = span
+
+    @property
+    def release_shape(self) -> tuple[int, ...]:
+        """Shape of what an agent releases."""
+        return self.problem.model_shape
 
     @cached_property
     def gradient_bound(self) -> Array:

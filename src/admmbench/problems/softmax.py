@@ -56,6 +56,8 @@ class Softmax(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    neighbours: ClassVar[str] = "neighbours differ by one record"
     smooth: ClassVar[bool] = True
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
@@ -183,16 +185,14 @@ class BoundSoftmax:
         return SoftmaxBlock(self, self.shares[agents])
 
     def evaluate(
-        self, w: Array, z: Array, blocks: Sequence[SoftmaxBlock], run: Callable[..., list[Any]]
+        self, state: Any, blocks: Sequence[SoftmaxBlock], run: Callable[..., list[Any]]
     ) -> dict[str, Array]:
         """Test error, test loss and training objective of a model.
 
         Parameters
         ----------
-        w
-            Global model, shape (S, K, J).
-        z
-            Local models, shape (P, S, K, J); not used here.
+        state
+            With the global model ``w``, shape (S, K, J).
         blocks
             All agents.
         run
@@ -203,6 +203,7 @@ class BoundSoftmax:
         Arrays of shape (S,): ``test_error`` (fraction), ``test_loss`` and ``train_loss`` (nats; the latter is the
         objective sum_p f_p(w), regulariser included).
         """
+        w = state.w
         test_loss, errors = np.zeros((2, self.n_seeds))
         for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts()):
             test_loss[seeds] += sums[0]
@@ -262,6 +263,11 @@ class SoftmaxBlock:
         """I_p, the number of each agent's records, shape (B,); the same for every seed."""
         for share in self._shares:
             self.n_samples[share.agent] = share.n_samples
+
+    @property
+    def release_shape(self) -> tuple[int, ...]:
+        """Shape of what an agent releases."""
+        return self.problem.model_shape
 
     @cached_property
     def gradient_bound(self) -> Array:

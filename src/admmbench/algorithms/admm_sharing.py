@@ -1,0 +1,11 @@
+"""ADMM sharing: parties with different features of the same samples share predictions (hu2019, algorithm 1)."""
+
+from __future__ import annotations
+
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.sharing import Sharing
+
+
+@parameters
+class ADMMSharing(Sharing):
+    """Algorithm 1, (6) to (8). The privacy budget has no effect: what is sent has no noise."""
