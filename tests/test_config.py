@@ -28,7 +28,7 @@ def load(folder, overrides=None, **changes):
     return config.load(study, folder).experiments["small"]
 
 
-@pytest.mark.parametrize("overlay", ["config", "laptop", "quick", "huang2019"])
+@pytest.mark.parametrize("overlay", ["config", "laptop", "quick", "huang2019", "hu2019"])
 def test_shipped_configurations_are_valid(overlay, monkeypatch):
     monkeypatch.chdir(ROOT)
     base = yaml.safe_load(Path("config/config.yaml").read_text())

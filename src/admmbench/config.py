@@ -60,14 +60,15 @@ class Figure(Strict):
 
     ``curves`` draws a metric against the round, a panel for each epsilon and a line for each algorithm: the mean over
     seeds in a band from the 20th to the 80th percentile. ``tradeoff`` draws one number per run against epsilon, or
-    against something else: a line for each algorithm, or for each epsilon where algorithms differ in agents or delta.
+    against something else: a line for each algorithm, or for each epsilon where algorithms differ in agents, delta or
+    features.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
     kind: Literal["curves", "tradeoff"]
     metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
     against: Annotated[
-        Literal["epsilon", "epsilon_total", "agents", "delta"],
+        Literal["epsilon", "epsilon_total", "agents", "delta", "features"],
         Field(description="tradeoff: the horizontal axis"),
     ] = "epsilon"
     statistic: Annotated[
@@ -97,7 +98,10 @@ class Method(Strict):
         None
     )
     agents: Annotated[
-        int | None, Field(ge=1, description="number of agents; that of the experiment if absent")
+        Annotated[int, Field(ge=1)] | dict[str, Any] | None,
+        Field(
+            description="number of agents, or changes to the experiment's partition; that itself if absent"
+        ),
     ] = None
 
     @property
@@ -107,7 +111,7 @@ class Method(Strict):
         if self.variant != "paper":
             words.append(f"variant={self.variant}")
         own = {"agents": self.agents, "delta": self.delta}
-        words += [f"{key}={value}" for key, value in own.items() if value is not None]
+        words += [f"{key}={value}" for key, value in _flat(own) if value is not None]
         words += [f"{key}={value}" for key, value in _flat(self.params)]
         # Nothing else: Snakemake's cluster jobs split wildcards at commas and colons.
         return re.sub(r"[^\w.=+-]+", "_", "+".join(words))
@@ -261,11 +265,14 @@ class Experiment(Strict):
         )
 
     def _partition(self, method: Method) -> int | dict[str, Any]:
-        if method.agents is None:
-            return self.agents
-        if isinstance(self.agents, int):
-            return method.agents
-        return {**self.agents, "agents": method.agents}
+        changes, base = method.agents, self.agents
+        if changes is None:
+            return base
+        if isinstance(base, int):
+            base = {"scheme": "iid", "agents": base}
+        if isinstance(changes, int):
+            changes = {"blocks" if base.get("scheme") == "columns" else "agents": changes}
+        return {**base, **changes}
 
 
 def _once(what: str, names: list[str]) -> None:

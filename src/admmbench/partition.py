@@ -49,6 +49,10 @@ class _Scheme(BaseModel):
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
     """What is shared out."""
 
+    def n_features(self, info: DatasetInfo) -> int:
+        """Number of columns that are used."""
+        return info.n_features
+
 
 class IID(_Scheme):
     """Equal shares of the rows, as ``numpy.array_split`` cuts them (sizes differ by one at most).
@@ -152,7 +156,7 @@ class Columns(_Scheme):
     """Features over parties: every party holds a block of columns of all rows, as in hu2019.
 
     ``blocks`` gives the number of columns of each party, in the order of the data, or the number of parties, whose
-    blocks then differ by one column at most.
+    blocks then differ by one column at most. ``features`` leaves out all but the first so many columns.
     """
 
     shares: ClassVar[Literal["rows", "columns"]] = "columns"
@@ -163,15 +167,24 @@ class Columns(_Scheme):
         | Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
     )
 
+    features: Annotated[int, Field(ge=1)] | None = None
+
+    def n_features(self, info: DatasetInfo) -> int:
+        """Number of columns that are used."""
+        return self.features or info.n_features
+
     def check(self, info: DatasetInfo) -> int:
         """Number of parties; ValueError if the blocks are not the features of the data set."""
-        if isinstance(self.blocks, int) and self.blocks > info.n_features:
+        n = self.n_features(info)
+        if n > info.n_features:
+            raise ValueError(f"agents: {info.name} has {info.n_features} features, not {n}")
+        if isinstance(self.blocks, int) and self.blocks > n:
             raise ValueError(
-                f"agents: {self.blocks} parties cannot share the {info.n_features} features of {info.name}"
+                f"agents: {self.blocks} parties cannot share the {n} features of {info.name}"
             )
-        if isinstance(self.blocks, list) and sum(self.blocks) != info.n_features:
+        if isinstance(self.blocks, list) and sum(self.blocks) != n:
             raise ValueError(
-                f"agents: blocks have {sum(self.blocks)} columns in all, {info.name} has {info.n_features} features"
+                f"agents: blocks have {sum(self.blocks)} columns in all, {info.name} has {n} features"
             )
         return self.blocks if isinstance(self.blocks, int) else len(self.blocks)
 
@@ -187,7 +200,7 @@ class Columns(_Scheme):
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> ColumnSplit:
         """See `split`; all seeds share the blocks."""
         if isinstance(self.blocks, int):
-            return ColumnSplit(dataset, _equal_parts(dataset.n_features, self.blocks))
+            return ColumnSplit(dataset, _equal_parts(self.n_features(dataset.info), self.blocks))
         ends = itertools.accumulate(self.blocks, initial=0)
         return ColumnSplit(dataset, [slice(*bounds) for bounds in itertools.pairwise(ends)])
 

@@ -122,6 +122,7 @@ def _described(
     joined["epsilon"].attrs = {"long_name": "privacy budget of one iteration", "units": "1"}
     joined["algorithm"].attrs = {"long_name": "method"}
     joined["agents"].attrs = {"long_name": "agents", "units": "1"}
+    joined["features"].attrs = {"long_name": "features", "units": "1"}
     joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
     joined.attrs = {
         "Conventions": "CF-1.11",
@@ -143,6 +144,7 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
         "variant": ("algorithm", [method.variant for method in methods]),
         "params": ("algorithm", [_params(experiment, method) for method in methods]),
         "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
+        "features": ("algorithm", [specs[method.label].n_features for method in methods]),
         "delta": ("algorithm", [specs[method.label].delta for method in methods]),
         "fingerprint": (
             "algorithm",

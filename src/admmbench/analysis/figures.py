@@ -343,7 +343,7 @@ def _tradeoff(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look])
     drawing = Figure(figsize=SINGLE, layout="constrained")
     panel = drawing.subplots()
     scale = _scale(shown, figure)
-    budgets = [float(e) for e in shown["epsilon"].values if math.isfinite(e)]
+    budgets = _budgets(shown, figure)
     references = _references(shown, budgets, figure.metric)
     values = statistics.reduce(shown, figure.metric, figure.statistic) * scale.factor
     for label in references:
@@ -352,7 +352,7 @@ def _tradeoff(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look])
             panel.axhline(level, label=label, **styles[label].line())
     others = [str(a) for a in shown["algorithm"].values if a not in references]
     values = values.sel(algorithm=others, epsilon=budgets)
-    lines = _over_methods if figure.against in ("agents", "delta") else _over_budgets
+    lines = _over_methods if figure.against in _OF_METHODS else _over_budgets
     for label, look, own in lines(shown.sel(algorithm=others, epsilon=budgets), values, figure):
         line = _centre(own, figure).dropna("x")
         if line.size == 0:
@@ -383,7 +383,7 @@ def _over_budgets(shown: xr.Dataset, values: xr.DataArray, figure: config.Figure
         x = own["epsilon"]
         if figure.against == "epsilon_total":
             x = statistics.final(shown, "epsilon_total").sel(algorithm=label)
-        kept = np.isfinite(x.values)
+        kept = np.isfinite(x.values) & np.isfinite(own["epsilon"].values)
         yield (
             label,
             None,
@@ -392,18 +392,30 @@ def _over_budgets(shown: xr.Dataset, values: xr.DataArray, figure: config.Figure
 
 
 def _over_methods(shown: xr.Dataset, values: xr.DataArray, figure: config.Figure) -> _Lines:
-    """One line for each budget, over methods that differ in agents or delta."""
+    """One line for each budget and family, over methods that differ in agents, delta or features.
+
+    The family is what stands before the last comma of a label: "SGD" in "SGD, 500 features".
+    """
+    labels = [str(label) for label in shown["algorithm"].values]
+    families = dict.fromkeys(label.rpartition(", ")[0] for label in labels)
     along = values.assign_coords(x=("algorithm", shown[figure.against].values))
-    along = along.swap_dims(algorithm="x").sortby("x")
-    for turn, budget in enumerate(values["epsilon"].values):
-        color = _BY_CONTRAST[turn % len(_BY_CONTRAST)]
-        yield f"ε = {budget:g}", _look(color, turn, turn), along.sel(epsilon=budget)
+    budgets = values["epsilon"].values
+    lines = itertools.product(families, budgets)
+    for turn, (family, budget) in enumerate(lines):
+        own = [label for label in labels if label.rpartition(", ")[0] == family]
+        line = along.sel(algorithm=own, epsilon=budget).swap_dims(algorithm="x").sortby("x")
+        words = [family] * bool(family)
+        if len(budgets) > 1 or not family:
+            words.append(f"ε = {budget:g}")
+        yield ", ".join(words), _look(_BY_CONTRAST[turn % len(_BY_CONTRAST)], turn, turn), line
 
 
+_OF_METHODS = ("agents", "delta", "features")
 _AXES = {
     "epsilon": "Privacy budget per iteration, ε",
     "epsilon_total": "Composed privacy loss, ε",
     "agents": "Agents",
+    "features": "Features",
     "delta": "Failure probability of an iteration, δ",
 }
 
@@ -411,8 +423,9 @@ _AXES = {
 def _set_axis(panel: Axes, shown: xr.Dataset, figure: config.Figure, budgets: list[float]) -> None:
     """Label the horizontal axis: logarithmic, with ticks at what was run."""
     panel.set_xlabel(_AXES[figure.against])
-    methods_differ = figure.against in ("agents", "delta")
+    methods_differ = figure.against in _OF_METHODS
     ticks = np.unique(shown[figure.against].values).tolist() if methods_differ else budgets
+    ticks = [tick for tick in ticks if math.isfinite(tick)]
     if ticks:
         panel.set_xscale("log")
     if ticks and figure.against != "epsilon_total":

@@ -156,6 +156,11 @@ class RunSpec(Strict):
             raise ValueError("; ".join(messages(error, "agents"))) from None
         return scheme.check(self.info)
 
+    @property
+    def n_features(self) -> int:
+        """Number of features that the partition uses."""
+        return partition.as_partition(self.agents).n_features(self.info)
+
     @cached_property
     def as_problem(self) -> Any:
         """Problem with its parameters."""

@@ -94,10 +94,11 @@ class BoundVertical:
         self.dtype = dtype
         self.n_agents = len(split.columns)
         self.n_samples = data.n_train
-        self.model_shape = (1, data.n_features)
-        self.X = np.asarray(data.X_train, dtype)
+        used = self.columns[-1].stop
+        self.model_shape = (1, used)
+        self.X = np.asarray(data.X_train[:, :used], dtype)
         self.b = (2 * data.y_train - 1).astype(dtype)
-        self._test = np.asarray(data.X_test, dtype), (2 * data.y_test - 1).astype(dtype)
+        self._test = np.asarray(data.X_test[:, :used], dtype), (2 * data.y_test - 1).astype(dtype)
 
     @property
     def weight(self) -> float:
