@@ -53,3 +53,16 @@ def test_a_wrong_configuration_stops_before_any_job(project, changes, message):
 def test_snakemakes_own_report_holds_the_figures(project):
     project.run("--report", "report.zip")
     assert (project.folder / "report.zip").stat().st_size > 10_000
+
+
+def test_what_is_timed_is_made_by_one_job(project):
+    figure = {"name": "seconds", "kind": "tradeoff", "metric": "seconds"}
+    project.configure(timed=True, seeds=[1, 1], figures=[figure])
+    shown = project.run()
+    assert "time_tiny" in shown
+    assert "rule run_" not in shown
+    with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
+        assert (results.seconds > 0).all()
+    report = (project.folder / "results/report/index.html").read_text()
+    assert "Computing time" in report
+    assert "Nothing to be done" in project.run()
