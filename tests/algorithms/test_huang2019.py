@@ -313,10 +313,30 @@ def test_exact_methods_say_when_they_cannot_solve():
         simulate(binary(), "admm", {"tolerance": 1e-30}, problem="logistic", rounds=1)
 
 
-@pytest.mark.parametrize("name", ["pvp", "dvp"])
-def test_what_needs_a_gradient_refuses_l1(name):
-    with pytest.raises(ValueError, match="regulariser with a gradient"):
-        simulate(binary(), name, problem={"name": "logistic", "regularizer": "l1"}, epsilon=1)
+@pytest.mark.parametrize(
+    ("name", "params", "problem", "message"),
+    [
+        ("pvp", {}, "l1", "pvp needs a regulariser with a gradient"),
+        ("dvp", {}, "l1", "dvp needs a regulariser with a gradient"),
+        ("outp", {}, "l1", "outp needs a regulariser with a gradient"),
+        ("objp", {"proximity": "smooth"}, "l1", "proximity: smooth needs a regulariser"),
+        ("dp_admm", {"step_size": "smooth"}, "l1", "step_size: smooth needs a regulariser"),
+        ("dp_admm", {"step_size": "nonsmooth"}, "l2", "nonsmooth needs a bounded subgradient"),
+    ],
+)
+def test_what_the_theorems_do_not_cover_is_refused(name, params, problem, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(binary(), name, params, problem={"name": "logistic", "regularizer": problem})
+
+
+def test_dual_perturbation_is_for_binary_classification():
+    with pytest.raises(ValueError, match="choose problem: logistic"):
+        simulate(binary(), "dvp", problem="softmax", epsilon=1)
+
+
+def test_there_is_no_authors_code_to_follow():
+    with pytest.raises(ValueError, match="variant: pvp has no authors' code to follow"):
+        simulate(binary(), "pvp", variant="reference", problem="logistic", epsilon=1)
 
 
 @settings(max_examples=60)

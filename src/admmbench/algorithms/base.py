@@ -135,17 +135,20 @@ class Algorithm(ABC):
     ----------
     variables
         What `measure` returns besides the usual: units and long name by name.
-    needs_smooth
-        Whether the regulariser must have a gradient.
+    variants
+        What ``variant`` may be: ``reference`` only where authors published code.
     shares
         What may be shared out over agents: ``rows``, ``columns``, or both.
     """
 
     shares: ClassVar[tuple[str, ...]] = ("rows",)
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    needs_smooth: ClassVar[bool] = False
+    variants: ClassVar[tuple[str, ...]] = ("paper",)
 
     variant: Literal["paper", "reference"] = "paper"
+
+    def check(self, problem: Any) -> None:  # noqa: B027
+        """Raise a ValueError if the method cannot solve a problem with these parameters."""
 
     @property
     def reference(self) -> bool:
@@ -206,6 +209,14 @@ class ADMM(Algorithm):
 def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
     """Dual update, (4c) of ryu2021 and ryu2022."""
     return dual + rho * (w - z)
+
+
+def need_smooth(problem: Any, what: str) -> None:
+    """Raise a ValueError if a problem's regulariser has no gradient."""
+    if not problem.smooth:
+        raise ValueError(
+            f"{what} needs a regulariser with a gradient; choose another for the problem"
+        )
 
 
 def factors(values: Array, like: Array) -> Array:

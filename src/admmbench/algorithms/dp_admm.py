@@ -17,6 +17,7 @@ from admmbench.algorithms.base import (
     Messages,
     Penalty,
     Rho,
+    need_smooth,
     parameters,
 )
 from admmbench.algorithms.linearized import Linearized
@@ -52,6 +53,15 @@ class DPADMM(Linearized):
 
     rho: Rho = Field(default_factory=lambda: Penalty(c1=0.1, c2=0, growth=1))
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"
+
+    def check(self, problem: Any) -> None:
+        """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 has not."""
+        if self.step_size == "smooth":
+            need_smooth(problem, "step_size: smooth")
+        if self.step_size == "nonsmooth" and problem.smooth:
+            raise ValueError(
+                "step_size: nonsmooth needs a bounded subgradient of the regulariser, as l1 has; choose smooth"
+            )
 
     def _smooth(self, problem: Any) -> bool:
         if self.step_size == "auto":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, factors, parameters
+from admmbench.algorithms.base import Array, Block, factors, need_smooth, parameters
 from admmbench.algorithms.exact import Exact
 from admmbench.privacy import Privacy
 
@@ -29,10 +30,15 @@ class DVP(Exact):
     leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of it is.
 
     Each message is (epsilon, 0)-DP for agents that replace one record: pure differential privacy, where the other
-    methods of huang2019 have (epsilon, delta). The proof needs a smooth loss and exact solutions.
+    methods of huang2019 have (epsilon, delta). The proof needs exact solutions and a smooth loss of a single inner
+    product with the record, as in binary classification.
     """
 
-    needs_smooth = True
+    def check(self, problem: Any) -> None:
+        """Refuse what the proof does not cover."""
+        need_smooth(problem, "dvp")
+        if not problem.single_output:
+            raise ValueError("dvp is for binary classification; choose problem: logistic")
 
     def primal(
         self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy

@@ -49,9 +49,9 @@ class Exact(AgentsFirst):
     ) -> Array:
         """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2, for all agents and seeds.
 
-        Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, scheme
-        2.2.22): the penalty makes the subproblem rho-strongly convex, and bounded records make it smooth, so that a
-        few steps from the last solution are enough.
+        Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004,
+        section 2.2): the penalty makes the subproblem rho-strongly convex, and bounded records make it smooth,
+        so that a few steps from the last solution are enough.
 
         Parameters
         ----------

@@ -64,6 +64,8 @@ class InexactADMM(ADMM):
         Factor of the proximity parameter (ryu2021, appendix A.11).
     """
 
+    variants = ("paper", "reference")
+
     a: Annotated[float, Field(gt=0)] = 1.0
 
     @abstractmethod

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Block, factors, parameters
+from admmbench.algorithms.base import Array, Block, factors, need_smooth, parameters
 from admmbench.algorithms.inexact import InexactADMM, Subproblem
 from admmbench.elementwise import elementwise
 
@@ -36,6 +36,11 @@ class ObjP(InexactADMM):
 
     local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"
+
+    def check(self, problem: Any) -> None:
+        """Theorem 2 is about smooth f_p."""
+        if self.proximity == "smooth":
+            need_smooth(problem, "proximity: smooth")
 
     @property
     def updates(self) -> int:

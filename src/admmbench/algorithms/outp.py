@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, parameters
+from admmbench.algorithms.base import Array, Block, need_smooth, parameters
 from admmbench.algorithms.linearized import Linearized
 from admmbench.privacy import Privacy, gaussian_multiplier
 
@@ -23,6 +23,12 @@ class OutP(Linearized):
     With ``variant: reference`` the constants are c1 = I_p and c3 = I_p / 4, though the gradient is an average, and
     the noise has the standard deviation sigma^2 where the paper has sigma.
     """
+
+    variants = ("paper", "reference")
+
+    def check(self, problem: Any) -> None:
+        """Theorem 4 is about smooth f_p."""
+        need_smooth(problem, "outp")
 
     def gradient(self, local: Any, z: Array, w: Array) -> Array:
         """Gradient of f_p; the code clips probabilities, and takes the whole regulariser at the global model."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, parameters
+from admmbench.algorithms.base import Array, Block, need_smooth, parameters
 from admmbench.algorithms.exact import Exact
 from admmbench.privacy import Privacy
 
@@ -12,7 +14,9 @@ from admmbench.privacy import Privacy
 class PVP(Exact):
     """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
 
-    needs_smooth = True
+    def check(self, problem: Any) -> None:
+        """Lemma 4 is about smooth f_i."""
+        need_smooth(problem, "pvp")
 
     def primal(
         self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy

@@ -304,8 +304,9 @@ def _caveats(results: xr.Dataset) -> list[str]:
     ]
     if results.attrs["sensitivity"] == "local":
         notes.append(
-            "The noise is scaled by a local sensitivity, computed from the agent's own records at "
-            "the current iterate, as in the papers. The scale then depends on the data and can "
+            "The noise is scaled by a local sensitivity, computed from the agent's own records, as in the "
+            "papers: their norms (huang2019), or also the current iterate (ryu2021, ryu2022; hu2019 assumes "
+            "bounds instead). A scale that depends on the data can "
             "itself distinguish neighbouring data sets: the composed values are what composition "
             "gives if every iteration had the stated budget, not a valid guarantee. The setting "
             "sensitivity: global gives one."

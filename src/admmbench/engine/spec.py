@@ -98,11 +98,10 @@ class RunSpec(Strict):
             raise ValueError(f"seeds: each seed may appear once, got {list(self.seeds)}")
         _ = self.n_agents
         self._check_shares()
-        if self.method.needs_smooth and not self.as_problem.smooth:
-            raise ValueError(
-                f"algorithm: {self.algorithm} needs a regulariser with a gradient; choose another for the problem, or "
-                "another algorithm"
-            )
+        try:
+            self.method.check(self.as_problem)
+        except ValueError as error:
+            raise ValueError(f"algorithm: {error}") from None
         return self
 
     def _check_shares(self) -> None:
@@ -142,6 +141,10 @@ class RunSpec(Strict):
                     + unknown("parameter", key, [n for n in names if n != "variant"])
                     + f" (algorithm {self.algorithm})"
                 )
+        if self.variant not in cls.variants:
+            raise ValueError(
+                f"variant: {self.algorithm} has no authors' code to follow, only {' or '.join(cls.variants)}"
+            )
         try:
             return cls(**{**self.params, "variant": self.variant})
         except ValidationError as error:

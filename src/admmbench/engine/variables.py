@@ -24,7 +24,7 @@ COMMENTS = {
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
     "train_loss": "sum over agents of f_p(w), regulariser included",
     "epsilon_moments": "appendix B of huang2019; NaN where not all releases are Gaussian",
-    "epsilon_claimed": "basic composition of one budget per round, as the papers count",
+    "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",
 }
 
 

@@ -32,8 +32,8 @@ class Privacy:
     delta
         Failure probability of one Gaussian release, and the one at which totals are stated.
     sensitivity
-        ``local``: from the agent's own records at the current iterate, as the papers compute it; the noise scale then
-        depends on the data, so that no guarantee follows. ``global``: the worst case over admissible records.
+        ``local``: from the agent's own records, as the papers compute it; the noise scale then depends on the data, so
+        that no guarantee follows. ``global``: the worst case over admissible records.
     """
 
     epsilon: float = math.inf

@@ -54,6 +54,7 @@ class Logistic(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    single_output: ClassVar[bool] = True
     neighbours: ClassVar[str] = "neighbours differ by one record"
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {
         "empirical_loss": ("nat", "mean training loss of the local models"),

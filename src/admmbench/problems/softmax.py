@@ -57,6 +57,7 @@ class Softmax(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    single_output: ClassVar[bool] = False
     neighbours: ClassVar[str] = "neighbours differ by one record"
     smooth: ClassVar[bool] = True
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}

@@ -42,6 +42,7 @@ class Vertical(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shares: ClassVar[Literal["rows", "columns"]] = "columns"
+    single_output: ClassVar[bool] = True
     neighbours: ClassVar[str] = "neighbours differ by one feature column of one party"
     smooth: ClassVar[bool] = True
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
