@@ -88,3 +88,90 @@ def test_writers_keep_their_rows():
 def test_impossible_partitions(scheme, message):
     with pytest.raises(ValueError, match=message):
         partition.as_partition(scheme).check(make_dataset(60).info)
+
+
+# Columns
+
+
+def columns_of(scheme, dataset, seeds=1):
+    """Numbers of the columns of every party."""
+    scheme = partition.as_partition({"scheme": "columns", **scheme})
+    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    split = partition.split(scheme, dataset, orders)
+    assert split.dataset is dataset
+    assert scheme.check(dataset.info) == len(split.columns)
+    everything = np.arange(dataset.n_features)
+    return [everything[columns] for columns in split.columns]
+
+
+@settings(max_examples=50)
+@given(J=st.integers(1, 40), data=st.data())
+def test_a_number_of_blocks_cuts_the_columns_as_numpy_does(J, data):
+    parties = data.draw(st.integers(1, J))
+    features = data.draw(st.none() | st.integers(parties, J))
+    used = J if features is None else features
+    found = columns_of({"blocks": parties, "features": features}, make_dataset(5, 1, J))
+    for columns, expected in zip(found, np.array_split(np.arange(used), parties), strict=True):
+        np.testing.assert_array_equal(columns, expected)
+
+
+@settings(max_examples=50)
+@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=7), unused=st.integers(0, 4))
+def test_blocks_are_a_partition_of_the_columns_in_order(sizes, unused):
+    J = sum(sizes)
+    scheme = {"blocks": sizes, **({"features": J} if unused else {})}
+    found = columns_of(scheme, make_dataset(5, 1, J + unused), seeds=2)
+    assert [len(columns) for columns in found] == sizes
+    np.testing.assert_array_equal(np.concatenate(found), np.arange(J))
+
+
+def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
+    dataset = make_dataset(60, 30, 7)
+    scheme = partition.as_partition({"scheme": "columns", "blocks": [3, 4]})
+    assert not scheme.shuffled
+    assert scheme.shares == "columns"
+    assert scheme.n_train(dataset.info) == 60
+    assert scheme.n_features(dataset.info) == 7
+    assert partition.as_partition(2).shares == "rows"
+
+    def refuse(n):
+        raise AssertionError("columns are not drawn")
+
+    split = partition.split(scheme, dataset, [refuse, refuse])
+    assert split.columns == [slice(0, 3), slice(3, 7)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        ({"blocks": 8}, "8 parties cannot share the 7 features of made"),
+        ({"blocks": [3, 5]}, "blocks have 8 columns in all, made has 7 features"),
+        ({"blocks": [3, 3]}, "blocks have 6 columns in all, made has 7 features"),
+        ({"blocks": 3, "features": 8}, "made has 7 features, not 8"),
+        ({"blocks": 5, "features": 4}, "5 parties cannot share the 4 features"),
+        ({"blocks": [3, 4], "features": 6}, "blocks have 7 columns in all"),
+    ],
+)
+def test_blocks_that_the_columns_do_not_give(scheme, message):
+    scheme = partition.as_partition({"scheme": "columns", **scheme})
+    with pytest.raises(ValueError, match=message):
+        scheme.check(make_dataset(60, 30, 7).info)
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        {},
+        {"blocks": 0},
+        {"blocks": []},
+        {"blocks": [3, 0, 4]},
+        {"blocks": [7, -1]},
+        {"blocks": 2.5},
+        {"blocks": 2, "features": 0},
+        {"blocks": 2, "agents": 2},
+        {"blocks": 2, "shuffle": True},
+    ],
+)
+def test_blocks_that_make_no_sense(scheme):
+    with pytest.raises(ValueError, match=r"columns"):
+        partition.as_partition({"scheme": "columns", **scheme})

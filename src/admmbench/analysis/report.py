@@ -174,7 +174,7 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     data += f"{attrs['n_features']:,} features, {attrs['n_classes']} classes"
     return {
         "Data": data,
-        **({"Part of the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
+        **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
         "Agents": f"{_each(results['agents'])}, partition {_mapping(attrs['partition'])}",
         "Problem": _mapping(attrs["problem"]),
         "Rounds": f"{attrs['rounds']:,}",
