@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,8 @@ def plan(study: Study, machine: Machine) -> dict[str, Cost]:
 def _of_experiment(experiment: Experiment, study: Study, machine: Machine, folder: Path) -> Cost:
     runs = [_of_run(run, study, machine, folder) for run in experiment.runs]
     # Two jobs are the aggregation, which writes all numbers once more, and the figures.
-    return sum(runs, Cost(jobs=2, disk=sum(_numbers(run) for run in experiment.runs)))
+    total = sum(runs, Cost(jobs=2, disk=sum(_numbers(run) for run in experiment.runs)))
+    return replace(total, jobs=3) if experiment.timed else total
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:

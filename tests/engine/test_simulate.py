@@ -140,3 +140,12 @@ def test_what_an_algorithm_raises_names_the_round(tmp_path):
     with pytest.raises(AlgorithmError, match=r"Faulty\.round raised in round 1: KeyError") as info:
         simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2)
     assert isinstance(info.value.__cause__, KeyError)
+
+
+def test_provenance_counts_the_rows_that_train():
+    dataset = make_dataset(60, 30)
+    drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 80}
+    trace = simulate(dataset, "objp", agents=drawn, rounds=1)
+    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (80, 10)
+    trace = simulate(dataset, "objp", agents=4, rounds=1)
+    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (60, 30)

@@ -13,19 +13,22 @@ from typing import Any
 from admmbench.datasets import Dataset
 from admmbench.engine import fingerprint
 from admmbench.engine.spec import RunSpec
+from admmbench.partition import as_partition
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
 def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
     """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
+    # A partition may train on more rows than the data set's training part.
+    n_train = as_partition(spec.agents).n_train(dataset.info)
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),
         "dataset_note": dataset.note,
-        "n_train": dataset.n_train,
-        "n_test": dataset.n_test,
-        "n_features": dataset.n_features,
+        "n_train": n_train,
+        "n_test": dataset.n_train + dataset.n_test - n_train,
+        "n_features": spec.n_features,
         "n_classes": dataset.n_classes,
         "data_checksums": _json(dataset.checksums),
         "citation": dataset.citation,
