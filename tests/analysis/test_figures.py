@@ -229,5 +229,5 @@ def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figu
     np.testing.assert_allclose(line.get_xdata(), sorted(values))
     np.testing.assert_allclose(line.get_ydata(), [20, 25, 30])
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [
-        f"{value:g}" for value in sorted(values)
+        f"{value:g}".replace("e-0", "e-") for value in sorted(values)
     ]

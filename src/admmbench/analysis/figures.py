@@ -315,7 +315,7 @@ def _curves(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look]) -
         panel.tick_params(labelbottom=True)
         panel.set_xlabel("Round")
     for panel in panels[:, 0]:
-        panel.set_ylabel(scale.label)
+        panel.set_ylabel(_wrapped(scale.label, PANEL[1]))
     return drawing
 
 
@@ -369,8 +369,13 @@ def _tradeoff(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look])
     _finish(panel, figure)
     _set_axis(panel, shown, figure, budgets)
     lowest = "\nlowest over rounds and seeds" if figure.statistic == "best" else ""
-    panel.set_ylabel(scale.label + lowest)
+    panel.set_ylabel(_wrapped(scale.label, SINGLE[1]) + lowest)
     return drawing
+
+
+def _wrapped(label: str, height: float) -> str:
+    """Break a label of a vertical axis that is longer than the panel, whose height is in inches, is high."""
+    return textwrap.fill(label, int(height * 14))
 
 
 _Lines = Iterator[tuple[str, Look | None, "xr.DataArray"]]
@@ -429,7 +434,7 @@ def _set_axis(panel: Axes, shown: xr.Dataset, figure: config.Figure, budgets: li
     if ticks:
         panel.set_xscale("log")
     if ticks and figure.against != "epsilon_total":
-        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.set_xticks(ticks, [f"{tick:g}".replace("e-0", "e-") for tick in ticks])
         panel.xaxis.set_minor_locator(NullLocator())
 
 
