@@ -73,7 +73,7 @@ def test_figure_selects_methods_and_budgets(results, figure):
 
 def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
     drawing = figures.draw(results, figure(epsilon=[0.1, INF]))
-    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "no noise"]
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "ε = ∞"]
 
 
 @pytest.mark.parametrize(

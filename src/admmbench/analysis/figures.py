@@ -35,7 +35,7 @@ MAX_COLUMNS = 3
 PANEL = (2.35, 2.0)
 """Width and height of one panel of curves, in inches."""
 SINGLE = (4.7, 3.0)
-"""Width and height of the panel of a trade-off, in inches."""
+"""Width and height of a panel that is alone, in inches."""
 MARKERS_PER_LINE = 7
 
 STYLE = {
@@ -96,8 +96,12 @@ _FREE_MARKERS = (4, 6, 7, 8, 9)
 """First markers that are left for other labels."""
 _BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
 """Colours for other labels, those that stand out from white first."""
-_NO_NOISE = Look("#333333", (0, (4, 2)), "")
-_NO_NOISE_LABELS = ("Non-private", "Centralized")
+_REFERENCE = Look("#333333", (0, (4, 2)), "")
+_REFERENCES = {
+    **dict.fromkeys(("Non-private", "Centralized", "All features"), _REFERENCE),
+    "Local only": Look("#333333", (0, (1.2, 1.6)), ""),
+}
+"""Looks of what others are compared with."""
 
 
 def looks(results: xr.Dataset) -> dict[str, Look]:
@@ -116,8 +120,8 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     for label in labels:
         family = families.get(label, "")
         step = used[family]
-        if label in _NO_NOISE_LABELS:
-            chosen[label] = _NO_NOISE
+        if label in _REFERENCES:
+            chosen[label] = _REFERENCES[label]
             continue
         if family:
             color, marker = _FAMILIES[family]
@@ -292,13 +296,16 @@ def _curves(shown: xr.Dataset, figure: config.Figure, styles: dict[str, Look]) -
     columns = 2 if len(budgets) == 4 else min(len(budgets), MAX_COLUMNS)
     rows = -(-len(budgets) // columns)
     size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
+    if len(budgets) == 1:
+        size = SINGLE
     drawing = Figure(figsize=size, layout="constrained")
     panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for panel, budget in itertools.zip_longest(panels.flat, budgets):
         if budget is None:
             panel.set_visible(False)
             continue
-        panel.set_title("no noise" if math.isinf(budget) else f"ε = {budget:g}")
+        if math.isfinite(budget) or len(budgets) > 1:
+            panel.set_title("ε = ∞" if math.isinf(budget) else f"ε = {budget:g}")
         for turn, label in enumerate(map(str, shown["algorithm"].values)):
             source = math.inf if label in references else budget
             if _ran(shown, label, source):
