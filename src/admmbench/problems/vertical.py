@@ -132,7 +132,8 @@ class BoundVertical:
     def minimize_loss(self, s: Array, dual: Array, rho: float, start: Array) -> Array:
         """Solve (7), the update of z: N independent problems in one variable, for every seed.
 
-        Newton's method; a step that leaves the interval in which the solution must lie is halved instead.
+        Newton's method; a step that leaves the interval in which the solution must lie, or is not half as long as the
+        last, gives way to a bisection.
 
         Parameters
         ----------
@@ -290,6 +291,7 @@ def _newton(
             centre = s[k, i] + dual[k, i] / rho
             low, high = centre - steepest / rho, centre + steepest / rho
             z = min(max(np.float64(start[k, i]), low), high)
+            last = high - low
             for _ in range(200):
                 margin = b[i] * z
                 decay = np.exp(-abs(margin))
@@ -303,9 +305,10 @@ def _newton(
                 else:
                     low = z
                 new = z - g / (curvature + rho)
-                if not low <= new <= high:
+                if not low <= new <= high or abs(new - z) > abs(last) / 2:
                     new = (low + high) / 2
-                done = abs(new - z) <= 1e-14 * (1.0 + abs(z))
+                last = new - z
+                done = abs(last) <= 1e-14 * (1.0 + abs(z))
                 z = new
                 if done:
                     break

@@ -1,0 +1,487 @@
+"""Vertical problem, against the formulas of hu2019 sample by sample, finite differences and scipy."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special
+
+from admmbench import partition
+from admmbench.problems import as_problem
+from tests.conftest import make_dataset
+
+LOSSES = ["logistic", "sigmoid"]
+SIGMOID_L = np.sqrt(3) / 18
+both_losses = pytest.mark.parametrize("loss", LOSSES)
+# Shapes of one party's columns: more samples than features, fewer, and as many.
+SHAPES = {"tall": (30, 6), "wide": (7, 20), "square": (8, 8)}
+
+
+def bind(dataset, blocks=1, seeds=1, dtype="float64", **params):
+    split = partition.split(
+        partition.as_partition({"scheme": "columns", "blocks": blocks}), dataset, [None] * seeds
+    )
+    return as_problem({"name": "vertical", **params}).bind(split, seeds, "local", dtype)
+
+
+def with_columns(X, y=None, n_test=5):
+    """A data set of given training columns."""
+    dataset = make_dataset(len(X), n_test, np.shape(X)[1], 2)
+    labels = dataset.y_train if y is None else np.asarray(y)
+    return replace(dataset, X_train=np.asarray(X, np.float32), y_train=labels)
+
+
+def alone(D, dtype="float64", **params):
+    """One party that holds all of these columns."""
+    return bind(with_columns(D), dtype=dtype, **params).block(slice(0, 1))
+
+
+def one_by_one(function, items):
+    return [function(item) for item in items]
+
+
+def loss_of(kind, margin):
+    """Of one sample; mathematics as printed, where it does not overflow."""
+    if kind == "logistic":
+        return np.log1p(np.exp(-margin)) if margin > -30 else -margin
+    return 1 / (1 + np.exp(margin)) if margin < 700 else 0.0
+
+
+def slope_of(kind, z, b):
+    p = special.expit(-b * z)
+    return -b * p if kind == "logistic" else -b * p * special.expit(b * z)
+
+
+def one_hot(rng, n, levels):
+    return np.eye(levels)[rng.integers(0, levels, n)]
+
+
+def deficient(rng, n=30):
+    """Two attributes as indicators and a constant column: five columns but one of rank 4, then a copy of one."""
+    columns = np.hstack([one_hot(rng, n, 2), one_hot(rng, n, 3), np.ones((n, 1))])
+    return np.hstack([columns, columns[:, :1]]), 4
+
+
+@pytest.fixture
+def two():
+    return make_dataset(n_classes=2)
+
+
+rngs = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
+
+
+# Losses
+
+
+@both_losses
+def test_losses_are_the_formulas(two, loss):
+    problem = bind(two, loss=loss)
+    z = np.random.default_rng(0).normal(scale=5, size=(3, 60))
+    found = problem.losses(z, problem.b)
+    for s in range(3):
+        for i in range(60):
+            assert found[s, i] == pytest.approx(loss_of(loss, problem.b[i] * z[s, i]), rel=1e-12)
+
+
+@both_losses
+def test_slopes_are_finite_differences_of_losses(two, loss):
+    problem = bind(two, loss=loss)
+    z = np.random.default_rng(1).normal(scale=4, size=(3, 60))
+    h = 1e-6
+    difference = (problem.losses(z + h, problem.b) - problem.losses(z - h, problem.b)) / (2 * h)
+    np.testing.assert_allclose(problem.slope(z, problem.b), difference, atol=1e-9)
+
+
+@both_losses
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_huge_margins_neither_overflow_nor_lose_the_loss(two, loss, dtype):
+    problem = bind(two, loss=loss, dtype=dtype)
+    right = np.array([[1e4, -1e4, 500, -500]], dtype)
+    b = np.array([1, -1, 1, -1], dtype)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_allclose(problem.losses(right, b), 0, atol=1e-200)
+        np.testing.assert_allclose(problem.slope(right, b), 0, atol=1e-30)
+        wrong = [[1e4, 1e4, 500, 500]] if loss == "logistic" else 1
+        np.testing.assert_allclose(problem.losses(-right, b), np.broadcast_to(wrong, (1, 4)))
+        slope = -b if loss == "logistic" else np.zeros(4)
+        np.testing.assert_allclose(problem.slope(-right, b), slope[None], atol=1e-30)
+
+
+def test_small_losses_are_not_rounded_away(two):
+    problem = bind(two, dtype="float32")
+    z = np.full((1, 1), 50, np.float32)
+    assert problem.losses(z, np.ones(1, np.float32))[0, 0] == pytest.approx(np.exp(-50), rel=1e-6)
+
+
+@both_losses
+def test_slopes_keep_the_precision_and_losses_are_double(two, loss):
+    problem = bind(two, loss=loss, dtype="float32")
+    z = np.ones((1, 60), np.float32)
+    assert problem.slope(z, problem.b).dtype == np.float32
+    assert problem.losses(z, problem.b).dtype == np.float64
+
+
+@both_losses
+def test_smoothness_is_the_largest_second_derivative(two, loss):
+    problem = bind(two, loss=loss)
+    z, h = np.linspace(-12, 12, 240_001), 1e-4
+    b = np.ones(1)
+    curvature = (problem.slope(z + h, b) - problem.slope(z - h, b)) / (2 * h)
+    assert np.abs(curvature).max() == pytest.approx(problem.smoothness, rel=1e-6)
+    assert problem.smoothness == pytest.approx({"logistic": 0.25, "sigmoid": SIGMOID_L}[loss])
+
+
+# The update of z
+
+
+def literal_z(kind, s, y, b, rho):
+    """The root of l'(z) - y + rho (z - s) by bisection of a bracket that is searched for."""
+
+    def derivative(z):
+        return slope_of(kind, z, b) - y + rho * (z - s)
+
+    # Relative to the centre, so that no digits are lost in a large one.
+    centre, width = s + y / rho, 1e-3
+    while derivative(centre - width) > 0 or derivative(centre + width) < 0:
+        width *= 2
+    return optimize.brentq(
+        derivative, centre - width, centre + width, xtol=1e-13, rtol=1e-14, maxiter=500
+    )
+
+
+def z_problems(kind):
+    smallest = 0.01 if kind == "logistic" else 1.02 * SIGMOID_L
+    anything = st.one_of(
+        st.floats(-10, 10), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e6, -1e6])
+    )
+    entry = st.tuples(anything, anything, st.sampled_from([-1.0, 1.0]), anything)
+    return st.tuples(st.floats(smallest, 100), st.lists(entry, min_size=1, max_size=6))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@both_losses
+def test_the_update_of_z_is_the_root_by_bisection(loss, dtype):
+    @settings(max_examples=120)
+    @given(z_problems(loss))
+    @example((0.1, [(0.0, 0.0, 1.0, 0.0), (0.0, 1e6, -1.0, -1e6), (-40.0, 0.01, 1.0, 40.0)]))
+    @example((100.0, [(3.0, -1.0, 1.0, -700.0), (700.0, 0.5, -1.0, 5.0)]))
+    def check(drawn):
+        rho, entries = drawn
+        s, dual, b, start = (np.array(column, dtype) for column in zip(*entries, strict=True))
+        dataset = with_columns(np.ones((len(s), 1)), (b > 0).astype(int))
+        problem = bind(dataset, loss=loss, dtype=dtype)
+        z = problem.minimize_loss(s[None], dual[None], rho, start[None])
+        assert z.dtype == dtype
+        assert z.shape == (1, len(s))
+        tolerance = 1e-9 if dtype == "float64" else 1e-6
+        for i in range(len(s)):
+            best = literal_z(loss, float(s[i]), float(dual[i]), float(b[i]), rho)
+            assert z[0, i] == pytest.approx(best, rel=tolerance, abs=tolerance)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("loss", "rho"),
+    [("logistic", rho) for rho in (1e-3, 0.01, 0.03, 0.05, 0.07, 0.1, 0.25, 1, 100)]
+    + [("sigmoid", rho) for rho in (1.0001 * SIGMOID_L, 0.1, 0.25, 1, 100)],
+)
+def test_newtons_method_does_not_go_to_and_fro(loss, rho):
+    """Below rho = 0.09 it does with the logistic loss, where nothing shortens its steps."""
+    rng, n = np.random.default_rng(11), 20_000
+    problem = bind(with_columns(np.ones((n, 1)), rng.integers(0, 2, n)), loss=loss)
+    s, start = rng.uniform(-20, 20, (2, 1, n))
+    dual = rng.uniform(-1.5, 1.5, (1, n))
+    z = problem.minimize_loss(s, dual, rho, start)
+    miss = special.expit(-problem.b * z)
+    slope = -problem.b * (miss if loss == "logistic" else miss * special.expit(problem.b * z))
+    np.testing.assert_allclose(slope - dual + rho * (z - s), 0, atol=1e-11)
+
+
+@both_losses
+@settings(max_examples=40)
+@given(rng=rngs, rho=st.floats(0.1, 100))
+def test_the_update_of_z_is_a_minimum(loss, rng, rho):
+    """(7) itself, by a minimiser without derivatives."""
+    problem = bind(with_columns(np.ones((3, 1)), [0, 1, 1]), loss=loss)
+    s, dual, start = rng.normal(scale=4, size=(3, 1, 3))
+    z = problem.minimize_loss(s, dual, rho, start)
+    for i, b in enumerate([-1, 1, 1]):
+
+        def objective(v, i=i, b=b):
+            return loss_of(loss, b * v) - dual[0, i] * v + rho / 2 * (s[0, i] - v) ** 2
+
+        found = optimize.minimize_scalar(objective, (z[0, i] - 3, z[0, i] + 4), tol=1e-12)
+        assert objective(z[0, i]) <= found.fun + 1e-12 * (1 + abs(found.fun))
+        assert z[0, i] == pytest.approx(found.x, abs=1e-3)
+
+
+@both_losses
+def test_the_start_of_the_update_of_z_does_not_matter(two, loss):
+    problem = bind(two, loss=loss)
+    rng = np.random.default_rng(2)
+    s, dual = rng.normal(scale=10, size=(2, 1, 60))
+    first = problem.minimize_loss(s, dual, 0.1, s)
+    for start in (0.0, 1e9, -1e9, 800.0):
+        z = problem.minimize_loss(s, dual, 0.1, np.full_like(s, start))
+        np.testing.assert_allclose(z, first, rtol=1e-9, atol=1e-9)
+
+
+def test_the_update_of_z_is_per_seed(two):
+    problem = bind(two, seeds=3)
+    s, dual, start = np.random.default_rng(3).normal(size=(3, 3, 60))
+    s[1, 4] = np.nan  # a run that diverged
+    together = problem.minimize_loss(s, dual, 0.3, start)
+    for k in (0, 2):
+        single = problem.minimize_loss(s[k : k + 1], dual[k : k + 1], 0.3, start[k : k + 1].copy())
+        np.testing.assert_array_equal(together[k], single[0])
+    others = np.arange(60) != 4
+    assert np.isfinite(together[1, others]).all()
+    assert np.isnan(together[1, 4])
+
+
+@pytest.mark.parametrize("rho", [SIGMOID_L, 0.05])
+def test_a_penalty_below_the_curvature_of_the_sigmoid_is_refused(two, rho):
+    problem = bind(two, loss="sigmoid")
+    z = np.zeros((1, 60))
+    with pytest.raises(ValueError, match=r"params\.rho: .* must be above 0\.0962, got "):
+        problem.minimize_loss(z, z, rho, z)
+    problem.minimize_loss(z, z, 1.001 * SIGMOID_L, z)
+    bind(two).minimize_loss(z, z, rho, z)
+
+
+# One party
+
+
+@settings(max_examples=40)
+@given(
+    rng=rngs,
+    shape=st.sampled_from(sorted(SHAPES)),
+    rank_deficient=st.booleans(),
+    rho=st.floats(0.01, 100),
+    S=st.integers(1, 3),
+)
+def test_the_solver_solves_the_stacked_least_squares_problem(rng, shape, rank_deficient, rho, S):
+    """min rho/2 ||D x - r / rho||^2 + N lambda ||x||^2, which is (6) for r = rho * target - y."""
+    D = rng.normal(size=SHAPES[shape])
+    if rank_deficient:
+        D[:, 1:] = D[:, :1] * 2.0 ** (np.arange(1, D.shape[1]) % 5)
+    D = D.astype(np.float32).astype(np.float64)
+    n, d = D.shape
+    party = alone(D, strength=0.01)
+    r = rng.normal(scale=3, size=(S, n))
+    stacked = np.vstack([np.sqrt(rho) * D, np.sqrt(2 * n * 0.01) * np.eye(d)])
+    found = party.solver(rho)(r)
+    assert found.shape == (S, d)
+    for s in range(S):
+        target = np.concatenate([r[s] / np.sqrt(rho), np.zeros(d)])
+        best = np.linalg.lstsq(stacked, target, rcond=None)[0]
+        np.testing.assert_allclose(found[s], best, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_solver_knows_its_penalty(shape):
+    rng = np.random.default_rng(4)
+    party = alone(rng.normal(size=SHAPES[shape]), strength=0.1)
+    r = rng.normal(size=(2, SHAPES[shape][0]))
+    first, second = party.solver(0.5)(r), party.solver(2.0)(r)
+    assert not np.allclose(first, second, rtol=1e-2)
+    np.testing.assert_array_equal(party.solver(0.5)(r), first)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_single_precision_solves_what_double_does(shape):
+    rng = np.random.default_rng(5)
+    D, r = rng.normal(size=SHAPES[shape]), rng.normal(size=(2, SHAPES[shape][0]))
+    single = alone(D, "float32", strength=0.01).solver(0.5)(r.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, alone(D, strength=0.01).solver(0.5)(r), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_seed_that_diverged_leaves_the_others_alone(shape):
+    rng = np.random.default_rng(6)
+    party = alone(rng.normal(size=SHAPES[shape]), strength=0.01)
+    r = rng.normal(size=(3, SHAPES[shape][0]))
+    whole = party.solver(0.5)(r)
+    r[1] = np.nan
+    found = party.solver(0.5)(r)
+    np.testing.assert_allclose(found[[0, 2]], whole[[0, 2]], rtol=1e-10)
+    assert np.isnan(found[1]).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_predict_and_back_are_products_with_the_columns(shape):
+    rng = np.random.default_rng(7)
+    D = rng.normal(size=SHAPES[shape]).astype(np.float32).astype(np.float64)
+    n, d = D.shape
+    party = alone(D)
+    x, r = rng.normal(size=(2, d)), rng.normal(size=(2, n))
+    for s in range(2):
+        np.testing.assert_allclose(party.predict(x)[s], D @ x[s], atol=1e-12)
+        np.testing.assert_allclose(party.back(r)[s], D.T @ r[s], atol=1e-12)
+    assert party.predict(x).shape == (2, n)
+    assert party.back(r).shape == (2, d)
+
+
+def assert_orthonormal_basis(party, D, rank):
+    basis = party.basis.astype(np.float64)
+    assert basis.shape == (len(D), rank)
+    assert rank <= party.release_shape[0] == min(D.shape)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-9)
+    # It has the rank of D, so it spans the range of D if it contains it.
+    np.testing.assert_allclose(basis @ (basis.T @ D), D, atol=1e-9)
+
+
+@settings(max_examples=25)
+@given(rng=rngs, shape=st.sampled_from(sorted(SHAPES)))
+def test_the_basis_is_orthonormal_and_spans_the_columns(rng, shape):
+    D = rng.normal(size=SHAPES[shape]).astype(np.float32)
+    assert_orthonormal_basis(alone(D), D, min(D.shape))
+
+
+def test_the_basis_leaves_out_directions_that_no_column_has():
+    rng = np.random.default_rng(8)
+    D, rank = deficient(rng)
+    assert_orthonormal_basis(alone(D), D, rank)
+    # More columns than samples, and still not all directions.
+    wide = np.repeat(D[:9], 3, axis=1)
+    assert wide.shape == (9, 21)
+    assert_orthonormal_basis(alone(wide), wide, np.linalg.matrix_rank(wide))
+    with_zeros = np.hstack([D, np.zeros((30, 2))])
+    assert_orthonormal_basis(alone(with_zeros), with_zeros, rank)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_basis_keeps_short_directions(shape):
+    D = np.random.default_rng(10).normal(size=SHAPES[shape]).astype(np.float32)
+    short = D[0] if shape == "wide" else D[:, 0]
+    short *= np.float32(1e-4)
+    basis = alone(D).basis
+    assert basis.shape[1] == min(D.shape)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(min(D.shape)), atol=1e-6)
+    np.testing.assert_allclose(basis @ (basis.T @ D), D, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_columns_of_zeros_span_nothing(shape):
+    assert alone(np.zeros(SHAPES[shape])).basis.shape == (SHAPES[shape][0], 0)
+
+
+# The whole
+
+
+def objective(dataset, strength, loss="logistic", columns=None):
+    """(1) over N, and its gradient."""
+    X = dataset.X_train.astype(np.float64)[:, :columns]
+    b = np.where(dataset.y_train == 1, 1.0, -1.0)
+
+    def value(w):
+        return np.mean([loss_of(loss, m) for m in b * (X @ w)]) + strength * w @ w
+
+    def gradient(w):
+        slopes = [slope_of(loss, z, label) for z, label in zip(X @ w, b, strict=True)]
+        return X.T @ slopes / len(X) + 2 * strength * w
+
+    return value, gradient
+
+
+@pytest.mark.parametrize("parties", [None, 1, 2, 3])
+@pytest.mark.parametrize("strength", [1e-4, 0.1])
+def test_the_optimum_is_scipys(two, parties, strength):
+    problem = bind(two, [2, 4, 1], seeds=2, strength=strength)
+    columns = {None: 7, 1: 2, 2: 6, 3: 7}[parties]
+    value, gradient = objective(two, strength, columns=columns)
+    best = optimize.minimize(
+        value, np.zeros(columns), jac=gradient, method="BFGS", options={"gtol": 1e-10}
+    )
+    w = problem.optimum(parties)
+    assert w.shape == (2, 1, 7)
+    for s in range(2):
+        np.testing.assert_array_equal(w[s, 0, columns:], 0)
+        assert value(w[s, 0, :columns]) <= best.fun + 1e-8
+        np.testing.assert_allclose(gradient(w[s, 0, :columns]), 0, atol=1e-5)
+
+
+def test_the_sigmoid_loss_has_no_optimum_by_scikit_learn(two):
+    with pytest.raises(ValueError, match="only the logistic loss"):
+        bind(two, loss="sigmoid").optimum()
+
+
+@both_losses
+def test_evaluation_is_literal(two, loss):
+    problem = bind(two, [2, 4, 1], seeds=3, loss=loss, strength=0.03)
+    w = np.random.default_rng(9).normal(scale=3, size=(3, 1, 7))
+    parties = [problem.block(slice(m, m + 1)) for m in range(3)]
+    found = problem.evaluate(SimpleNamespace(w=w), parties, one_by_one)
+    assert set(found) == {"test_error", "test_loss", "train_loss"}
+    X, y = two.X_test.astype(np.float64), two.y_test
+    value, _ = objective(two, 0.03, loss)
+    for s in range(3):
+        margins = [(2 * label - 1) * (x @ w[s, 0]) for x, label in zip(X, y, strict=True)]
+        assert found["test_error"][s] == np.mean([m < 0 for m in margins])
+        assert found["test_loss"][s] == pytest.approx(np.mean([loss_of(loss, m) for m in margins]))
+        assert found["train_loss"][s] == pytest.approx(value(w[s, 0]), rel=1e-10)
+    assert found["test_error"].max() > 0
+
+
+def test_a_tie_goes_to_the_first_class(two):
+    dataset = replace(two, y_test=np.repeat([0, 1], [20, 10]))
+    problem = bind(dataset)
+    found = problem.evaluate(SimpleNamespace(w=np.zeros((1, 1, 7))), [], one_by_one)
+    assert found["test_error"][0] == pytest.approx(1 / 3)
+    assert found["test_loss"][0] == pytest.approx(np.log(2))
+
+
+def test_labels_are_plus_one_for_the_second_class(two):
+    np.testing.assert_array_equal(bind(two).b, np.where(two.y_train == 1, 1, -1))
+
+
+def test_parties_hold_the_columns_of_the_partition(two):
+    problem = bind(two, [2, 4, 1], strength=0.25)
+    assert problem.n_agents == 3
+    assert problem.model_shape == (1, 7)
+    assert problem.weight == 60 * 0.25
+    parties = [problem.block(slice(m, m + 1)) for m in range(3)]
+    assert [party.n_features for party in parties] == [2, 4, 1]
+    np.testing.assert_array_equal(np.hstack([party.D for party in parties]), two.X_train)
+    np.testing.assert_array_equal(parties[1].D, two.X_train[:, 2:6])
+
+
+def test_columns_that_are_left_out_have_no_part(two):
+    scheme = partition.as_partition({"scheme": "columns", "blocks": [2, 3], "features": 5})
+    split = partition.split(scheme, two, [None])
+    problem = as_problem("vertical").bind(split, 1, "local", "float64")
+    less = bind(replace(two, X_train=two.X_train[:, :5], X_test=two.X_test[:, :5]), [2, 3])
+    assert problem.model_shape == (1, 5)
+    np.testing.assert_array_equal(problem.block(slice(1, 2)).D, two.X_train[:, 2:5])
+    np.testing.assert_array_equal(problem.optimum(), less.optimum())
+    state = SimpleNamespace(w=problem.optimum())
+    assert problem.evaluate(state, [], one_by_one) == less.evaluate(state, [], one_by_one)
+
+
+def test_the_sum_of_predictions_is_that_of_the_joined_model(two):
+    problem = bind(two, 3)
+    parties = [problem.block(slice(m, m + 1)) for m in range(3)]
+    x = [
+        np.random.default_rng(m).normal(size=(2, party.n_features))
+        for m, party in enumerate(parties)
+    ]
+    together = sum(party.predict(own) for party, own in zip(parties, x, strict=True))
+    np.testing.assert_allclose(
+        together, np.hstack(x) @ two.X_train.T.astype(np.float64), atol=1e-12
+    )
+
+
+def test_more_than_two_classes_are_refused(made):
+    with pytest.raises(ValueError, match="vertical needs two classes, made has 3"):
+        bind(made)
+
+
+@pytest.mark.parametrize("params", [{"strength": 0}, {"strength": -1}, {"loss": "hinge"}, {"l": 1}])
+def test_wrong_parameters_are_refused(params):
+    with pytest.raises(ValueError, match=next(iter(params))):
+        as_problem({"name": "vertical", **params})
