@@ -145,8 +145,8 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
     ("scheme", "message"),
     [
         ({"blocks": 8}, "8 parties cannot share the 7 features of made"),
-        ({"blocks": [3, 5]}, "blocks have 8 columns in all, made has 7 features"),
-        ({"blocks": [3, 3]}, "blocks have 6 columns in all, made has 7 features"),
+        ({"blocks": [3, 5]}, "blocks have 8 columns in all, 7 features of made are used"),
+        ({"blocks": [3, 3]}, "blocks have 6 columns in all, 7 features of made are used"),
         ({"blocks": 3, "features": 8}, "made has 7 features, not 8"),
         ({"blocks": 5, "features": 4}, "5 parties cannot share the 4 features"),
         ({"blocks": [3, 4], "features": 6}, "blocks have 7 columns in all"),

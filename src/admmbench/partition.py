@@ -184,7 +184,7 @@ class Columns(_Scheme):
             )
         if isinstance(self.blocks, list) and sum(self.blocks) != n:
             raise ValueError(
-                f"agents: blocks have {sum(self.blocks)} columns in all, {info.name} has {n} features"
+                f"agents: blocks have {sum(self.blocks)} columns in all, {n} features of {info.name} are used"
             )
         return self.blocks if isinstance(self.blocks, int) else len(self.blocks)
 

@@ -524,11 +524,22 @@ def test_the_assumptions_of_theorem_1_do_not_make_the_parallel_coupling_converge
     assert abs(gap_to_optimum("averaged", 2)) < 1e-6
 
 
+@pytest.mark.parametrize("name", ["centralized", "local_only"])
+def test_optima_are_those_of_convex_losses(name):
+    with pytest.raises(ValueError, match=f"{name} needs a convex loss"):
+        simulate(
+            make_dataset(n_classes=2),
+            name,
+            problem={"name": "vertical", "loss": "sigmoid"},
+            agents={"scheme": "columns", "blocks": 2},
+        )
+
+
 @pytest.mark.parametrize("rho", [0.05, math.sqrt(3) / 18])
 @pytest.mark.parametrize("name", ["admm_sharing", "dp_admm_sharing"])
 def test_the_sigmoid_loss_needs_a_penalty_above_its_curvature(name, rho):
     with pytest.raises(
-        (ValueError, AlgorithmError), match=r"params\.rho: .* must be above 0\.0962"
+        ValueError, match=r"rho: the loss is not convex, so it must be above L = 0\.0962"
     ):
         trace_of(learnable(), name, {"rho": rho}, problem={"loss": "sigmoid"})
 

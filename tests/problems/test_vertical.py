@@ -130,8 +130,10 @@ def test_smoothness_is_the_largest_second_derivative(two, loss):
     z, h = np.linspace(-12, 12, 240_001), 1e-4
     b = np.ones(1)
     curvature = (problem.slope(z + h, b) - problem.slope(z - h, b)) / (2 * h)
-    assert np.abs(curvature).max() == pytest.approx(problem.smoothness, rel=1e-6)
-    assert problem.smoothness == pytest.approx({"logistic": 0.25, "sigmoid": SIGMOID_L}[loss])
+    assert np.abs(curvature).max() == pytest.approx(problem.params.smoothness, rel=1e-6)
+    assert problem.params.smoothness == pytest.approx(
+        {"logistic": 0.25, "sigmoid": SIGMOID_L}[loss]
+    )
 
 
 # The update of z
@@ -241,16 +243,6 @@ def test_the_update_of_z_is_per_seed(two):
     others = np.arange(60) != 4
     assert np.isfinite(together[1, others]).all()
     assert np.isnan(together[1, 4])
-
-
-@pytest.mark.parametrize("rho", [SIGMOID_L, 0.05])
-def test_a_penalty_below_the_curvature_of_the_sigmoid_is_refused(two, rho):
-    problem = bind(two, loss="sigmoid")
-    z = np.zeros((1, 60))
-    with pytest.raises(ValueError, match=r"params\.rho: .* must be above 0\.0962, got "):
-        problem.minimize_loss(z, z, rho, z)
-    problem.minimize_loss(z, z, 1.001 * SIGMOID_L, z)
-    bind(two).minimize_loss(z, z, rho, z)
 
 
 # One party
@@ -404,11 +396,6 @@ def test_the_optimum_is_scipys(two, parties, strength):
         np.testing.assert_array_equal(w[s, 0, columns:], 0)
         assert value(w[s, 0, :columns]) <= best.fun + 1e-8
         np.testing.assert_allclose(gradient(w[s, 0, :columns]), 0, atol=1e-5)
-
-
-def test_the_sigmoid_loss_has_no_optimum_by_scikit_learn(two):
-    with pytest.raises(ValueError, match="only the logistic loss"):
-        bind(two, loss="sigmoid").optimum()
 
 
 @both_losses

@@ -67,7 +67,7 @@ for experiment in EXPERIMENTS:
             ),
         params:
             experiment=definition(experiment, figures=False),
-            folder=f"{RESULTS}/{experiment}",
+            folder=subpath(output[0], ancestor=3),
             fingerprints=json.dumps(
                 {
                     run.method.slug: FINGERPRINTS[f"{experiment}/{run.method.slug}"]

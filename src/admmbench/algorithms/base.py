@@ -219,6 +219,12 @@ def need_smooth(problem: Any, what: str) -> None:
         )
 
 
+def need_convex(problem: Any, what: str) -> None:
+    """Raise a ValueError if a problem's loss is not convex."""
+    if not problem.convex:
+        raise ValueError(f"{what} needs a convex loss; choose another for the problem")
+
+
 def factors(values: Array, like: Array) -> Array:
     """Numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
     return values[..., None, None].astype(like.dtype)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from admmbench.algorithms.base import Algorithm, Array, Consensus, Federation, Messages, parameters
+from admmbench.algorithms.base import (
+    Algorithm,
+    Array,
+    Consensus,
+    Federation,
+    Messages,
+    need_convex,
+    parameters,
+)
 
 
 @parameters
@@ -13,6 +23,10 @@ class Centralized(Algorithm):
 
     shares = ("rows", "columns")
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
+
+    def check(self, problem: Any) -> None:
+        """The optimum is scikit-learn's."""
+        need_convex(problem, "centralized")
 
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
         """Find the optimum, once."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Algorithm, Consensus, Federation, Messages, parameters
+from admmbench.algorithms.base import (
+    Algorithm,
+    Consensus,
+    Federation,
+    Messages,
+    need_convex,
+    parameters,
+)
 
 
 @parameters
@@ -22,6 +29,10 @@ class LocalOnly(Algorithm):
     shares = ("columns",)
 
     parties: Annotated[int, Field(ge=1)] = 1
+
+    def check(self, problem: Any) -> None:
+        """The optimum is scikit-learn's."""
+        need_convex(problem, "local_only")
 
     def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
         """Find the optimum, once."""

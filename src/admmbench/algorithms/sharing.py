@@ -47,7 +47,7 @@ class Sharing(Algorithm):
     coupling
         ``parallel``: (6) as printed, where every party tries to close the whole gap between predictions and z at once;
         ``averaged``: each closes its share of it, with the M-fold penalty, which is ADMM proper (Boyd et al. 2011,
-        section 7.3) and converges for every penalty.
+        section 7.3) and converges for every penalty if the loss is convex.
     """
 
     shares = ("columns",)
@@ -55,6 +55,13 @@ class Sharing(Algorithm):
 
     rho: Annotated[float, Field(gt=0)] = 1.0
     coupling: Literal["parallel", "averaged"] = "parallel"
+
+    def check(self, problem: Any) -> None:
+        """Without a convex loss, (7) has a unique solution for rho > L only."""
+        if not problem.convex and self.rho <= problem.smoothness:
+            raise ValueError(
+                f"rho: the loss is not convex, so it must be above L = {problem.smoothness:.3g}, got {self.rho:g}"
+            )
 
     def init(self, federation: Federation) -> Shared:  # type: ignore[override]
         """All variables start at zero (section 5)."""

@@ -297,7 +297,7 @@ def _caveats(results: xr.Dataset) -> list[str]:
     methods, variants = results["method"].values, results["variant"].values
     noisy = [float(e) for e in results["epsilon"].values if math.isfinite(e)]
     local_updates = [json.loads(str(p)).get("local_updates", 1) for p in results["params"].values]
-    output = np.isin(methods, ("outp", "dp_admm", "pvp", "dpsgd"))
+    output = np.isin(methods, ("outp", "dp_admm", "pvp", "dpsgd", "dp_admm_sharing"))
     notes = [
         "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
         "δ, is what the whole run spends."
@@ -315,6 +315,12 @@ def _caveats(results: xr.Dataset) -> list[str]:
         notes.append(
             "The noise is scaled by the worst case over all admissible records, so each iteration has "
             "the stated budget."
+        )
+    if (methods == "dp_admm_sharing").any():
+        notes.append(
+            "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
+            "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
+            "guarantee."
         )
     if any(count > 1 for count in local_updates):
         notes.append(

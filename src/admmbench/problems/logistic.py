@@ -55,6 +55,7 @@ class Logistic(BaseModel):
 
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
     single_output: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
     neighbours: ClassVar[str] = "neighbours differ by one record"
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {
         "empirical_loss": ("nat", "mean training loss of the local models"),

@@ -58,6 +58,7 @@ class Softmax(BaseModel):
 
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
     single_output: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
     neighbours: ClassVar[str] = "neighbours differ by one record"
     smooth: ClassVar[bool] = True
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}

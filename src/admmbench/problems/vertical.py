@@ -50,6 +50,16 @@ class Vertical(BaseModel):
     strength: Annotated[float, Field(gt=0)] = 1e-4
     loss: Literal["logistic", "sigmoid"] = "logistic"
 
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is convex."""
+        return self.loss == "logistic"
+
+    @property
+    def smoothness(self) -> float:
+        """L of hu2019's assumption 1: bound on the second derivative of the loss."""
+        return 1 / 4 if self.loss == "logistic" else 3**0.5 / 18
+
     def bind(
         self,
         split: ColumnSplit,
@@ -111,11 +121,6 @@ class BoundVertical:
         """Parties are large: each is served alone."""
         return np.inf
 
-    @property
-    def smoothness(self) -> float:
-        """L of hu2019's assumption 1: bound on the second derivative of the loss."""
-        return 1 / 4 if self.params.loss == "logistic" else 3**0.5 / 18
-
     def losses(self, z: Array, b: Array) -> Array:
         """Loss of every prediction, float64."""
         margins = b * z.astype(np.float64)
@@ -145,16 +150,7 @@ class BoundVertical:
             Penalty.
         start
             z of the last round, shape (S, N).
-
-        Raises
-        ------
-        ValueError
-            If the penalty is too small for a unique solution, which takes rho > L where the loss is not convex.
         """
-        if self.params.loss == "sigmoid" and rho <= self.smoothness:
-            raise ValueError(
-                f"params.rho: the sigmoid loss is not convex, rho must be above {self.smoothness:.3g}, got {rho:g}"
-            )
         z = np.empty_like(s)
         _newton(s, dual, self.b, rho, start, self.params.loss == "sigmoid", z)
         return z
@@ -163,8 +159,6 @@ class BoundVertical:
         """Minimiser over the columns of the first so many parties (default: all) by scikit-learn, shape (S, 1, J)."""
         from sklearn.linear_model import LogisticRegression  # slow to import
 
-        if self.params.loss != "logistic":
-            raise ValueError("problem: only the logistic loss has an optimum by scikit-learn")
         stop = self.columns[(parties or self.n_agents) - 1].stop
         X = self.X[:, :stop].astype(np.float64)
         model = LogisticRegression(
