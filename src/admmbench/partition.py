@@ -49,6 +49,15 @@ class _Scheme(BaseModel):
     shares: ClassVar[Literal["rows", "columns"]] = "rows"
     """What is shared out."""
 
+    @property
+    def shuffled(self) -> bool:
+        """Whether seeds draw their own rows."""
+        return False
+
+    def n_train(self, info: DatasetInfo) -> int:
+        """Number of training rows of all agents together."""
+        return info.n_train
+
     def n_features(self, info: DatasetInfo) -> int:
         """Number of columns that are used."""
         return info.n_features
@@ -133,15 +142,6 @@ class ByWriter(_Scheme):
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
         return info.n_groups
 
-    @property
-    def shuffled(self) -> bool:
-        """Whether seeds draw their own rows."""
-        return False
-
-    def n_train(self, info: DatasetInfo) -> int:
-        """Number of training rows of all agents."""
-        return info.n_train
-
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
         assert dataset.groups is not None
@@ -188,26 +188,20 @@ class Columns(_Scheme):
             )
         return self.blocks if isinstance(self.blocks, int) else len(self.blocks)
 
-    @property
-    def shuffled(self) -> bool:
-        """Whether seeds draw their own rows."""
-        return False
-
-    def n_train(self, info: DatasetInfo) -> int:
-        """Number of training rows, which all parties know."""
-        return info.n_train
-
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> ColumnSplit:
         """See `split`; all seeds share the blocks."""
         if isinstance(self.blocks, int):
             return ColumnSplit(dataset, _equal_parts(self.n_features(dataset.info), self.blocks))
-        ends = itertools.accumulate(self.blocks, initial=0)
-        return ColumnSplit(dataset, [slice(*bounds) for bounds in itertools.pairwise(ends)])
+        return ColumnSplit(dataset, _consecutive(self.blocks))
 
 
 def _equal_parts(n: int, parts: int) -> list[slice]:
     """Cut ``range(n)`` as ``numpy.array_split`` does."""
-    sizes = [len(part) for part in np.array_split(np.empty(n, np.int8), parts)]
+    return _consecutive([len(part) for part in np.array_split(np.empty(n, np.int8), parts)])
+
+
+def _consecutive(sizes: Sequence[int]) -> list[slice]:
+    """Slices of these sizes, each from where the last ends."""
     ends = itertools.accumulate(sizes, initial=0)
     return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 

@@ -223,6 +223,7 @@ class Party:
         self.D = problem.X[:, columns]
         """Shape (N, d_m)."""
         self.n_features = self.D.shape[1]
+        self._tall = self.D.shape[0] >= self.D.shape[1]
         self.solver = lru_cache(maxsize=1)(self._factor)
 
     @property
@@ -245,7 +246,7 @@ class Party:
 
         It is summed in float64 over blocks of rows, so that float32, which is twice as fast, rounds little.
         """
-        D = self.D if self.D.shape[0] >= self.D.shape[1] else self.D.T
+        D = self.D if self._tall else self.D.T
         total = np.zeros((D.shape[1], D.shape[1]))
         for start in range(0, len(D), _GRAM_ROWS):
             rows = D[start : start + _GRAM_ROWS].astype(dtype, copy=False)
@@ -261,14 +262,10 @@ class Party:
 
         def solve(r: Array) -> Array:
             # A seed that diverged is no fault of the others.
-            if self.D.shape[0] >= self.D.shape[1]:
-                x = linalg.cho_solve(
-                    factor, self.back(r).T.astype(np.float64), check_finite=False
-                ).T
-            else:
-                x = self.back(
-                    linalg.cho_solve(factor, r.T.astype(np.float64), check_finite=False).T
-                )
+            right = self.back(r) if self._tall else r
+            x = linalg.cho_solve(factor, right.T.astype(np.float64), check_finite=False).T
+            if not self._tall:
+                x = self.back(x)
             return np.asarray(x / rho, self.D.dtype)
 
         return solve
@@ -278,7 +275,7 @@ class Party:
         """Orthonormal basis of range(D_m), shape (N, rank)."""
         values, vectors = linalg.eigh(self._gram(np.float64))
         kept = values > _RANK_TOLERANCE * values[-1]
-        if self.D.shape[0] < self.D.shape[1]:
+        if not self._tall:
             return vectors[:, kept].astype(self.D.dtype)
         return ((self.D @ vectors[:, kept]) / np.sqrt(values[kept])).astype(self.D.dtype)
 
