@@ -187,8 +187,8 @@ class Algorithm(ABC):
         )
         return np.asarray(np.sum(gaps, axis=0))
 
-    def measure(self, state: Any, federation: Federation) -> dict[str, Array]:
-        """Measure what the method's papers plot besides the usual; arrays of shape (S,)."""
+    def measure(self, t: int, state: Any, federation: Federation) -> dict[str, Array]:
+        """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
         return {}
 
 

@@ -35,6 +35,6 @@ class Centralized(Algorithm):
             state.z[:] = state.w
         return Messages(down=(), up=())
 
-    def measure(self, state: Consensus, federation: Federation) -> dict[str, Array]:
+    def measure(self, t: int, state: Consensus, federation: Federation) -> dict[str, Array]:
         """||w*||, which huang2019 calls c_w and puts into step sizes."""
         return {"optimum_norm": np.linalg.norm(state.w.astype(np.float64), axis=(1, 2))}

@@ -32,8 +32,6 @@ class Averaged(Consensus):
     """Of w^1 to w^t, shape (S, K, J), float64."""
     z_sum: Array
     """Of the local models, shape (P, S, K, J), float64."""
-    rounds: int = 0
-    """Rounds that the sums are over."""
 
 
 @parameters
@@ -83,7 +81,6 @@ class DPADMM(Linearized):
         if smooth:
             state.z_sum += state.z
         state.w_sum += state.w
-        state.rounds = t
         return sent
 
     def inverse_eta(self, t: int, local: Any, privacy: Privacy) -> Array:
@@ -101,9 +98,9 @@ class DPADMM(Linearized):
             inverse = np.sqrt(2 * t * ((c1 + problem.regularizer_bound) ** 2 + noise)) / c_w
         return inverse / self.a
 
-    def measure(self, state: Averaged, federation: Federation) -> dict[str, Array]:
+    def measure(self, t: int, state: Averaged, federation: Federation) -> dict[str, Array]:
         """sum_i (f_i(w_i) + rho ||w_i - w||) of the averaged models (section VI)."""
-        problem, t = federation.problem, state.rounds
+        problem = federation.problem
         w, z = ((total / t).astype(problem.dtype) for total in (state.w_sum, state.z_sum))
 
         def objectives(block: Any) -> Array:

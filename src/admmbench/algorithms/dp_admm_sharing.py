@@ -57,16 +57,16 @@ class DPADMMSharing(Sharing):
         noisy: Array = predictions + xi[0, :, : basis.shape[1]] @ basis.T
         return noisy
 
-    def measure(self, state: Shared, federation: Federation) -> dict[str, Array]:
-        """(17): (epsilon', T delta + delta')-DP after T rounds, with delta' = delta."""
-        privacy, T = federation.privacy, state.rounds
+    def measure(self, t: int, state: Shared, federation: Federation) -> dict[str, Array]:
+        """(17): (epsilon', t delta + delta')-DP after t rounds, with delta' = delta."""
+        privacy = federation.privacy
         epsilon = privacy.epsilon
         if self.noise is not None:
             calibration = math.sqrt(2 * math.log(1.25 / privacy.delta))
             bounds = federation.each(lambda b: self.sensitivity(b, federation.problem))
             epsilon = calibration * max(bounds) / self.noise
         with np.errstate(over="ignore"):
-            total = math.sqrt(2 * T * math.log(1 / privacy.delta)) * epsilon
-            total += T * epsilon * np.expm1(epsilon)
+            total = math.sqrt(2 * t * math.log(1 / privacy.delta)) * epsilon
+            total += t * epsilon * np.expm1(epsilon)
         own = {"epsilon_corollary": np.full(federation.problem.n_seeds, total)}
-        return {**Sharing.measure(self, state, federation), **own}
+        return {**Sharing.measure(self, t, state, federation), **own}

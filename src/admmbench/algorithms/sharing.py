@@ -26,8 +26,6 @@ class Shared:
     """Auxiliary predictions, shape (S, N)."""
     dual: Array
     """Dual variable y, shape (S, N)."""
-    rounds: int = 0
-    """Rounds so far."""
 
     @property
     def w(self) -> Array:
@@ -89,7 +87,6 @@ class Sharing(Algorithm):
         s = state.predictions.sum(axis=0)
         state.z = problem.minimize_loss(s, dual, rho, state.z)  # (7)
         state.dual = dual + problem.dtype.type(rho) * (s - state.z)  # (8)
-        state.rounds = t
         return Messages(down=(s - state.z, state.dual), up=(state.predictions,))
 
     def message(self, block: Block, predictions: Array, problem: Any) -> Array:
@@ -101,7 +98,7 @@ class Sharing(Algorithm):
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z
         return np.asarray(np.abs(gap).sum(axis=1))
 
-    def measure(self, state: Shared, federation: Federation) -> dict[str, Array]:
+    def measure(self, t: int, state: Shared, federation: Federation) -> dict[str, Array]:
         """V of (13), for the convex regulariser ||x||^2 and the loss as a sum."""
         problem, rho = federation.problem, self.rho
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z

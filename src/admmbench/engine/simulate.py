@@ -219,7 +219,7 @@ def evaluate(
     locals_ = [block.problem for block in blocks]
     return {
         **problem.evaluate(state, locals_, federation.pool.map),
-        **method.measure(state, federation),
+        **method.measure(t, state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
         "epsilon_total": _epsilon_total(federation, "pld"),
