@@ -16,28 +16,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from admmbench.partition import Rows, Split, n_rows
+from admmbench.problems.rows import Gradient, RowProblem
 
 Array = NDArray[Any]
 
 
-class Gradient(NamedTuple):
-    """Sum over each agent's records, divided by ``mean_over``."""
-
-    value: Array
-    """Gradient of the loss, shape (B, S, 1, J), without the regulariser."""
-    sensitivity: Array
-    """l1 sensitivity of ``value``, shape (B, S): the largest contribution of one record."""
-
-
-class Logistic(BaseModel):
+class Logistic(RowProblem):
     """Parameters of the problem.
 
     Parameters
@@ -51,12 +43,7 @@ class Logistic(BaseModel):
         as they are, bounded only by the data set's domain.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    shares: ClassVar[Literal["rows", "columns"]] = "rows"
     single_output: ClassVar[bool] = True
-    convex: ClassVar[bool] = True
-    neighbours: ClassVar[str] = "neighbours differ by one record"
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {
         "empirical_loss": ("nat", "mean training loss of the local models"),
     }

@@ -14,18 +14,19 @@ for several of them at once: (B, S, K, J). One record contributes (h - y) x^T, w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from admmbench.elementwise import elementwise
 from admmbench.partition import Rows, Split, n_rows
+from admmbench.problems.rows import Gradient, RowProblem
 
 Array = NDArray[Any]
 
@@ -33,16 +34,7 @@ Array = NDArray[Any]
 ROWS = 512
 
 
-class Gradient(NamedTuple):
-    """Sum over each agent's records, divided by ``mean_over``."""
-
-    value: Array
-    """Gradient of the loss, shape (B, S, K, J), without the regulariser."""
-    sensitivity: Array
-    """l1 sensitivity of ``value``, shape (B, S): the largest contribution of one record."""
-
-
-class Softmax(BaseModel):
+class Softmax(RowProblem):
     """Parameters of the problem.
 
     Parameters
@@ -54,14 +46,8 @@ class Softmax(BaseModel):
         them as they are, bounded only by the data set's domain.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    shares: ClassVar[Literal["rows", "columns"]] = "rows"
     single_output: ClassVar[bool] = False
-    convex: ClassVar[bool] = True
-    neighbours: ClassVar[str] = "neighbours differ by one record"
     smooth: ClassVar[bool] = True
-    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     regularization: Annotated[float, Field(ge=0)] = 1e-6
     max_l1_norm: Annotated[float, Field(gt=0)] | None = None
