@@ -1,6 +1,6 @@
 """Time of a round against the time that the gradient's floating-point operations alone need.
 
-    python benchmarks/rounds.py [--shards 0 1 ...]
+    python performance/rounds.py [--shards 0 1 ...]
 
 The yardstick is the machine's own sgemm speed, measured between the rounds with as many threads: 4 I J K operations for
 each seed. Both are medians, as the speed of a shared machine drifts. A logistic gradient reads its records from memory
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from admmbench.datasets import load_dataset
 from admmbench.engine.federation import workers
-from admmbench.engine.simulate import assemble
+from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.partition import as_partition
 

@@ -1,6 +1,6 @@
 """ADMM sharing against scikit-learn: time to the same test loss, on all features of gisette or of its stand-in.
 
-    python benchmarks/sharing.py [--data gisette]
+    python performance/sharing.py [--data gisette]
 
 Twenty rounds of ADMM sharing (three parties, two threads) come first; then scikit-learn's L-BFGS gets as many
 iterations as it needs to reach that test log loss, with as many threads; a second fit with this number is timed. Both
@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from admmbench import load_dataset
 from admmbench.datasets import Dataset
-from admmbench.engine.simulate import run
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs.simulate import run
 
 MOST_ITERATIONS = 2000
 

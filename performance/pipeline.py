@@ -1,6 +1,6 @@
 """What the pipeline costs besides computing, on the quick study and on a large dry run.
 
-    python benchmarks/pipeline.py [--jobs 10000]
+    python performance/pipeline.py [--jobs 10000]
 
 The quick study is run in a copy of the project with one job at a time. "computing" is the time that `simulate` takes
 for the same runs in one process; all else is overhead: Snakemake, starting processes, imports, files, aggregation,
@@ -21,7 +21,7 @@ import yaml
 
 from admmbench.config import read
 from admmbench.datasets import load_dataset
-from admmbench.engine.simulate import run
+from admmbench.jobs.simulate import run
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "config", "workflow", "envs", "src")
