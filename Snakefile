@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from admmbench.config import ConfigError, load
-from admmbench.jobarray import become_own_member
+from admmbench.jobs.jobarray import become_own_member
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from admmbench.algorithms import list_algorithms
     from admmbench.datasets import list_datasets, load_dataset
-    from admmbench.engine.simulate import simulate
+    from admmbench.jobs.simulate import simulate
 
 __version__ = "0.1.0"
 
@@ -17,7 +17,7 @@ _HOMES = {
     "list_algorithms": "admmbench.algorithms",
     "list_datasets": "admmbench.datasets",
     "load_dataset": "admmbench.datasets",
-    "simulate": "admmbench.engine.simulate",
+    "simulate": "admmbench.jobs.simulate",
 }
 
 

@@ -34,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _message(error: Exception) -> str:
-    from admmbench.engine.simulate import AlgorithmError
-    from admmbench.engine.spec import messages
+    from admmbench.engine.rounds import AlgorithmError
+    from admmbench.validation import messages
 
     if isinstance(error, ValidationError):
         return "; ".join(messages(error))
@@ -164,8 +164,8 @@ def _prepare(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from admmbench.datasets import load_dataset, open_prepared
-    from admmbench.engine import job
     from admmbench.engine.spec import RunSpec
+    from admmbench.jobs import job
     from admmbench.progress import shown
 
     spec = RunSpec.model_validate(_settings(options.settings))
@@ -186,7 +186,7 @@ def _run(options: argparse.Namespace) -> None:
 def _time(options: argparse.Namespace) -> None:
     from admmbench.config import read_experiment
     from admmbench.datasets import open_prepared
-    from admmbench.engine import job
+    from admmbench.jobs import job
     from admmbench.progress import shown
 
     planned = yaml.safe_load(options.fingerprints)
@@ -223,7 +223,7 @@ def _value(text: str) -> Any:
 def _aggregate(options: argparse.Namespace) -> None:
     from admmbench.analysis.aggregate import aggregate
     from admmbench.config import read_experiment
-    from admmbench.engine.job import write
+    from admmbench.jobs.job import write
 
     experiment = read_experiment(options.experiment)
     write(aggregate(options.name, experiment, options.folder), options.output)
@@ -268,19 +268,19 @@ def _report(options: argparse.Namespace) -> None:
 def _plan(options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from admmbench import planning
     from admmbench.config import read
+    from admmbench.forecast import plan as forecast
     from admmbench.progress import shown
 
     study = read(options.configfile)
     with shown("Measuring this machine", "method") as progress:
-        machine = planning.calibrate(study, progress)
+        machine = forecast.calibrate(study, progress)
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)
-    costs = planning.plan(study, machine)
-    console.print(planning.table(costs))
-    console.print(planning.summary(costs["all"], options.cores), soft_wrap=True)
+    costs = forecast.plan(study, machine)
+    console.print(forecast.table(costs))
+    console.print(forecast.summary(costs["all"], options.cores), soft_wrap=True)
 
 
 def _gc(options: argparse.Namespace) -> None:

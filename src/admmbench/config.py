@@ -29,8 +29,9 @@ from pydantic import (
 )
 
 from admmbench import datasets
-from admmbench.engine.spec import Number, RunSpec, Strict, messages, unknown
+from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
+from admmbench.validation import Number, Strict, messages, unknown
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from admmbench import simulate
 from admmbench.engine.federation import workers
-from admmbench.engine.simulate import AlgorithmError, assemble
+from admmbench.engine.rounds import AlgorithmError, assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import stream
 from admmbench.privacy.mechanisms import fill_gaussian

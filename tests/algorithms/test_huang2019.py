@@ -307,7 +307,7 @@ def test_admm_converges_to_the_centralized_optimum(regularizer):
 
 
 def test_exact_methods_say_when_they_cannot_solve():
-    from admmbench.engine.simulate import AlgorithmError
+    from admmbench.engine.rounds import AlgorithmError
 
     with pytest.raises(AlgorithmError, match="raise the tolerance"):
         simulate(binary(), "admm", {"tolerance": 1e-30}, problem="logistic", rounds=1)

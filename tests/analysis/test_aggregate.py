@@ -7,7 +7,7 @@ import xarray as xr
 from admmbench.analysis.aggregate import StaleResultError, aggregate
 from admmbench.config import Experiment
 from admmbench.datasets import load_dataset
-from admmbench.engine import fingerprint, job
+from admmbench.jobs import fingerprint, job
 
 DEFINITION = {
     "title": "Small",
@@ -135,7 +135,7 @@ def test_results_of_another_configuration_are_refused(runs, change, message):
 
 
 def test_results_of_other_code_are_refused(runs, monkeypatch):
-    from admmbench.engine import fingerprint
+    from admmbench.jobs import fingerprint
 
     monkeypatch.setattr(fingerprint, "of_run", lambda spec: "other")
     with pytest.raises(StaleResultError, match="was made with fingerprint"):

@@ -14,9 +14,9 @@ import xarray as xr
 from admmbench import list_algorithms, simulate
 from admmbench.algorithms import base, resolve
 from admmbench.algorithms.linearized import Linearized
-from admmbench.engine.checkpoint import Checkpoint
-from admmbench.engine.simulate import run
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.jobs.simulate import run
 from tests.conftest import make_dataset
 
 METHODS = [(name, variant) for name in list_algorithms() for variant in resolve(name).variants]

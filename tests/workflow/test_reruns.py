@@ -65,8 +65,8 @@ CHANGES = {
         set(),
         edit("algorithms/objp.py", "Closed form of (8).", "The closed form of (8)."),
     ),
-    "a comment": (set(), edit("engine/simulate.py", "run.t += 1", "run.t += 1  # the next")),
-    "formatting": (set(), edit("engine/simulate.py", "run.t += 1", "run.t  +=  1")),
+    "a comment": (set(), edit("engine/rounds.py", "run.t += 1", "run.t += 1  # the next")),
+    "formatting": (set(), edit("engine/rounds.py", "run.t += 1", "run.t  +=  1")),
     "a parameter of a method": (
         {f"objp+a=2/{POINT}"} | RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),

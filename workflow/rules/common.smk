@@ -1,8 +1,8 @@
 """What the rules ask of the study."""
 
 from admmbench.datasets import normalize
-from admmbench.engine import fingerprint
-from admmbench.engine.cost import Cost, estimate
+from admmbench.jobs import fingerprint
+from admmbench.forecast.cost import Cost, estimate
 
 
 def spec(wildcards):

@@ -7,7 +7,6 @@ path of a Python file.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import ModuleType
 
 from admmbench import plugins
 from admmbench.algorithms.base import Algorithm
+from admmbench.validation import unknown
 
 BUILT_IN = (
     "admm",
@@ -60,10 +60,7 @@ def find_module(name: str) -> ModuleType:
     if name in plugins.installed(_GROUP):
         return importlib.import_module(plugins.installed(_GROUP)[name])
     names = list_algorithms()
-    near = difflib.get_close_matches(name, names, 1, 0.0)
-    raise ValueError(
-        f"unknown algorithm {name!r}; did you mean {near[0]!r}? (there are {', '.join(names)})"
-    )
+    raise ValueError(f"{unknown('algorithm', name, names)} (there are {', '.join(names)})")
 
 
 def resolve(name: str) -> type[Algorithm]:

@@ -16,16 +16,13 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, ConfigDict, Field
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import BeforeValidator, Field
 
 from admmbench.elementwise import elementwise
 from admmbench.privacy import Noise, Privacy
+from admmbench.validation import parameters as parameters
 
 Array = NDArray[Any]
-
-# Parameters come from YAML: unknown names and values out of range are refused when the object is made.
-parameters = checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 
 
 class Block(Protocol):
@@ -62,7 +59,7 @@ class Federation(Protocol):
         """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@parameters
 class Penalty:
     """Penalty rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon).
 

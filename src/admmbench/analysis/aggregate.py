@@ -10,9 +10,9 @@ import numpy as np
 import xarray as xr
 
 from admmbench.config import Experiment, Method, Run
-from admmbench.engine import fingerprint, provenance
-from admmbench.engine.seal import intact
 from admmbench.engine.trace import status_attrs
+from admmbench.jobs import fingerprint, provenance
+from admmbench.jobs.seal import intact
 
 NOT_RUN = -1
 

@@ -7,7 +7,6 @@ it is in :mod:`admmbench.analysis.verdicts`.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from pydantic import (
 )
 
 from admmbench.analysis import statistics
+from admmbench.validation import unknown
 
 if TYPE_CHECKING:
     pass
@@ -258,7 +258,4 @@ def _read(file: Path) -> list[Claim]:
 
 def refuse(file: str, claim: str, what: str, name: str, valid: Iterable[str]) -> None:
     """Raise a `ClaimError` about an unknown name, with the nearest valid one."""
-    options = list(valid)
-    near = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(options)}"
-    raise ClaimError(f"{file}: claim {claim}: unknown {what} {name!r}; {hint}")
+    raise ClaimError(f"{file}: claim {claim}: {unknown(what, name, valid)}")

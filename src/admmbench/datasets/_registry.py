@@ -1,6 +1,5 @@
 """The data sets by name, and what users call: list, describe, prepare, load."""
 
-import difflib
 import fcntl
 import hashlib
 import importlib
@@ -15,6 +14,7 @@ from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, cache_folder, fetch
+from admmbench.validation import nearest
 
 __all__ = ["describe", "list_datasets", "load_dataset", "normalize", "prepare", "register"]
 
@@ -82,7 +82,7 @@ def normalize(spec: Spec) -> dict[str, Any]:
         if key not in definition.defaults:
             raise ValueError(
                 f"data set {definition.name!r} has no setting {key!r}; "
-                + _nearest(key, definition.defaults)
+                + _suggestion(key, definition.defaults)
             )
     return {"name": definition.name, **definition.validate({**definition.defaults, **settings})}
 
@@ -198,16 +198,15 @@ def _definition(name: Any) -> DatasetDefinition:
     elif name in plugins.installed(_GROUP):
         module = importlib.import_module(plugins.installed(_GROUP)[name])
     else:
-        raise ValueError(f"unknown data set {name!r}; {_nearest(name, list_datasets())}")
+        raise ValueError(f"unknown data set {name!r}; {_suggestion(name, list_datasets())}")
     return plugins.only_subclass(module, DatasetDefinition)()  # type: ignore[type-abstract]
 
 
-def _nearest(name: Any, valid: Collection[str]) -> str:
+def _suggestion(name: Any, valid: Collection[str]) -> str:
     """Suggest the valid name that is most like a given one."""
     if not valid:
         return "it takes no settings"
-    nearest = difflib.get_close_matches(str(name), list(valid), n=1, cutoff=0.0)
-    return f"did you mean {nearest[0]!r}? (valid: {', '.join(sorted(valid))})"
+    return f"did you mean {nearest(name, valid)!r}? (valid: {', '.join(sorted(valid))})"
 
 
 def _key(info: DatasetInfo) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -23,21 +20,7 @@ from pydantic import (
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm
 from admmbench.privacy import Privacy
-
-# YAML's infinity, and how people write it.
-_INFINITE = (".inf", "inf", "infty", "infinity")
-
-
-def _number(value: Any) -> Any:
-    """Read numbers that YAML 1.1 leaves as text: ``1e-6`` and the spellings of infinity."""
-    if not isinstance(value, str):
-        return value
-    if value.strip().lower() in _INFINITE:
-        return math.inf
-    try:
-        return float(value)
-    except ValueError:
-        return value
+from admmbench.validation import Number, Strict, messages, unknown
 
 
 def _seeds(value: Any) -> Any:
@@ -51,24 +34,8 @@ def _seeds(value: Any) -> Any:
     return tuple(value) if not isinstance(value, str) else value
 
 
-Number = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[Number, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
-
-
-class Strict(BaseModel):
-    """Immutable, and no key that is not declared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        """Name the nearest key where pydantic would only refuse the wrong one."""
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                raise ValueError(unknown("key", key, cls.model_fields))
-        return values
 
 
 class RunSpec(Strict):
@@ -133,7 +100,7 @@ class RunSpec(Strict):
     def method(self) -> Algorithm:
         """Algorithm with its parameters."""
         cls = algorithms.resolve(self.algorithm)
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls)]
         for key in self.params:
             if key not in names:
                 raise ValueError(
@@ -191,24 +158,3 @@ class RunSpec(Strict):
             f"{key}={value if isinstance(value, str) else json.dumps(value)}"
             for key, value in values.items()
         ]
-
-
-def unknown(kind: str, name: str, valid: Any) -> str:
-    """Message for a name that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(str(name), list(valid), 1, 0.0)
-    return (
-        f"unknown {kind} {name!r}; did you mean {near[0]!r}?"
-        if near
-        else f"unknown {kind} {name!r}"
-    )
-
-
-def messages(error: ValidationError, path: str = "") -> list[str]:
-    """One line per fault of a pydantic error: path of the key, and what is wrong."""
-    lines = []
-    for fault in error.errors():
-        where = ".".join([path] * bool(path) + [str(part) for part in fault["loc"]])
-        text = fault["msg"].removeprefix("Value error, ")
-        given = "" if fault["type"] in ("value_error", "missing") else f" (got {fault['input']!r})"
-        lines.append(f"{where}: {text}{given}" if where else f"{text}{given}")
-    return lines

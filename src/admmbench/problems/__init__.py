@@ -5,9 +5,10 @@ A problem is a module here with a pydantic model of its parameters and the metho
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Any
+
+from admmbench.validation import unknown
 
 _MODULES = {"logistic": "Logistic", "softmax": "Softmax", "vertical": "Vertical"}
 
@@ -20,8 +21,7 @@ def list_problems() -> list[str]:
 def resolve(name: str) -> Any:
     """Model class of a problem; ValueError names the nearest one."""
     if name not in _MODULES:
-        near = difflib.get_close_matches(name, _MODULES, 1, 0.0)
-        raise ValueError(f"unknown problem {name!r}; did you mean {near[0]!r}?")
+        raise ValueError(unknown("problem", name, _MODULES))
     return getattr(importlib.import_module(f"admmbench.problems.{name}"), _MODULES[name])
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from admmbench.datasets import Dataset
-from admmbench.engine import fingerprint
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import fingerprint
 from admmbench.partition import as_partition
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")

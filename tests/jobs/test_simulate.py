@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
-from admmbench.engine.simulate import AlgorithmError, evaluated_rounds
+from admmbench.engine.rounds import AlgorithmError
 from tests.conftest import make_dataset
 
 
@@ -47,13 +47,6 @@ def test_loaded_data_serve_as_well_as_names():
         for dataset in ("digits", load_dataset("digits"))
     )
     np.testing.assert_array_equal(first.test_loss, second.test_loss)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "every", "expected"), [(10, 4, [4, 8, 10]), (8, 4, [4, 8]), (3, 5, [3])]
-)
-def test_evaluated_rounds(rounds, every, expected):
-    assert evaluated_rounds(rounds, every) == expected
 
 
 def test_floats_sent_counts_both_ways():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import admmbench
-from admmbench.engine import fingerprint
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import fingerprint
 
 CODE = """
 def f(x):
@@ -58,7 +58,7 @@ def package(tmp_path):
 
 def fingerprints(package):
     code = (
-        "from admmbench.engine import fingerprint\n"
+        "from admmbench.jobs import fingerprint\n"
         "from admmbench.engine.spec import RunSpec\n"
         "for name in ('objp', 'objt', 'outp'):\n"
         "    print(fingerprint.of_run(RunSpec(dataset='digits', algorithm=name)))\n"
@@ -129,7 +129,7 @@ def test_plugin_files_count_with_what_they_import(tmp_path):
 def test_a_fingerprint_imports_nothing(package):
     """Planning reads the sources of figures and statistics; their packages take seconds to import."""
     code = (
-        "import sys; from admmbench.engine import fingerprint; "
+        "import sys; from admmbench.jobs import fingerprint; "
         "fingerprint.of_modules(('admmbench.analysis.report',)); "
         "print('scipy.stats' in sys.modules, 'seaborn' in sys.modules)"
     )

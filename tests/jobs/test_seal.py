@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.engine.seal import intact, sealed
+from admmbench.jobs.seal import intact, sealed
 
 
 @pytest.fixture

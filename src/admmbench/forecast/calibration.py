@@ -12,7 +12,7 @@ import numpy as np
 
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.federation import workers
-from admmbench.engine.simulate import assemble, evaluate
+from admmbench.engine.rounds import assemble, evaluate
 from admmbench.engine.spec import RunSpec
 from admmbench.partition import as_partition
 

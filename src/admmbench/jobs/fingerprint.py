@@ -31,7 +31,7 @@ def of_run(spec: RunSpec) -> str:
     The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
     """
     method = algorithms.find_module(spec.algorithm)
-    roots = ["admmbench.engine.simulate", type(spec.as_problem).__module__]
+    roots = ["admmbench.jobs.simulate", type(spec.as_problem).__module__]
     if method.__name__.startswith(f"{_PACKAGE}."):
         return of_modules((*roots, method.__name__), packages=_NUMERICAL)
     assert method.__file__ is not None

@@ -12,13 +12,14 @@ from typing import Any
 import xarray as xr
 
 from admmbench.datasets import Dataset
-from admmbench.engine import fingerprint, provenance
-from admmbench.engine.checkpoint import Checkpoint
-from admmbench.engine.seal import sealed
-from admmbench.engine.simulate import Progress, run
+from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import STATUS
 from admmbench.files import replacing
+from admmbench.jobs import fingerprint, provenance
+from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.jobs.seal import sealed
+from admmbench.jobs.simulate import run
 
 CHECKPOINT_MINUTES = 5.0
 

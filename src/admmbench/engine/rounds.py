@@ -1,27 +1,25 @@
-"""`simulate`: rounds of one algorithm for a batch of seeds, and the trace of what it measured."""
+"""The rounds of a run: one algorithm for a batch of seeds, from the first round or from where a run was left."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from admmbench import partition, privacy
 from admmbench.algorithms.base import Algorithm, Messages
-from admmbench.datasets import Dataset, load_dataset
-from admmbench.engine import provenance
-from admmbench.engine.checkpoint import Checkpoint, Snapshot
+from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
-from admmbench.engine.spec import RunSpec, messages
+from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
+from admmbench.privacy import Noise
 
 Progress = Callable[[int, int], None]
 
@@ -30,96 +28,34 @@ class AlgorithmError(RuntimeError):
     """An algorithm raised; the cause says what and where."""
 
 
-def simulate(
-    dataset: str | dict[str, Any] | Dataset,
-    algorithm: str,
-    params: Mapping[str, Any] | None = None,
-    variant: str = "paper",
-    problem: str | dict[str, Any] | None = None,
-    agents: int | dict[str, Any] = 10,
-    epsilon: float = math.inf,
-    delta: float = 1e-6,
-    sensitivity: str = "local",
-    rounds: int = 100,
-    evaluate_every: int = 10,
-    seeds: Iterable[int] = (0,),
-    threads: int = 1,
-    dtype: str = "float32",
-    time_limit: float = math.inf,
-    progress: Progress | None = None,
-) -> xr.Dataset:
-    """Run an algorithm on a data set, for several seeds at once.
+@dataclass
+class Snapshot:
+    """A run between two rounds: all that the rounds to come depend on."""
 
-    Parameters
-    ----------
-    dataset
-        Name, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
-    algorithm
-        Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
-    params
-        Parameters of the algorithm.
-    variant
-        ``paper``: the equations; ``reference``: what the authors' code computes.
-    problem
-        Name, or ``{"name": ..., parameter: ...}``; the data set's default if absent.
-    agents
-        Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
-    epsilon
-        Privacy budget of one iteration; ``float("inf")`` adds no noise.
-    delta
-        Failure probability of one Gaussian release, and the one at which ``epsilon_total`` is stated.
-    sensitivity
-        ``local``: from the agent's records, as in the papers; ``global``: the worst case.
-    rounds
-        Number of rounds.
-    evaluate_every
-        Rounds between two evaluations; the last round is always evaluated.
-    seeds
-        Seeds, one run each.
-    threads
-        Threads to spread the agents over; does not change the result.
-    dtype
-        Precision of the arithmetic.
-    time_limit
-        Minutes after which the run ends where it is.
-    progress
-        Called with the round and the number of rounds.
+    t: int
+    """Rounds done."""
+    state: Any
+    """Variables of the algorithm."""
+    noise: list[Noise]
+    """Noise sources of the blocks of agents, with their streams and ledgers."""
+    trace: Trace
+    seconds: float = 0.0
+    """Computing time so far."""
+    elapsed: float = 0.0
+    """Wall-clock time so far, in all attempts."""
 
-    Returns
-    -------
-    xarray.Dataset
-        Dims ``seed`` and ``round``; see `Trace` for the variables.
 
-    Raises
-    ------
-    ValueError
-        If an argument is wrong; the message names it and the nearest valid value.
+class Keeper(Protocol):
+    """Who keeps a run between its rounds, so that it can go on later."""
 
-    Notes
-    -----
-    A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
-    with NaN from there on; nothing is raised.
-    """
-    try:
-        spec = RunSpec(
-            dataset=dataset,
-            algorithm=algorithm,
-            params=dict(params or {}),
-            variant=variant,
-            problem=problem,
-            agents=agents,
-            epsilon=epsilon,
-            delta=delta,
-            sensitivity=sensitivity,
-            rounds=rounds,
-            evaluate_every=evaluate_every,
-            seeds=seeds,
-            dtype=dtype,
-            time_limit=time_limit,
-        )
-    except ValidationError as error:
-        raise ValueError("; ".join(messages(error))) from None
-    return run(spec, load_dataset(spec.dataset), threads, progress)
+    def load(self) -> Snapshot | None:
+        """Return what a run is to go on from, or None to start with the first round."""
+
+    def after_round(self, snapshot: Snapshot) -> None:
+        """Take note of a finished round; may raise, to end the run here."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep a run that is about to end before its last round."""
 
 
 def run(
@@ -127,13 +63,36 @@ def run(
     dataset: Dataset,
     threads: int = 1,
     progress: Progress | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> xr.Dataset:
-    """`simulate` for a checked specification and a loaded data set; goes on from a checkpoint and leaves some."""
+    keeper: Keeper | None = None,
+) -> Trace:
+    """Do the rounds of a run.
+
+    Parameters
+    ----------
+    spec
+        What to run.
+    dataset
+        The data set.
+    threads
+        Threads to spread the agents over; does not change the result.
+    progress
+        Called with the round and the number of rounds.
+    keeper
+        Where the run may go on from, and who keeps it; it starts with the first round if absent.
+
+    Returns
+    -------
+    Trace
+        What was measured.
+
+    Raises
+    ------
+    AlgorithmError
+        If the algorithm raises.
+    """
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, dataset, pool)
-        trace = _rounds(spec, federation, progress or _silent, checkpoint)
-    return trace.dataset(spec, provenance.describe(spec, dataset))
+        return _rounds(spec, federation, progress or _silent, keeper)
 
 
 def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
@@ -148,19 +107,19 @@ def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
         streams = [[stream(seed, p, "noise") for seed in spec.seeds] for p in agents]
         where = slice(agents.start, agents.stop)
         local = problem.block(where)
-        noise = privacy.Noise(streams, local.release_shape, spec.privacy, spec.dtype)
+        noise = Noise(streams, local.release_shape, spec.privacy, spec.dtype)
         blocks.append(Block(where, local, noise))
     return Federation(problem, spec.privacy, blocks, pool)
 
 
 def _rounds(
-    spec: RunSpec, federation: Federation, progress: Progress, checkpoint: Checkpoint | None
+    spec: RunSpec, federation: Federation, progress: Progress, keeper: Keeper | None
 ) -> Trace:
     """Do all rounds and evaluate those asked for."""
     method = spec.method
     rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
     trace = Trace(spec.seeds, rounds, measured(spec))
-    run = checkpoint.load() if checkpoint else None
+    run = keeper.load() if keeper else None
     if run is None:
         run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
     federation = federation.with_noise(run.noise)
@@ -176,12 +135,12 @@ def _rounds(
         if run.trace.all_diverged():
             break
         if run.elapsed > 60 * spec.time_limit and run.t < last:
-            if checkpoint:
-                checkpoint.save(run)  # for the same run with a longer limit
+            if keeper:
+                keeper.save(run)  # for the same run with a longer limit
             run.trace.time_out()
             break
-        if checkpoint:
-            checkpoint.after_round(run)
+        if keeper:
+            keeper.after_round(run)
     return run.trace
 
 

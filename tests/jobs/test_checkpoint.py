@@ -13,8 +13,8 @@ import xarray as xr
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
-from admmbench.engine import job
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import job
 
 SPEC = RunSpec(
     dataset="digits",
@@ -147,7 +147,7 @@ def test_a_stale_one_is_refused(attempt, tmp_path, monkeypatch, caplog, key):
 
 
 def test_without_room_for_it_the_run_goes_on(attempt, expected, tmp_path, monkeypatch, caplog):
-    from admmbench.engine import checkpoint
+    from admmbench.jobs import checkpoint
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")

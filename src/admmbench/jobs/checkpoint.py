@@ -10,13 +10,11 @@ import pickle
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from admmbench.engine.trace import Trace
+from admmbench.engine.rounds import Snapshot
 from admmbench.files import replacing
-from admmbench.privacy import Noise
 
 _log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256
@@ -24,23 +22,6 @@ _DIGEST = hashlib.sha256
 
 class InterruptedRunError(RuntimeError):
     """The run was asked to stop."""
-
-
-@dataclass
-class Snapshot:
-    """A run between two rounds: all that the rounds to come depend on."""
-
-    t: int
-    """Rounds done."""
-    state: Any
-    """Variables of the algorithm."""
-    noise: list[Noise]
-    """Noise sources of the blocks of agents, with their streams and ledgers."""
-    trace: Trace
-    seconds: float = 0.0
-    """Computing time so far."""
-    elapsed: float = 0.0
-    """Wall-clock time so far, in all attempts."""
 
 
 class Checkpoint:

@@ -18,9 +18,9 @@ from rich.table import Table
 
 from admmbench import datasets
 from admmbench.config import Experiment, Run, Study
-from admmbench.engine.calibration import Speed, kind, measure
-from admmbench.engine.cost import estimate, state_bytes
 from admmbench.engine.variables import measured
+from admmbench.forecast.calibration import Speed, kind, measure
+from admmbench.forecast.cost import estimate, state_bytes
 
 _LARGEST = ("mem_mb", "checkpoint")
 

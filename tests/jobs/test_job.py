@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from admmbench.datasets import load_dataset
-from admmbench.engine import fingerprint, job
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import fingerprint, job
 
 SPEC = RunSpec(
     dataset="digits",

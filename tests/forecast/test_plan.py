@@ -8,12 +8,12 @@ import pytest
 import yaml
 from rich.console import Console
 
-from admmbench import config, planning
-from admmbench.engine import calibration
-from admmbench.engine.calibration import Speed, kind, measure
-from admmbench.engine.cost import estimate
+from admmbench import config
 from admmbench.engine.spec import RunSpec
-from admmbench.planning import Cost, Machine
+from admmbench.forecast import calibration, plan
+from admmbench.forecast.calibration import Speed, kind, measure
+from admmbench.forecast.cost import estimate
+from admmbench.forecast.plan import Cost, Machine
 
 SMALL = {
     "title": "Small",
@@ -108,7 +108,7 @@ def test_costs_add_up(study):
     speeds = {
         kind(run.spec): Speed(1, run.spec.method.updates * len(run.spec.seeds), 0) for run in runs
     }
-    costs = planning.plan(study, Machine(start=1, file=1000, speeds=speeds))
+    costs = plan.plan(study, Machine(start=1, file=1000, speeds=speeds))
     assert set(costs) == {"small", "data", "all"}
     seconds = sum(2 + 10 * u * s for u in (1, 10) for s in (1, 2)) * 2
     assert costs["all"].seconds == seconds
@@ -126,16 +126,16 @@ def test_finished_runs_are_compared(study):
         path = Path("results/small", name)
         path.parent.mkdir(parents=True)
         path.write_text("s\th:m:s\n12.5\t0:00:12\n")
-    costs = planning.plan(study, Machine(0, 0, speeds))
+    costs = plan.plan(study, Machine(0, 0, speeds))
     assert (costs["all"].done, costs["all"].forecast, costs["all"].actual) == (1, 10, 12.5)
     assert "1.25" in shown(costs)
     Path("results/small", run.path).unlink()  # as after another seed was killed
-    assert planning.plan(study, Machine(0, 0, speeds))["all"].done == 0
+    assert plan.plan(study, Machine(0, 0, speeds))["all"].done == 0
 
 
 def shown(costs):
     console = Console(file=io.StringIO(), width=120)
-    console.print(planning.table(costs))
+    console.print(plan.table(costs))
     return console.file.getvalue()
 
 
@@ -143,11 +143,11 @@ def test_the_summary_says_what_is_left_out():
     costs = {"small": Cost(3, 7200), "data": Cost(), "all": Cost(3, 7200)}
     assert "2.00" in shown(costs)
     assert "ratio" not in shown(costs)
-    text = planning.summary(costs["all"], cores=2)
+    text = plan.summary(costs["all"], cores=2)
     assert "60.0 min on 2 cores, besides fetching data, figures and report" in text
 
 
 def test_the_smallest_job_is_measured():
-    seconds, size = planning._smallest_job()
+    seconds, size = plan._smallest_job()
     assert seconds > 0
     assert size > 1000

@@ -1,0 +1,122 @@
+"""`simulate`: one run, from its arguments to a trace that says where it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import xarray as xr
+from pydantic import ValidationError
+
+from admmbench.datasets import Dataset, load_dataset
+from admmbench.engine import rounds as engine
+from admmbench.engine.rounds import Progress
+from admmbench.engine.spec import RunSpec
+from admmbench.jobs import provenance
+from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.validation import messages
+
+
+def simulate(
+    dataset: str | dict[str, Any] | Dataset,
+    algorithm: str,
+    params: Mapping[str, Any] | None = None,
+    variant: str = "paper",
+    problem: str | dict[str, Any] | None = None,
+    agents: int | dict[str, Any] = 10,
+    epsilon: float = math.inf,
+    delta: float = 1e-6,
+    sensitivity: str = "local",
+    rounds: int = 100,
+    evaluate_every: int = 10,
+    seeds: Iterable[int] = (0,),
+    threads: int = 1,
+    dtype: str = "float32",
+    time_limit: float = math.inf,
+    progress: Progress | None = None,
+) -> xr.Dataset:
+    """Run an algorithm on a data set, for several seeds at once.
+
+    Parameters
+    ----------
+    dataset
+        Name, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
+    algorithm
+        Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
+    params
+        Parameters of the algorithm.
+    variant
+        ``paper``: the equations; ``reference``: what the authors' code computes.
+    problem
+        Name, or ``{"name": ..., parameter: ...}``; the data set's default if absent.
+    agents
+        Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
+    epsilon
+        Privacy budget of one iteration; ``float("inf")`` adds no noise.
+    delta
+        Failure probability of one Gaussian release, and the one at which ``epsilon_total`` is stated.
+    sensitivity
+        ``local``: from the agent's records, as in the papers; ``global``: the worst case.
+    rounds
+        Number of rounds.
+    evaluate_every
+        Rounds between two evaluations; the last round is always evaluated.
+    seeds
+        Seeds, one run each.
+    threads
+        Threads to spread the agents over; does not change the result.
+    dtype
+        Precision of the arithmetic.
+    time_limit
+        Minutes after which the run ends where it is.
+    progress
+        Called with the round and the number of rounds.
+
+    Returns
+    -------
+    xarray.Dataset
+        Dims ``seed`` and ``round``; see `Trace` for the variables.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong; the message names it and the nearest valid value.
+
+    Notes
+    -----
+    A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
+    with NaN from there on; nothing is raised.
+    """
+    try:
+        spec = RunSpec(
+            dataset=dataset,
+            algorithm=algorithm,
+            params=dict(params or {}),
+            variant=variant,
+            problem=problem,
+            agents=agents,
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=sensitivity,
+            rounds=rounds,
+            evaluate_every=evaluate_every,
+            seeds=seeds,
+            dtype=dtype,
+            time_limit=time_limit,
+        )
+    except ValidationError as error:
+        raise ValueError("; ".join(messages(error))) from None
+    return run(spec, load_dataset(spec.dataset), threads, progress)
+
+
+def run(
+    spec: RunSpec,
+    dataset: Dataset,
+    threads: int = 1,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> xr.Dataset:
+    """`simulate` for a checked specification and a loaded data set; goes on from a checkpoint and leaves some."""
+    trace = engine.run(spec, dataset, threads, progress, checkpoint)
+    return trace.dataset(spec, provenance.describe(spec, dataset))

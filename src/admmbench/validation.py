@@ -1,0 +1,100 @@
+"""What people may write, and how they are told that they may not: the one place that words refusals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+from typing import Annotated, Any, TypeVar, dataclass_transform
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
+
+# YAML's infinity, and how people write it.
+_INFINITE = (".inf", "inf", "infty", "infinity")
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(Field,))
+def parameters(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass whose fields are checked.
+
+    Parameters come from YAML: unknown names and values out of range are refused when the object is made.
+    """
+    return dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)  # type: ignore[return-value]
+
+
+def _number(value: Any) -> Any:
+    """Read numbers that YAML 1.1 leaves as text: ``1e-6`` and the spellings of infinity."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().lower() in _INFINITE:
+        return math.inf
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def no_boolean(value: Any) -> Any:
+    """Refuse ``true`` and ``false``, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError(f"expected a number, got {value}")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+Count = Annotated[int, BeforeValidator(no_boolean), Field(ge=1)]
+
+
+class Strict(BaseModel):
+    """Immutable, and no key that is not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        """Name the nearest key where pydantic would only refuse the wrong one."""
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                raise ValueError(unknown("key", key, cls.model_fields))
+        return values
+
+
+def nearest(name: object, names: Iterable[str]) -> str | None:
+    """Find the name that was most likely meant; None if there are no names.
+
+    Letters in another order are the likeliest slip (``obpj`` means ``objp``), then what difflib finds alike.
+    """
+    given = str(name)
+
+    def likeness(other: str) -> tuple[bool, float]:
+        return sorted(other) == sorted(given), SequenceMatcher(None, other, given).ratio()
+
+    return max(names, key=likeness, default=None)
+
+
+def unknown(kind: str, name: object, names: Iterable[str]) -> str:
+    """Message for a name that does not exist, with the nearest one that does."""
+    near = nearest(name, names)
+    return f"unknown {kind} {name!r}" + (f"; did you mean {near!r}?" if near else "")
+
+
+def messages(error: ValidationError, path: str = "") -> list[str]:
+    """One line per fault of a pydantic error: path of the key, and what is wrong."""
+    lines = []
+    for fault in error.errors():
+        where = ".".join([path] * bool(path) + [str(part) for part in fault["loc"]])
+        text = fault["msg"].removeprefix("Value error, ")
+        given = "" if fault["type"] in ("value_error", "missing") else f" (got {fault['input']!r})"
+        lines.append(f"{where}: {text}{given}" if where else f"{text}{given}")
+    return lines

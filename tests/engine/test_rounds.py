@@ -1,0 +1,58 @@
+"""Rounds: which are evaluated, and who may keep a run between them."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from admmbench.engine.rounds import evaluated_rounds, run
+from admmbench.engine.spec import RunSpec
+from tests.conftest import make_dataset
+
+
+@pytest.mark.parametrize(
+    ("rounds", "every", "expected"), [(10, 4, [4, 8, 10]), (8, 4, [4, 8]), (3, 5, [3])]
+)
+def test_evaluated_rounds(rounds, every, expected):
+    assert evaluated_rounds(rounds, every) == expected
+
+
+class Memory:
+    """Keeps the run after one round."""
+
+    def __init__(self, t):
+        self.t = t
+        self.kept = None
+
+    def load(self):
+        return copy.deepcopy(self.kept)
+
+    def after_round(self, snapshot):
+        if snapshot.t == self.t:
+            self.save(snapshot)
+
+    def save(self, snapshot):
+        self.kept = copy.deepcopy(snapshot)
+
+
+def losses(trace, spec):
+    return trace.dataset(spec, {}).test_loss.values
+
+
+def test_a_run_goes_on_from_what_any_keeper_has():
+    data = make_dataset()
+    spec = RunSpec(dataset=data, algorithm="objp", agents=3, epsilon=1, rounds=6, evaluate_every=2)
+    memory, rounds = Memory(4), []
+    first = run(spec, data, keeper=memory)
+    second = run(spec, data, progress=lambda t, _: rounds.append(t), keeper=memory)
+    assert rounds == [5, 6]
+    np.testing.assert_array_equal(losses(first, spec), losses(second, spec))
+
+
+def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
+    data = make_dataset()
+    spec = RunSpec(dataset=data, algorithm="objp", agents=3, rounds=6, time_limit=1e-9)
+    memory = Memory(None)
+    assert run(spec, data, keeper=memory).timed_out()
+    assert memory.kept.t == 1
+    assert not memory.kept.trace.timed_out()
