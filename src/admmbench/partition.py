@@ -46,7 +46,7 @@ class ColumnSplit(NamedTuple):
 class _Scheme(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    shares: ClassVar[Literal["rows", "columns"]] = "rows"
+    sharing: ClassVar[Literal["rows", "columns"]] = "rows"
     """What is shared out."""
 
     @property
@@ -91,7 +91,7 @@ class IID(_Scheme):
         """Number of training rows of all agents."""
         return self.train or info.n_train
 
-    def check(self, info: DatasetInfo) -> int:
+    def n_agents(self, info: DatasetInfo) -> int:
         """Number of agents; ValueError if the data set cannot serve them."""
         total = info.n_train + info.n_test
         if self.train and self.train >= total:
@@ -136,7 +136,7 @@ class ByWriter(_Scheme):
 
     scheme: Literal["by_writer"]
 
-    def check(self, info: DatasetInfo) -> int:
+    def n_agents(self, info: DatasetInfo) -> int:
         """Number of agents; ValueError if the data set does not know its writers."""
         if not info.n_groups:
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
@@ -159,7 +159,7 @@ class Columns(_Scheme):
     blocks then differ by one column at most. ``features`` leaves out all but the first so many columns.
     """
 
-    shares: ClassVar[Literal["rows", "columns"]] = "columns"
+    sharing: ClassVar[Literal["rows", "columns"]] = "columns"
 
     scheme: Literal["columns"]
     blocks: (
@@ -173,7 +173,7 @@ class Columns(_Scheme):
         """Number of columns that are used."""
         return self.features or info.n_features
 
-    def check(self, info: DatasetInfo) -> int:
+    def n_agents(self, info: DatasetInfo) -> int:
         """Number of parties; ValueError if the blocks are not the features of the data set."""
         n = self.n_features(info)
         if n > info.n_features:

@@ -1,14 +1,18 @@
-"""Methods and data sets from outside the package: installed ones by entry point, others by the path of a file."""
+"""What can be added by one module: methods, losses and data sets, built in, installed, or the path of a file."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Generic, TypeVar
+
+from admmbench.validation import unknown
 
 T = TypeVar("T")
 
@@ -65,3 +69,53 @@ def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
             f"{module.__file__}: expected one subclass of {base.__module__}.{base.__name__}, found {names}"
         )
     return found[0]
+
+
+@dataclass(frozen=True)
+class Registry(Generic[T]):
+    """Modules of one kind, each with one class; loaded by name when asked for, so that a job reaches its own only.
+
+    Attributes
+    ----------
+    kind
+        What they are, in a word.
+    package
+        Package of the built-in ones, a module for each.
+    group
+        Entry-point group of installed ones.
+    built_in
+        Their names.
+    base
+        What their classes extend.
+    """
+
+    kind: str
+    package: str
+    group: str
+    built_in: tuple[str, ...]
+    base: type[T]
+
+    def names(self) -> list[str]:
+        """Names: built in, and installed as plug-ins."""
+        return sorted({*self.built_in, *installed(self.group)})
+
+    def find_module(self, name: str) -> ModuleType:
+        """Import a module, by a name or the path of a file ending in ``.py``.
+
+        Raises
+        ------
+        ValueError
+            If there is none; the message gives the nearest name.
+        """
+        if name.endswith(".py"):
+            return load_file(Path(name))
+        if name in self.built_in:
+            return importlib.import_module(f"{self.package}.{name}")
+        if name in installed(self.group):
+            return importlib.import_module(installed(self.group)[name])
+        names = self.names()
+        raise ValueError(f"{unknown(self.kind, name, names)} (there are {', '.join(names)})")
+
+    def resolve(self, name: str) -> type[T]:
+        """Class of a module; see `find_module` for the names."""
+        return only_subclass(self.find_module(name), self.base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
@@ -21,6 +22,7 @@ from pydantic.dataclasses import dataclass
 _INFINITE = (".inf", "inf", "infty", "infinity")
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
@@ -98,3 +100,35 @@ def messages(error: ValidationError, path: str = "") -> list[str]:
         given = "" if fault["type"] in ("value_error", "missing") else f" (got {fault['input']!r})"
         lines.append(f"{where}: {text}{given}" if where else f"{text}{given}")
     return lines
+
+
+def checked(model: type[M], values: Mapping[str, Any], path: str) -> M:
+    """Make a model of what a user wrote; ValueError names every key that is wrong, below ``path``."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError("; ".join(messages(error, path))) from None
+
+
+def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T:
+    """Make an object of a class of `parameters`; ValueError names what is wrong.
+
+    Parameters
+    ----------
+    cls
+        The class.
+    values
+        Its parameters, by name.
+    path
+        Key below which a user wrote them.
+    of
+        What has the parameters, in words.
+    """
+    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    for key in values:
+        if key not in names:
+            raise ValueError(f"{path}.{key}: {unknown('parameter', key, names)} ({of})")
+    try:
+        return cls(**values)
+    except ValidationError as error:
+        raise ValueError("; ".join(messages(error, path))) from None

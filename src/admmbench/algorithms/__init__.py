@@ -7,67 +7,51 @@ path of a Python file.
 
 from __future__ import annotations
 
-import importlib
-from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 
 from admmbench import plugins
 from admmbench.algorithms.base import Algorithm
-from admmbench.validation import unknown
 
-BUILT_IN = (
-    "admm",
-    "admm_sharing",
-    "centralized",
-    "dp_admm",
-    "dp_admm_sharing",
-    "dpsgd",
-    "dvp",
-    "iadmm",
-    "local_only",
-    "objp",
-    "objt",
-    "outp",
-    "pvp",
-    "vertical_sgd",
+_ALGORITHMS = plugins.Registry(
+    kind="algorithm",
+    package=__name__,
+    group="admmbench.algorithms",
+    built_in=(
+        "admm",
+        "admm_sharing",
+        "centralized",
+        "dp_admm",
+        "dp_admm_sharing",
+        "dpsgd",
+        "dvp",
+        "iadmm",
+        "local_only",
+        "objp",
+        "objt",
+        "outp",
+        "pvp",
+        "vertical_sgd",
+    ),
+    base=Algorithm,  # type: ignore[type-abstract]
 )
-_GROUP = "admmbench.algorithms"
 
 
 def list_algorithms() -> list[str]:
     """Names of the algorithms: built in, and installed as plug-ins."""
-    return sorted({*BUILT_IN, *plugins.installed(_GROUP)})
+    return _ALGORITHMS.names()
 
 
 def find_module(name: str) -> ModuleType:
-    """Import the module of an algorithm.
-
-    Parameters
-    ----------
-    name
-        A name in `list_algorithms`, or the path of a file ending in ``.py``.
+    """Import the module of an algorithm, by a name in `list_algorithms` or the path of a file ending in ``.py``.
 
     Raises
     ------
     ValueError
         If there is none; the message gives the nearest name.
     """
-    if name.endswith(".py"):
-        return plugins.load_file(Path(name))
-    if name in BUILT_IN:
-        return importlib.import_module(f"admmbench.algorithms.{name}")
-    if name in plugins.installed(_GROUP):
-        return importlib.import_module(plugins.installed(_GROUP)[name])
-    names = list_algorithms()
-    raise ValueError(f"{unknown('algorithm', name, names)} (there are {', '.join(names)})")
+    return _ALGORITHMS.find_module(name)
 
 
-def resolve(name: str) -> type[Algorithm]:
+def resolve(name: str) -> type[Algorithm]:  # type: ignore[type-arg]
     """Class of an algorithm; see `find_module` for the names."""
-    return _only_algorithm(find_module(name))
-
-
-@lru_cache
-def _only_algorithm(module: ModuleType) -> type[Algorithm]:
-    return plugins.only_subclass(module, Algorithm)  # type: ignore[type-abstract]
+    return _ALGORITHMS.resolve(name)

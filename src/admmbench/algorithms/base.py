@@ -1,9 +1,9 @@
-"""What every algorithm is: a frozen dataclass of parameters with ``init`` and ``round``.
+"""What every algorithm is: a frozen dataclass of parameters with ``init`` and ``round``, and facts that others need.
 
-An algorithm sees a federation: its agents with their local problems and noise, and the privacy budget. Agents come
-in blocks of a few, and all arrays carry the agents of the block and the seeds of the batch as leading axes, so that
-the equations are written as for one agent of one run. It knows nothing of files, seeds, threads, metrics or other
-algorithms.
+An algorithm sees a federation: its agents with their parts of the problem and their noise, and the privacy budget.
+Agents come in blocks of a few, and all arrays carry the agents of the block and the seeds of the batch as leading axes,
+so that the equations are written as for one agent of one run. It knows nothing of files, seeds, threads, metrics or
+other algorithms.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from admmbench.elementwise import elementwise
-from admmbench.privacy import Noise, Privacy
+from admmbench.privacy import Noise, Privacy, Release
+from admmbench.problems.base import Problem
+from admmbench.problems.columns import BoundColumns, Party
+from admmbench.problems.needs import Need
+from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.validation import parameters as parameters
 
 Array = NDArray[Any]
+T = TypeVar("T")
+WholeT = TypeVar("WholeT", covariant=True)
+PartsT = TypeVar("PartsT", covariant=True)
 
 
-class Block(Protocol):
+class Block(Protocol[PartsT]):
     """A few agents, B of them, that are served together; arrays about them start with their axis."""
 
     @property
@@ -33,7 +39,7 @@ class Block(Protocol):
         """Where they are among all agents."""
 
     @property
-    def problem(self) -> Any:
+    def parts(self) -> PartsT:
         """Their parts of the problem."""
 
     @property
@@ -41,7 +47,7 @@ class Block(Protocol):
         """Their noise source."""
 
 
-class Federation(Protocol):
+class Federation(Protocol[WholeT, PartsT]):
     """All agents, as an algorithm sees them."""
 
     @property
@@ -49,19 +55,159 @@ class Federation(Protocol):
         """Budget of one release."""
 
     @property
-    def problem(self) -> Any:
-        """The problem as a whole."""
+    def problem(self) -> WholeT:
+        """The bound problem as a whole."""
 
-    def each(self, step: Callable[[Any], Any]) -> list[Any]:
+    def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
         """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
 
 
+RowBlock = Block[RowParts]
+RowFederation = Federation[BoundRows, RowParts]
+ColumnBlock = Block[Party]
+ColumnFederation = Federation[BoundColumns, Party]
+
+
+class State(Protocol):
+    """Variables of a method; the engine evaluates the global model."""
+
+    @property
+    def w(self) -> Array:
+        """Global model, shape (S, K, J)."""
+
+
+StateT = TypeVar("StateT", bound=State)
+FederationT = TypeVar("FederationT")
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What one round sends: from the server to every agent, and from the agents to the server."""
+
+    down: tuple[Array, ...]
+    """Arrays of shape (S, ...), received by each agent."""
+    up: tuple[Array, ...]
+    """Arrays of shape (P, S, ...), one entry from each agent."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What the composed privacy loss of a run is worth.
+
+    Attributes
+    ----------
+    kind
+        ``conditional``: it holds under the conditions; ``none``: there is no finite one.
+    conditions
+        Under which it holds, or why there is none.
+    """
+
+    kind: Literal["conditional", "none"]
+    conditions: str
+
+
 @parameters
-class Penalty:
-    """Penalty rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon).
+class Algorithm(ABC, Generic[StateT, FederationT]):
+    """What all methods share.
+
+    Parameters
+    ----------
+    variant
+        ``paper``: the equations as printed; ``reference``: what the authors' public code computes.
+
+    Attributes
+    ----------
+    sharing
+        What may be shared out over agents: ``rows``, ``columns``, or both.
+    variants
+        What ``variant`` may be: ``reference`` only where authors published code.
+    variables
+        What `measure` returns besides the usual: units and long name by name.
+    release
+        The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
+    state_copies
+        Copies of all local models that the state has.
+    """
+
+    sharing: ClassVar[tuple[str, ...]] = ("rows",)
+    variants: ClassVar[tuple[str, ...]] = ("paper",)
+    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    release: ClassVar[Release | None] = None
+    state_copies: ClassVar[int] = 2
+
+    variant: Literal["paper", "reference"] = "paper"
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the problem must have."""
+        return ()
+
+    def check(self, problem: Problem, agents: int) -> None:
+        """Raise a ValueError if these parameters do not suit a problem or the number of agents."""
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a reader of its results should know, a sentence or two each."""
+        return ()
+
+    def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
+        """Say what the composed privacy loss is worth, for one kind of sensitivity."""
+        if self.release is None:
+            return Guarantee("none", "what is sent has no noise")
+        if sensitivity == "local":
+            return Guarantee(
+                "none",
+                "the noise is scaled by the agent's own records, which tells neighbours apart; the total is what "
+                "composition gives if the stated sensitivities were worst cases",
+            )
+        return Guarantee(
+            "conditional",
+            "for noise of real numbers, and worst-case sensitivity of admissible records",
+        )
+
+    @property
+    def reference(self) -> bool:
+        """Whether to follow the authors' code where it departs from the paper."""
+        return self.variant == "reference"
+
+    @property
+    def extra_rounds(self) -> int:
+        """The authors' code counts rounds from 0 and makes T + 1 of them."""
+        return int(self.reference)
+
+    @property
+    def updates(self) -> int:
+        """Local updates, each with a gradient and perhaps a release, that an agent makes in a round."""
+        return 1
+
+    @property
+    def gradients(self) -> int:
+        """Gradients that a round takes of every record, about: for the forecast."""
+        return self.updates
+
+    @abstractmethod
+    def init(self, federation: FederationT) -> StateT:
+        """State before the first round."""
+
+    @abstractmethod
+    def round(self, t: int, state: StateT, federation: FederationT) -> Messages:
+        """Do round t = 1, 2, ...: update ``state`` in place and return what was sent."""
+
+    @abstractmethod
+    def violation(self, state: StateT, federation: FederationT) -> Array:
+        """How far the agents are from consensus, shape (S,)."""
+
+    def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
+        """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
+        return {}
+
+
+@parameters
+class RhoSchedule:
+    """Penalty parameter rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon).
 
     Equation (24) of ryu2022 and (21) of ryu2021; the defaults are theirs for MNIST. FEMNIST: c1 = 0.005, c2 = 0.05,
     period = 2000. ``scale`` is for OutP+ and figure 4 (rho_t / 100).
@@ -76,10 +222,10 @@ class Penalty:
 
     def __post_init__(self) -> None:
         if self.c1 + self.c2 <= 0:
-            raise ValueError("rho: c1 and c2 are both 0, so the penalty would be 0")
+            raise ValueError("rho: c1 and c2 are both 0, so the penalty parameter would be 0")
 
     def __call__(self, t: int, epsilon: float) -> float:
-        """Penalty of round t = 1, 2, ..."""
+        """Value in round t = 1, 2, ..."""
         # In log space, so that a million rounds do not overflow before the cap applies.
         steps = t // self.period
         if self.c1 and steps * math.log(self.growth) + math.log(self.c1) > math.log(self.cap):
@@ -88,145 +234,18 @@ class Penalty:
 
 
 def _constant(value: Any) -> Any:
-    """A number stands for a constant penalty."""
+    """A number stands for a constant."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"c1": value, "c2": 0, "growth": 1}
     return value
 
 
-Rho = Annotated[Penalty, BeforeValidator(_constant)]
+Rho = Annotated[RhoSchedule, BeforeValidator(_constant)]
 
-
-@dataclass
-class Consensus:
-    """State of a consensus method, for S seeds and P agents with models of shape (K, J)."""
-
-    w: Array
-    """Global model, shape (S, K, J)."""
-    z: Array
-    """Local models, shape (P, S, K, J)."""
-    dual: Array
-    """Dual variables lambda, shape (P, S, K, J)."""
-
-
-@dataclass(frozen=True)
-class Messages:
-    """What one round sends: from the server to every agent, and from the agents to the server."""
-
-    down: tuple[Array, ...]
-    """Arrays of shape (S, ...), received by each agent."""
-    up: tuple[Array, ...]
-    """Arrays of shape (P, S, ...), one entry from each agent."""
-
-
-@parameters
-class Algorithm(ABC):
-    """What all methods share.
-
-    Parameters
-    ----------
-    variant
-        ``paper``: the equations as printed; ``reference``: what the authors' public code computes.
-
-    Attributes
-    ----------
-    variables
-        What `measure` returns besides the usual: units and long name by name.
-    variants
-        What ``variant`` may be: ``reference`` only where authors published code.
-    shares
-        What may be shared out over agents: ``rows``, ``columns``, or both.
-    """
-
-    shares: ClassVar[tuple[str, ...]] = ("rows",)
-    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    variants: ClassVar[tuple[str, ...]] = ("paper",)
-
-    variant: Literal["paper", "reference"] = "paper"
-
-    def check(self, problem: Any) -> None:  # noqa: B027
-        """Raise a ValueError if the method cannot solve a problem with these parameters."""
-
-    @property
-    def reference(self) -> bool:
-        """Whether to follow the authors' code where it departs from the paper."""
-        return self.variant == "reference"
-
-    @property
-    def extra_rounds(self) -> int:
-        """The authors' code counts rounds from 0 and makes T + 1 of them."""
-        return int(self.reference)
-
-    @property
-    def updates(self) -> int:
-        """Local updates, each with a gradient, that an agent makes in a round."""
-        return 1
-
-    def init(self, federation: Federation) -> Consensus:
-        """Models and dual variables start at zero."""
-        problem = federation.problem
-        shape = (problem.n_seeds, *problem.model_shape)
-        local = (problem.n_agents, *shape)
-        return Consensus(
-            np.zeros(shape, problem.dtype),
-            np.zeros(local, problem.dtype),
-            np.zeros(local, problem.dtype),
-        )
-
-    @abstractmethod
-    def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
-        """Do round t = 1, 2, ...: update ``state`` in place and return what was sent."""
-
-    def violation(self, state: Any, federation: Federation) -> Array:
-        """How far the agents are from consensus, sum_p ||w - z_p||_1, shape (S,)."""
-        gaps = federation.each(
-            lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
-        )
-        return np.asarray(np.sum(gaps, axis=0))
-
-    def measure(self, t: int, state: Any, federation: Federation) -> dict[str, Array]:
-        """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
-        return {}
-
-
-@parameters
-class ADMM(Algorithm):
-    """What all forms of consensus ADMM share.
-
-    Parameters
-    ----------
-    rho
-        Penalty, a number or the parameters of `Penalty`.
-    """
-
-    rho: Rho = Field(default_factory=Penalty)
-
-
-@elementwise
-def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
-    """Dual update, (4c) of ryu2021 and ryu2022."""
-    return dual + rho * (w - z)
-
-
-def need_smooth(problem: Any, what: str) -> None:
-    """Raise a ValueError if a problem's regulariser has no gradient."""
-    if not problem.smooth:
-        raise ValueError(
-            f"{what} needs a regulariser with a gradient; choose another for the problem"
-        )
-
-
-def need_convex(problem: Any, what: str) -> None:
-    """Raise a ValueError if a problem's loss is not convex."""
-    if not problem.convex:
-        raise ValueError(f"{what} needs a convex loss; choose another for the problem")
+HUANG2019_RHO = RhoSchedule(c1=0.1, c2=0, growth=1)
+"""The penalty parameter of huang2019, 0.1."""
 
 
 def factors(values: Array, like: Array) -> Array:
     """Numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
     return values[..., None, None].astype(like.dtype)
-
-
-def server_average(state: Consensus, rho: float) -> Array:
-    """Return w = (1/P) sum_p (z_p - lambda_p / rho), the minimiser of (4a) of ryu2021 and ryu2022."""
-    return state.z.mean(axis=0) - state.dual.mean(axis=0) / rho

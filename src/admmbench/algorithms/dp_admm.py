@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.agents_first import record_count
 from admmbench.algorithms.base import (
+    HUANG2019_RHO,
     Array,
-    Consensus,
-    Federation,
     Messages,
-    Penalty,
     Rho,
-    need_smooth,
+    RowBlock,
+    RowFederation,
     parameters,
 )
-from admmbench.algorithms.linearized import Linearized
-from admmbench.privacy import Privacy
+from admmbench.algorithms.consensus import ConsensusState, Subproblem
+from admmbench.algorithms.linearized import Schedule
+from admmbench.algorithms.output_perturbation import OutputPerturbation
+from admmbench.problems.base import Problem
+from admmbench.problems.needs import Need, require
 
 
 @dataclass
-class Averaged(Consensus):
+class Averaged(ConsensusState):
     """Consensus state with the sums over rounds that the theorems are about."""
 
     w_sum: Array
@@ -35,78 +36,84 @@ class Averaged(Consensus):
 
 
 @parameters
-class DPADMM(Linearized):
+class DPADMM(OutputPerturbation):
     """Algorithm 3; for the logistic problem its steps are (38) with l1 and (39) with l2.
 
     Parameters
     ----------
     rho
-        Penalty; 0.1 as in the paper.
+        Penalty parameter; 0.1 as in the paper.
     step_size
-        ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 regulariser; ``auto``: what fits the
-        regulariser.
+        ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 penalty; ``auto``: what fits the penalty.
     """
 
+    variants = ("paper",)
     variables = {"augmented_objective": ("nat", "augmented objective of the averaged models")}
+    # The sums are in double precision.
+    state_copies = 5
 
-    rho: Rho = Field(default_factory=lambda: Penalty(c1=0.1, c2=0, growth=1))
+    rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"
 
-    def check(self, problem: Any) -> None:
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """c1 bounds gradients."""
+        return ("bounded slope",)
+
+    def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 has not."""
         if self.step_size == "smooth":
-            need_smooth(problem, "step_size: smooth")
-        if self.step_size == "nonsmooth" and problem.smooth:
-            raise ValueError(
-                "step_size: nonsmooth needs a bounded subgradient of the regulariser, as l1 has; choose smooth"
-            )
+            require("step_size: smooth", ("smooth penalty",), problem)
+        if self.step_size == "nonsmooth":
+            require("step_size: nonsmooth", ("bounded subgradient",), problem)
 
-    def _smooth(self, problem: Any) -> bool:
+    def _smooth(self, problem: Problem) -> bool:
         if self.step_size == "auto":
-            return bool(problem.params.smooth)
+            return problem.penalty.smooth
         return self.step_size == "smooth"
 
-    def init(self, federation: Federation) -> Averaged:
+    def init(self, federation: RowFederation) -> Averaged:
         """All variables start at zero."""
-        start = Linearized.init(self, federation)
+        start = OutputPerturbation.init(self, federation)
         sums = np.zeros(start.w.shape), np.zeros(start.z.shape)
-        return Averaged(start.w, start.z, start.dual, *sums)
+        return Averaged(start.w, start.z, start.dual, start.chain, *sums)
 
-    def round(self, t: int, state: Averaged, federation: Federation) -> Messages:  # type: ignore[override]
+    def round(self, t: int, state: Averaged, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Algorithm 3, and the averages of section V: over w~^0 to w~^(t-1) for theorem 3, w~^1 to w~^t for 4."""
-        smooth = self._smooth(federation.problem)
+        smooth = self._smooth(federation.problem.problem)
         if not smooth:
             state.z_sum += state.z
-        sent = Linearized.round(self, t, state, federation)
+        sent = OutputPerturbation.round(self, t, state, federation)
         if smooth:
             state.z_sum += state.z
         state.w_sum += state.w
         return sent
 
-    def inverse_eta(self, t: int, local: Any, privacy: Privacy) -> Array:
+    def schedule(self, sub: Subproblem) -> Schedule:
         """1 / eta_i^t of (29) or (34)."""
-        problem, m, c1 = local.problem, record_count(local), local.gradient_bound
-        size = math.prod(problem.model_shape)  # d p
-        c_w = self.c_w or math.sqrt(4 * size)
-        log = math.log(1.25 / privacy.delta)
-        inverse: Array
-        if self._smooth(problem):
-            growth = 4 * c1 * math.sqrt(size * t * log) / (m * privacy.epsilon * c_w)
-            inverse = local.curvature_bound + problem.regularizer_weight + growth
-        else:
-            noise = 8 * size * c1**2 * log / (m * privacy.epsilon) ** 2
-            inverse = np.sqrt(2 * t * ((c1 + problem.regularizer_bound) ** 2 + noise)) / c_w
+        whole, c1 = sub.parts.whole, sub.parts.gradient_bound
+        if self._smooth(whole.problem):
+            curvature = sub.parts.curvature_bound + whole.penalty_curvature
+            return {"inverse_eta": self.theorem4(sub, c1, curvature)}
+        return {"inverse_eta": self.theorem3(sub, c1, whole.penalty_gradient_bound)}
+
+    def theorem3(self, sub: Subproblem, c1: Array, c2: float) -> Array:
+        """1 / eta of theorem 3, (29), with c2 the bound on an agent's penalty's subgradient."""
+        log = math.log(1.25 / sub.privacy.delta)
+        noise = 8 * sub.parts.whole.size * c1**2 * log
+        noise /= (sub.n_samples * sub.privacy.epsilon) ** 2
+        inverse: Array = np.sqrt(2 * sub.t * ((c1 + c2) ** 2 + noise)) / self.norm_of_optimum(sub)
         return inverse / self.a
 
-    def measure(self, t: int, state: Averaged, federation: Federation) -> dict[str, Array]:
+    def measure(self, t: int, state: Averaged, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
         """sum_i (f_i(w_i) + rho ||w_i - w||) of the averaged models (section VI)."""
-        problem = federation.problem
-        w, z = ((total / t).astype(problem.dtype) for total in (state.w_sum, state.z_sum))
+        whole = federation.problem
+        w, z = ((total / t).astype(whole.dtype) for total in (state.w_sum, state.z_sum))
 
-        def objectives(block: Any) -> Array:
-            own = z[block.agents]
-            value: Array = block.problem.mean_loss(own) + problem.regularizer(own)
-            return value
+        def objectives(block: RowBlock) -> Array:
+            own, m = z[block.agents], block.parts.n_samples[:, None].clip(1)
+            value: Array = block.parts.losses(own) / m
+            return value + whole.own_strength * whole.penalty.value(own)
 
         rho = self.rho(t, federation.privacy.epsilon)
         gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))

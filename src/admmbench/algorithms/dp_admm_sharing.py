@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Block, Federation, parameters
-from admmbench.algorithms.sharing import Shared, Sharing
+from admmbench.algorithms.base import (
+    Array,
+    ColumnBlock,
+    ColumnFederation,
+    Guarantee,
+    parameters,
+)
+from admmbench.algorithms.sharing import Sharing, SharingState
+from admmbench.privacy import Release
+from admmbench.problems.columns import BoundColumns
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters
@@ -28,10 +37,11 @@ class DPADMMSharing(Sharing):
         Standard deviation sigma, as the paper's figures set it; by default that of theorem 3 for the budget.
     b1
         Bound on the norms of x, z and y (assumption 2.1). It is assumed, not enforced.
-    c1
-        Bound on the regulariser's second derivative (assumption 2.2): 2 for ||x||^2.
     """
 
+    release = Release(
+        "gaussian", "predictions", neighbours="one feature column of one party is another"
+    )
     variables = {
         **Sharing.variables,
         "epsilon_corollary": ("1", "composed privacy loss epsilon, corollary 1"),
@@ -39,25 +49,44 @@ class DPADMMSharing(Sharing):
 
     noise: Annotated[float, Field(gt=0)] | None = None
     b1: Annotated[float, Field(gt=0)] = 1.0
-    c1: Annotated[float, Field(ge=0)] = 2.0
 
-    def sensitivity(self, block: Block, problem: Any) -> float:
-        """Lemma 1: bound on the l2 sensitivity of D_m x_m."""
-        bracket = problem.weight * self.c1 + (1 + problem.n_agents * self.rho) * self.b1
-        return 3 / (block.problem.n_features * self.rho) * bracket
+    def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
+        """There is none, whatever the settings."""
+        return Guarantee(
+            "none",
+            "lemma 1 does not bound what one column changes, and the noise lies in the range of a party's columns, "
+            "which tells neighbours apart; the total is what the paper claims",
+        )
 
-    def message(self, block: Block, predictions: Array, problem: Any) -> Array:
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What its totals are worth."""
+        return (
+            "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
+            "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
+            "guarantee.",
+        )
+
+    def sensitivity(self, block: ColumnBlock, problem: BoundColumns) -> float:
+        """Lemma 1: bound on the l2 sensitivity of D_m x_m, with c1 of assumption 2.2 the penalty's curvature."""
+        bracket = problem.weight * problem.penalty.curvature
+        bracket += (1 + problem.n_agents * self.rho) * self.b1
+        return 3 / (block.parts.n_features * self.rho) * bracket
+
+    def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
         """Predictions with noise; sigma by theorem 3."""
         bound = np.full((1, problem.n_seeds), self.sensitivity(block, problem))
         std = None if self.noise is None else np.full_like(bound, self.noise)
-        xi = block.noise.gaussian(bound, std)
+        xi = block.noise.gaussian(Sensitivity(l2=bound), std)
         if isinstance(xi, float):  # infinite budget
             return predictions
-        basis = block.problem.basis
+        basis = block.parts.basis
         noisy: Array = predictions + xi[0, :, : basis.shape[1]] @ basis.T
         return noisy
 
-    def measure(self, t: int, state: Shared, federation: Federation) -> dict[str, Array]:
+    def measure(
+        self, t: int, state: SharingState, federation: ColumnFederation
+    ) -> dict[str, Array]:
         """(17): (epsilon', t delta + delta')-DP after t rounds, with delta' = delta."""
         privacy = federation.privacy
         epsilon = privacy.epsilon

@@ -7,20 +7,15 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import (
-    Algorithm,
-    Array,
-    Block,
-    Consensus,
-    Federation,
-    Messages,
-    parameters,
-)
+from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, parameters
+from admmbench.algorithms.consensus import Models, OverRows
+from admmbench.privacy import Release
+from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters
-class DPSGD(Algorithm):
+class DPSGD(OverRows):
     """Differentially private gradient descent (Abadi et al. 2016) with sampling ratio 1, over agents.
 
     Each agent adds Gaussian noise to the mean gradient of its records, for the same neighbours as the other methods
@@ -33,19 +28,27 @@ class DPSGD(Algorithm):
         0.1 in the paper.
     """
 
+    release = Release("gaussian", "gradient", neighbours="one record is replaced")
+    state_copies = 2
+
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
 
-    def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """c1 bounds gradients."""
+        return ("bounded slope",)
+
+    def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
         """Take one step."""
         w = state.w
 
-        def noisy_gradient(block: Block) -> Array:
-            local = block.problem
-            at = np.broadcast_to(w, (len(local.n_samples), *w.shape))
-            gradient = local.gradient(at, mean_over=local.n_samples).value
-            gradient += block.noise.gaussian(2 * local.gradient_bound / record_count(local))
-            total: Array = local.problem.add_regularizer(gradient, at)
-            return total
+        def noisy_gradient(block: RowBlock) -> Array:
+            parts = block.parts
+            at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
+            gradient = parts.gradient(at, mean_over=parts.n_samples).value
+            bound = 2 * parts.gradient_bound / parts.n_samples[:, None].clip(1)
+            gradient += block.noise.gaussian(Sensitivity(l2=bound))
+            return parts.whole.add_penalty_gradient(gradient, at)
 
         gradients = np.concatenate(federation.each(noisy_gradient))
         state.w = w - w.dtype.type(self.learning_rate) * gradients.mean(axis=0)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, factors, need_smooth, parameters
+from admmbench.algorithms.base import Array, factors, parameters
+from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.exact import Exact
-from admmbench.privacy import Privacy
+from admmbench.privacy import Release
+from admmbench.problems.needs import Need
 
 
 @parameters
@@ -34,22 +34,21 @@ class DVP(Exact):
     product with the record, as in binary classification.
     """
 
-    def check(self, problem: Any) -> None:
-        """Refuse what the proof does not cover."""
-        need_smooth(problem, "dvp")
-        if not problem.single_output:
-            raise ValueError("dvp is for binary classification; choose problem: logistic")
+    release = Release("spherical", "dual variable", neighbours="one record is replaced")
 
-    def primal(
-        self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy
-    ) -> Array:
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the proof covers."""
+        return (*super().needs, "smooth penalty", "bounded slope", "one output")
+
+    def update(self, sub: Subproblem) -> Array:
         """Solve the perturbed subproblem."""
-        local = block.problem
-        m, c1, c3 = record_count(local), local.gradient_bound, local.curvature_bound
-        alpha, ridge = noise_budget(privacy.epsilon, c3 / m, local.problem.regularizer_weight + rho)
+        m, c1, c3 = sub.n_samples, sub.parts.gradient_bound, sub.parts.curvature_bound
+        convexity = sub.parts.whole.penalty_curvature + sub.rho
+        alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / m, convexity)
         # An agent without records has nothing to protect, and no noise.
-        b = block.noise.spherical(2 * c1 / alpha)
-        return self.minimize(local, z, w, dual - b / factors(m, like=z), rho, ridge)
+        b = sub.noise.spherical(2 * c1 / alpha)
+        return self.minimize(sub, sub.dual - b / factors(m, like=sub.z), ridge)
 
 
 def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Array, Array]:

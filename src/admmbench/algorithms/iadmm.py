@@ -2,53 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
-import numpy as np
-
-from admmbench.algorithms.base import Array, Block, parameters
-from admmbench.algorithms.inexact import InexactADMM, Subproblem
-from admmbench.elementwise import elementwise
-
-
-@elementwise
-def proximal_step(
-    gradient: float, rho: float, w: float, dual: float, z: float, inverse_eta: float
-) -> float:
-    """Minimiser of (5)."""
-    return (-gradient + rho * w + dual + inverse_eta * z) / (rho + inverse_eta)
-
-
-@elementwise
-def trust_region_step(
-    gradient: float, rho: float, w: float, dual: float, z: float, radius: float
-) -> float:
-    """Minimiser of (6), in the infinity norm."""
-    free = (-gradient + rho * w + dual) / rho
-    return np.minimum(np.maximum(free, z - radius), z + radius)
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.consensus import Subproblem
+from admmbench.algorithms.inexact import Inexact
+from admmbench.algorithms.linearized import Schedule, Step, proximal_step, trust_region_step
 
 
 @parameters
-class IADMM(InexactADMM):
+class IADMM(Inexact):
     """Inexact ADMM, the non-private baseline; it adds no noise whatever epsilon is.
 
     Parameters
     ----------
     subproblem
-        ``proximal``: (5) of ryu2021, eta_t = a / sqrt(t); this is the non-private method of ryu2022.
-        ``trust_region``: (6) of ryu2021, in the infinity norm with radius a / t^2 (``paper``) or a (``reference``).
+        ``proximal``: (5) of ryu2021; this is the non-private method of ryu2022. ``trust_region``: (6) of ryu2021, in
+        the infinity norm.
     """
 
     subproblem: Literal["proximal", "trust_region"] = "proximal"
 
-    def perturbation(self, block: Block, sensitivity: Array) -> float:
-        """No noise."""
-        return 0.0
-
-    def solve(self, sub: Subproblem, xi: Array | float) -> Array:
+    @property
+    def step(self) -> Step:
         """Closed form of (5) or (6)."""
-        known = sub.gradient, sub.rho, sub.w, sub.dual, sub.z
+        return proximal_step if self.subproblem == "proximal" else trust_region_step
+
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """eta_t = a / sqrt(t), or the radius."""
         if self.subproblem == "proximal":
-            return proximal_step(*known, math.sqrt(sub.t) / self.a)
-        return trust_region_step(*known, self.a if self.reference else self.a / sub.t**2)
+            return {"inverse_eta": self.inverse_eta(sub.t)}
+        return {"radius": self.radius(sub.t)}

@@ -1,64 +1,102 @@
-"""The mechanism of DP-ADMM (huang2019): a linearised subproblem, and Gaussian noise on its solution.
-
-`dp_admm` states it for the problems of its paper; `outp` is what ryu2021 and ryu2022 made of it for theirs.
-"""
+"""Consensus ADMM with linearised subproblems: a gradient, and a step in closed form."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.agents_first import AgentsFirst, record_count
-from admmbench.algorithms.base import Array, Block, factors, parameters
+from admmbench.algorithms.base import Array, factors, parameters
+from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.elementwise import elementwise
-from admmbench.privacy import Privacy
+from admmbench.problems.base import Gradient
+
+# The authors' code of ryu2022 clips probabilities to [1e-9, 1].
+PROBABILITY_FLOOR = 1e-9
+
+Step = Callable[..., Array]
+Schedule = dict[str, Array | float]
 
 
 @elementwise
-def noisy_step(
-    gradient: float, xi: float, rho: float, w: float, dual: float, z: float, inverse_eta: float
+def proximal_step(
+    gradient: float, z: float, w: float, dual: float, rho: float, inverse_eta: float
 ) -> float:
-    """Minimiser of the approximate augmented Lagrangian (8), plus noise: (10a), (10b)."""
-    return (-gradient + rho * w + dual + inverse_eta * z) / (rho + inverse_eta) + xi
+    """Minimise <gradient, v> + ||v - z||^2 / (2 eta) + (rho / 2) ||w - v + dual / rho||^2 over v.
+
+    (5) of ryu2021, (8) of ryu2022, (38) and (39) of huang2019.
+    """
+    return (-gradient + rho * w + dual + inverse_eta * z) / (rho + inverse_eta)
+
+
+@elementwise
+def trust_region_step(
+    gradient: float, z: float, w: float, dual: float, rho: float, radius: float
+) -> float:
+    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 over |v - z| <= radius: (6) and (9) of ryu2021.
+
+    The objective is separable, so that its minimiser is clipped to the box.
+    """
+    free = (-gradient + rho * w + dual) / rho
+    return np.minimum(np.maximum(free, z - radius), z + radius)
 
 
 @parameters
-class Linearized(AgentsFirst):
-    """DP-ADMM with any step size.
+class Linearized(Consensus):
+    """Consensus ADMM whose agents minimise a linear model of f_p.
 
     Parameters
     ----------
     a
-        Factor of the step size (ryu2021, appendix A.11).
-    c_w
-        Norm of the optimal model, in the step size; ``None``: sqrt(4 J K), as in the code of ryu2022.
+        Factor of the proximity parameter or of the radius (ryu2021, appendix A.11).
+
+    Attributes
+    ----------
+    mean_over
+        What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
     """
 
+    mean_over: ClassVar[Literal["all", "own"]]
+    variants: ClassVar[tuple[str, ...]] = ("paper", "reference")
+
     a: Annotated[float, Field(gt=0)] = 1.0
-    c_w: Annotated[float, Field(gt=0)] | None = None
+
+    @property
+    @abstractmethod
+    def step(self) -> Step:
+        """Closed form of the subproblem."""
 
     @abstractmethod
-    def inverse_eta(self, t: int, local: Any, privacy: Privacy) -> Array:
-        """1 / eta_i^t, shape (B, S)."""
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """What the step takes besides gradient, models and rho: numbers, or one for each agent and seed."""
 
-    def primal(
-        self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy
-    ) -> Array:
-        """Lines 4 to 6 of algorithm 3."""
-        inverse_eta = self.inverse_eta(t, block.problem, privacy)
-        xi = self.noise(block, rho + inverse_eta, privacy)
-        gradient = self.gradient(block.problem, z, w)
-        return noisy_step(gradient, xi, rho, w, dual, z, factors(inverse_eta, like=z))
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+        """Noise on the gradient."""
+        return 0.0
 
-    def gradient(self, local: Any, z: Array, w: Array) -> Array:
-        """Gradient, or subgradient, of f_i at z."""
-        value = local.gradient(z, mean_over=local.n_samples).value
-        total: Array = local.problem.add_regularizer(value, z)
-        return total
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
+        """Noise on the solution."""
+        return 0.0
 
-    def noise(self, block: Block, stiffness: Array, privacy: Privacy) -> Array | float:
-        """Gaussian noise for the l2 sensitivity 2 c1 / (m (rho + 1 / eta)): lemma 1 and theorem 1."""
-        local = block.problem
-        return block.noise.gaussian(2 * local.gradient_bound / (record_count(local) * stiffness))
+    def update(self, sub: Subproblem) -> Array:
+        """Gradient of f_p, step, and noise where the method puts it."""
+        whole, schedule = sub.parts.whole, self.schedule(sub)
+        n = whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
+        floor = PROBABILITY_FLOOR if self.reference else 0.0
+        gradient = sub.parts.gradient(sub.z, mean_over=n, floor=floor)
+        value = gradient.value
+        if self.reference:  # the authors' code takes the whole penalty, at the global model
+            whole.add_penalty_gradient(value, sub.w, total=True)
+        else:
+            whole.add_penalty_gradient(value, sub.z)
+        value += self.perturb_gradient(sub, gradient)
+        numbers = {
+            name: factors(given, like=value) if isinstance(given, np.ndarray) else given
+            for name, given in schedule.items()
+        }
+        z = self.step(value, sub.z, sub.w, sub.dual, sub.rho, **numbers)
+        z += self.perturb_solution(sub, schedule)
+        return z

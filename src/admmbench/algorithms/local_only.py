@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from admmbench.algorithms.base import (
-    Algorithm,
-    Consensus,
-    Federation,
-    Messages,
-    need_convex,
-    parameters,
-)
+from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.optimum import Optimum, Whole
+from admmbench.problems.base import Problem
+from admmbench.problems.columns import BoundColumns
 
 
 @parameters
-class LocalOnly(Algorithm):
-    """Logistic regression by scikit-learn on the features of the first parties; nothing is sent.
+class LocalOnly(Optimum):
+    """The optimum over the features of the first parties.
 
     Parameters
     ----------
@@ -26,20 +22,16 @@ class LocalOnly(Algorithm):
         How many of the first parties join their features.
     """
 
-    shares = ("columns",)
+    sharing = ("columns",)
 
     parties: Annotated[int, Field(ge=1)] = 1
 
-    def check(self, problem: Any) -> None:
-        """The optimum is scikit-learn's."""
-        need_convex(problem, "local_only")
+    def check(self, problem: Problem, agents: int) -> None:
+        """There are so many."""
+        if self.parties > agents:
+            raise ValueError(f"params.parties: {self.parties}, but there are {agents} parties")
 
-    def round(self, t: int, state: Consensus, federation: Federation) -> Messages:
-        """Find the optimum, once."""
-        problem = federation.problem
-        if self.parties > problem.n_agents:
-            raise ValueError(f"params.parties: {self.parties}, but there are {problem.n_agents}")
-        if t == 1:
-            state.w = problem.optimum(self.parties)
-            state.z[:] = state.w
-        return Messages(down=(), up=())
+    def find(self, problem: Whole) -> Array:
+        """Model whose other entries are 0."""
+        assert isinstance(problem, BoundColumns)
+        return problem.optimum(self.parties)

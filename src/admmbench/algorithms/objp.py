@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Block, factors, need_smooth, parameters
-from admmbench.algorithms.inexact import InexactADMM, Subproblem
-from admmbench.elementwise import elementwise
-
-
-@elementwise
-def proximal_step(
-    gradient: float, xi: float, rho: float, w: float, dual: float, z: float, inverse_eta: float
-) -> float:
-    """Minimise <gradient + xi, v> + ||v - z||^2 / (2 eta) + (rho / 2) ||w - v + dual / rho||^2 over v."""
-    return (-gradient - xi + rho * w + dual + inverse_eta * z) / (rho + inverse_eta)
+from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.consensus import Subproblem
+from admmbench.algorithms.inexact import Inexact
+from admmbench.algorithms.linearized import Schedule, Step, proximal_step
+from admmbench.privacy import Release
+from admmbench.problems.base import Gradient
+from admmbench.problems.needs import Need
 
 
 @parameters
-class ObjP(InexactADMM):
+class ObjP(Inexact):
     """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021.
 
     Parameters
@@ -34,31 +30,44 @@ class ObjP(InexactADMM):
         eta_t = a / (L + sqrt(t) / epsilon), theorem 2 of ryu2022 for an L-smooth f_p.
     """
 
+    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
+
     local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"
-
-    def check(self, problem: Any) -> None:
-        """Theorem 2 is about smooth f_p."""
-        if self.proximity == "smooth":
-            need_smooth(problem, "proximity: smooth")
 
     @property
     def updates(self) -> int:
         """E."""
         return self.local_updates
 
-    def perturbation(self, block: Block, sensitivity: Array) -> Array | float:
-        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022."""
-        return block.noise.laplace(sensitivity)
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Theorem 2 is about smooth f_p."""
+        return ("smooth penalty",) if self.proximity == "smooth" else ()
 
-    def solve(self, sub: Subproblem, xi: Array | float) -> Array:
+    @property
+    def step(self) -> Step:
         """Closed form of (8)."""
-        return proximal_step(
-            sub.gradient, xi, sub.rho, sub.w, sub.dual, sub.z, self._inverse_eta(sub)
-        )
+        return proximal_step
 
-    def _inverse_eta(self, sub: Subproblem) -> float | Array:
-        root = math.sqrt(sub.t)
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """1 / eta_t."""
         if self.proximity == "sqrt":
-            return root / self.a
-        return factors(sub.problem.smoothness + root / sub.epsilon, like=sub.z) / self.a
+            return {"inverse_eta": self.inverse_eta(sub.t)}
+        return {
+            "inverse_eta": (sub.parts.smoothness + math.sqrt(sub.t) / sub.privacy.epsilon) / self.a
+        }
+
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022."""
+        return sub.noise.laplace(gradient.sensitivity)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Local updates compose."""
+        if self.local_updates == 1:
+            return ()
+        return (
+            "E local updates use the data E times within one round, each with its own noise, although only their mean "
+            "is sent: they compose as well.",
+        )

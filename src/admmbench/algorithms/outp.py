@@ -5,58 +5,54 @@ ryu2021 and ryu2022 use it as their baseline.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
-from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, need_smooth, parameters
-from admmbench.algorithms.linearized import Linearized
-from admmbench.privacy import Privacy, gaussian_multiplier
+from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.consensus import Subproblem
+from admmbench.algorithms.linearized import Schedule
+from admmbench.algorithms.output_perturbation import OutputPerturbation
+from admmbench.privacy import gaussian_multiplier
+from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters
-class OutP(Linearized):
+class OutP(OutputPerturbation):
     """DP-ADMM, multiclass, with the step size of theorem 4.
 
     With ``variant: reference`` the constants are c1 = I_p and c3 = I_p / 4, though the gradient is an average, and
     the noise has the standard deviation sigma^2 where the paper has sigma.
     """
 
-    variants = ("paper", "reference")
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Theorem 4 is about smooth f_p, and c1 a bound on gradients."""
+        return ("smooth penalty", "bounded slope")
 
-    def check(self, problem: Any) -> None:
-        """Theorem 4 is about smooth f_p."""
-        need_smooth(problem, "outp")
-
-    def gradient(self, local: Any, z: Array, w: Array) -> Array:
-        """Gradient of f_p; the code clips probabilities, and takes the whole regulariser at the global model."""
-        if not self.reference:
-            return Linearized.gradient(self, local, z, w)
-        value = local.gradient(z, mean_over=local.n_samples, floor=1e-9).value
-        total: Array = local.problem.add_regularizer(value, w, whole=True)
-        return total
-
-    def inverse_eta(self, t: int, local: Any, privacy: Privacy) -> Array:
-        """1 / eta = c3 + lambda c4 / n + 4 c1 sqrt(d p t ln(1.25 / delta)) / (m epsilon c_w): theorem 4."""
-        size, m = math.prod(local.problem.model_shape), record_count(local)
-        c_w = self.c_w or math.sqrt(4 * size)
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """1 / eta of theorem 4."""
         if self.reference:
-            c1 = np.broadcast_to(m, local.gradient_bound.shape)
-            smoothness = 0.25 * m
-        else:
-            c1 = local.gradient_bound
-            smoothness = local.curvature_bound + local.problem.regularizer_weight
-        growth = 4 * math.sqrt(size * t * math.log(1.25 / privacy.delta)) / (m * c_w)
-        return (smoothness + growth * c1 / privacy.epsilon) / self.a
+            m = np.broadcast_to(sub.n_samples, sub.parts.gradient_bound.shape)
+            return {"inverse_eta": self.theorem4(sub, c1=m, curvature=0.25 * m)}
+        curvature = sub.parts.curvature_bound + sub.parts.whole.penalty_curvature
+        return {"inverse_eta": self.theorem4(sub, sub.parts.gradient_bound, curvature)}
 
-    def noise(self, block: Block, stiffness: Array, privacy: Privacy) -> Array | float:
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
         """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
-        if not self.reference or not privacy.private:
-            return Linearized.noise(self, block, stiffness, privacy)
+        if not self.reference or not sub.privacy.private:
+            return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not know the data.
-        local = block.problem
-        sensitivity = 2 * local.problem.gradient_bound / (record_count(local) * stiffness)
-        sigma = 2 / stiffness * gaussian_multiplier(privacy.epsilon, privacy.delta)
-        return block.noise.gaussian(sensitivity, std=sigma**2)
+        stiffness = sub.rho + schedule["inverse_eta"]
+        bound = 2 * sub.parts.whole.gradient_bound / (sub.n_samples * stiffness)
+        sigma = 2 / stiffness * gaussian_multiplier(sub.privacy.epsilon, sub.privacy.delta)
+        return sub.noise.gaussian(Sensitivity(l2=np.asarray(bound)), std=np.asarray(sigma**2))
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The code's noise."""
+        if not self.reference:
+            return ()
+        return (
+            "The reference variant of OutP draws its noise with standard deviation σ², as the authors' code does, "
+            "where the equation has variance σ².",
+        )

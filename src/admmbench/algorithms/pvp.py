@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from admmbench.algorithms.agents_first import record_count
-from admmbench.algorithms.base import Array, Block, need_smooth, parameters
+from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.exact import Exact
-from admmbench.privacy import Privacy
+from admmbench.privacy import Release
+from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters
 class PVP(Exact):
     """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
 
-    def check(self, problem: Any) -> None:
-        """Lemma 4 is about smooth f_i."""
-        need_smooth(problem, "pvp")
+    release = Release("gaussian", "solution", neighbours="one record is replaced")
 
-    def primal(
-        self, t: int, block: Block, z: Array, w: Array, dual: Array, rho: float, privacy: Privacy
-    ) -> Array:
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Lemma 4 is about smooth f_i, and c1 a bound on gradients."""
+        return (*super().needs, "smooth penalty", "bounded slope")
+
+    def update(self, sub: Subproblem) -> Array:
         """Lines 4 and 5, with the l2 sensitivity 2 c1 / ((lambda / n + rho) m) of lemma 4."""
-        local = block.problem
-        solved = self.minimize(local, z, w, dual, rho)
-        stiffness = local.problem.regularizer_weight + rho
-        sensitivity = 2 * local.gradient_bound / (stiffness * record_count(local))
-        return solved + block.noise.gaussian(sensitivity)
+        stiffness = sub.parts.whole.penalty_curvature + sub.rho
+        sensitivity = 2 * sub.parts.gradient_bound / (stiffness * sub.n_samples)
+        solution = self.minimize(sub, sub.dual)
+        return solution + sub.noise.gaussian(Sensitivity(l2=sensitivity))

@@ -6,16 +6,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Algorithm, Array, Block, Federation, Messages, parameters
+from admmbench.algorithms.base import (
+    Algorithm,
+    Array,
+    ColumnBlock,
+    ColumnFederation,
+    Messages,
+    parameters,
+)
+from admmbench.problems.base import Problem
+from admmbench.problems.columns import BoundColumns
+from admmbench.problems.needs import Need
 
 
 @dataclass
-class Shared:
+class SharingState:
     """State of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
 
     x: list[Array]
@@ -34,7 +44,7 @@ class Shared:
 
 
 @parameters
-class Sharing(Algorithm):
+class Sharing(Algorithm[SharingState, ColumnFederation]):
     """Algorithm 1.
 
     Parameters
@@ -48,37 +58,43 @@ class Sharing(Algorithm):
         section 7.3) and converges for every penalty if the loss is convex.
     """
 
-    shares = ("columns",)
+    sharing = ("columns",)
     variables = {"lyapunov": ("1", "Lyapunov function")}
 
     rho: Annotated[float, Field(gt=0)] = 1.0
     coupling: Literal["parallel", "averaged"] = "parallel"
 
-    def check(self, problem: Any) -> None:
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """(6) is a quadratic."""
+        return ("quadratic penalty",)
+
+    def check(self, problem: Problem, agents: int) -> None:
         """Without a convex loss, (7) has a unique solution for rho > L only."""
-        if not problem.convex and self.rho <= problem.smoothness:
+        L = problem.loss.curvature_bound
+        if not problem.loss.convex and self.rho <= L:
             raise ValueError(
-                f"rho: the loss is not convex, so it must be above L = {problem.smoothness:.3g}, got {self.rho:g}"
+                f"rho: the loss is not convex, so it must be above L = {L:.3g}, got {self.rho:g}"
             )
 
-    def init(self, federation: Federation) -> Shared:  # type: ignore[override]
+    def init(self, federation: ColumnFederation) -> SharingState:
         """All variables start at zero (section 5)."""
         problem = federation.problem
         S, N, dtype = problem.n_seeds, problem.n_samples, problem.dtype
         sizes = [own.stop - own.start for own in problem.columns]
         z, dual = np.zeros((2, S, N), dtype)
         predictions = np.zeros((len(sizes), S, N), dtype)
-        return Shared([np.zeros((S, d), dtype) for d in sizes], predictions, z, dual)
+        return SharingState([np.zeros((S, d), dtype) for d in sizes], predictions, z, dual)
 
-    def round(self, t: int, state: Shared, federation: Federation) -> Messages:  # type: ignore[override]
+    def round(self, t: int, state: SharingState, federation: ColumnFederation) -> Messages:
         """Lines 3 to 6 of the parties, then 9 to 12 of the central node."""
         problem, rho = federation.problem, self.rho
         gap, dual = state.predictions.sum(axis=0) - state.z, state.dual
         parts = 1 if self.coupling == "parallel" else problem.n_agents
 
-        def update(block: Block) -> None:
+        def update(block: ColumnBlock) -> None:
             (m,) = range(problem.n_agents)[block.agents]
-            party = block.problem
+            party = block.parts
             target = state.predictions[m] - gap / parts
             state.x[m] = party.solver(parts * rho)(parts * rho * target - dual)  # (6)
             state.predictions[m] = self.message(block, party.predict(state.x[m]), problem)
@@ -89,30 +105,31 @@ class Sharing(Algorithm):
         state.dual = dual + problem.dtype.type(rho) * (s - state.z)  # (8)
         return Messages(down=(s - state.z, state.dual), up=(state.predictions,))
 
-    def message(self, block: Block, predictions: Array, problem: Any) -> Array:
+    def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
         """What a party sends for its predictions, shape (S, N)."""
         return predictions
 
-    def violation(self, state: Shared, federation: Federation) -> Array:
+    def violation(self, state: SharingState, federation: ColumnFederation) -> Array:
         """||sum_m D_m x_m - z||_1, shape (S,)."""
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z
         return np.asarray(np.abs(gap).sum(axis=1))
 
-    def measure(self, t: int, state: Shared, federation: Federation) -> dict[str, Array]:
-        """V of (13), for the convex regulariser ||x||^2 and the loss as a sum."""
+    def measure(
+        self, t: int, state: SharingState, federation: ColumnFederation
+    ) -> dict[str, Array]:
+        """V of (13), for the penalty R = ||x||^2 / 2 and the loss as a sum."""
         problem, rho = federation.problem, self.rho
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z
         pull = state.dual + rho * gap
 
-        def of_party(block: Block) -> Array:
+        def of_party(block: ColumnBlock) -> Array:
             (m,) = range(problem.n_agents)[block.agents]
             x = state.x[m].astype(np.float64)
-            step = x - block.problem.back(pull)
-            # The proximal map of lambda ||x||^2.
-            return np.square(x - step / (1 + 2 * problem.weight)).sum(axis=1)
+            step = x - block.parts.back(pull)
+            # The proximal map of the penalty.
+            return np.square(x - step / (1 + problem.weight)).sum(axis=1)
 
         total = np.sum(federation.each(of_party), axis=0)
-        total = total + np.square(problem.slope(state.z.astype(np.float64), problem.b) - pull).sum(
-            axis=1
-        )
+        slope = problem.loss.slope(state.z.astype(np.float64), problem.y)
+        total = total + np.square(slope - pull).sum(axis=1)
         return {"lyapunov": total + np.square(gap).sum(axis=1)}

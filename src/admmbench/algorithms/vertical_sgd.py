@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Algorithm, Array, Federation, Messages, parameters
+from admmbench.algorithms.base import Algorithm, Array, ColumnFederation, Messages, parameters
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Model:
 
 
 @parameters
-class VerticalSGD(Algorithm):
+class VerticalSGD(Algorithm[Model, ColumnFederation]):
     """Minibatch gradient descent: for a batch, parties send their parts of the predictions and receive the sum.
 
     A round is an epoch: every sample is in one batch, in an order that each seed draws for itself. FDML lets parties
@@ -38,13 +38,13 @@ class VerticalSGD(Algorithm):
         Standard deviation of the first models.
     """
 
-    shares = ("columns",)
+    sharing = ("columns",)
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     batch_size: Annotated[int, Field(ge=1)] = 100
     init_std: Annotated[float, Field(ge=0)] = 0.01
 
-    def init(self, federation: Federation) -> Model:  # type: ignore[override]
+    def init(self, federation: ColumnFederation) -> Model:
         """Models start at random."""
         problem = federation.problem
         normal = federation.draw(
@@ -52,26 +52,26 @@ class VerticalSGD(Algorithm):
         )
         return Model((self.init_std * normal).astype(problem.dtype))
 
-    def round(self, t: int, state: Model, federation: Federation) -> Messages:  # type: ignore[override]
+    def round(self, t: int, state: Model, federation: ColumnFederation) -> Messages:
         """One epoch."""
         problem = federation.problem
         orders = federation.draw(lambda generator: generator.permutation(problem.n_samples))
         step = problem.dtype.type(self.learning_rate / math.sqrt(t))
-        shrink = problem.dtype.type(2 * problem.params.strength)
+        strength = problem.dtype.type(problem.problem.strength)
         w = state.w
         for start in range(0, problem.n_samples, self.batch_size):
             rows = orders[:, start : start + self.batch_size]
-            X, b = problem.X[rows], problem.b[rows]
+            X, y = problem.X[rows], problem.y[rows]
             # The sum of the parties' parts is the prediction of the joined model.
             predictions = np.matmul(X, w.transpose(0, 2, 1))[..., 0]
-            slope = problem.slope(predictions, b)[:, None] / rows.shape[1]
-            w = w - step * (np.matmul(slope, X) + shrink * w)
+            slope = problem.loss.slope(predictions, y)[:, None] / rows.shape[1]
+            w = w - step * (np.matmul(slope, X) + strength * problem.penalty.gradient(w))
         state.w = w
         sent = np.broadcast_to(
             np.float32(0), (problem.n_agents, problem.n_seeds, problem.n_samples)
         )
         return Messages(down=(sent[0],), up=(sent,))
 
-    def violation(self, state: Model, federation: Federation) -> Array:
+    def violation(self, state: Model, federation: ColumnFederation) -> Array:
         """There is one model: none."""
         return np.zeros(federation.problem.n_seeds)

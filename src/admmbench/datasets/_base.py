@@ -33,7 +33,9 @@ class DatasetInfo:
     n_groups : int
         Groups of training rows (writers); 0 when there are none.
     default_problem : str
-        Problem to solve when none is asked for.
+        Loss to minimise when none is asked for.
+    target_unit : str
+        Unit of targets that are numbers.
     domain : tuple of float
         Bounds of each feature of an admissible record.
     note : str
@@ -55,6 +57,7 @@ class DatasetInfo:
     files: tuple[RemoteFile, ...] = ()
     n_groups: int = 0
     default_problem: str = "softmax"
+    target_unit: str = "1"
     domain: tuple[float, float] = (0.0, 1.0)
     note: str = ""
     exact: bool = True
@@ -70,9 +73,9 @@ class Arrays:
     """What a definition reads from its files; shapes and types as in `Dataset`."""
 
     X_train: NDArray[np.float32]
-    y_train: NDArray[np.int64]
+    y_train: NDArray[np.int64] | NDArray[np.float32]
     X_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
+    y_test: NDArray[np.int64] | NDArray[np.float32]
     groups: NDArray[np.int32] | None = None
     group_names: tuple[str, ...] = ()
 
@@ -87,11 +90,12 @@ class Dataset:
     settings : dict
         All settings, so that ``{"name": name, **settings}`` loads the same again.
     X_train : ndarray of float32, shape (n_train, n_features), C-contiguous
-    y_train : ndarray of int64, shape (n_train,)
-        Class indices 0 to `n_classes` - 1.
+    y_train : ndarray of int64 or float32, shape (n_train,)
+        Class indices 0 to `n_classes` - 1, or numbers where there are no classes.
     X_test, y_test : ndarray
         Likewise for the test part.
     class_names : tuple of str
+        Empty where targets are numbers.
     groups : ndarray of int32, shape (n_train,), or None
         Index into `group_names` of the writer of each training row; increasing, so the rows of a
         group are contiguous. A writer without rows has a name but no row.
@@ -103,14 +107,16 @@ class Dataset:
     note : str
         One sentence for reports if the selection is not complete, else empty.
     citation, licence : str
+    default_problem, target_unit : str
+        See `DatasetInfo`.
     """
 
     name: str
     settings: dict[str, Any]
     X_train: NDArray[np.float32]
-    y_train: NDArray[np.int64]
+    y_train: NDArray[np.int64] | NDArray[np.float32]
     X_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
+    y_test: NDArray[np.int64] | NDArray[np.float32]
     class_names: tuple[str, ...]
     groups: NDArray[np.int32] | None = None
     group_names: tuple[str, ...] = ()
@@ -119,6 +125,8 @@ class Dataset:
     note: str = ""
     citation: str = ""
     licence: str = ""
+    default_problem: str = "softmax"
+    target_unit: str = "1"
 
     @property
     def n_classes(self) -> int:
@@ -162,13 +170,16 @@ class Dataset:
             n_groups=self.n_groups,
             domain=self.domain,
             note=self.note,
+            default_problem=self.default_problem,
+            target_unit=self.target_unit,
         )
 
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         return (
             f"<Dataset {self.name}{settings}: {self.n_train} + {self.n_test} rows, "
-            f"{self.n_features} features, {self.n_classes} classes>"
+            f"{self.n_features} features, "
+            + (f"{self.n_classes} classes>" if self.n_classes else "numbers as targets>")
         )
 
 
@@ -221,7 +232,10 @@ class DatasetDefinition(ABC):
 
 
 def check_samples(
-    X: NDArray[np.float32], y: NDArray[np.int64], info: DatasetInfo, source: str
+    X: NDArray[np.float32],
+    y: NDArray[np.int64] | NDArray[np.float32],
+    info: DatasetInfo,
+    source: str,
 ) -> None:
     """Check that samples are what a data set promises.
 
@@ -236,7 +250,7 @@ def check_samples(
     Raises
     ------
     DatasetError
-        On a wrong shape, a value that is NaN or outside `info.domain`, or a label that is no class.
+        On a wrong shape, a value that is NaN or outside `info.domain`, or a label that is no class or no number.
     """
     if X.ndim != 2 or X.shape[1] != info.n_features or y.shape != X.shape[:1]:
         raise DatasetError(
@@ -251,7 +265,10 @@ def check_samples(
         raise DatasetError(
             f"{source}: features in [{smallest}, {largest}], expected within [{low}, {high}]"
         )
-    if y.min() < 0 or y.max() >= info.n_classes:
+    if not info.n_classes:
+        if not np.isfinite(y).all():
+            raise DatasetError(f"{source}: targets that are no numbers")
+    elif y.min() < 0 or y.max() >= info.n_classes:
         raise DatasetError(
             f"{source}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}"
         )

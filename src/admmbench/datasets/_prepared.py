@@ -21,17 +21,21 @@ from admmbench.datasets._fetch import DatasetError
 __all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 METADATA = "dataset.json"
-DTYPES = {
-    "X_train": np.float32,
-    "y_train": np.int64,
-    "X_test": np.float32,
-    "y_test": np.int64,
-    "groups": np.int32,
-}
+ARRAYS = ("X_train", "y_train", "X_test", "y_test", "groups")
 # Fields that are neither arrays nor in DatasetInfo under the same name and meaning.
-_INFO_FIELDS = ("settings", "class_names", "domain", "checksums", "note", "citation", "licence")
+_INFO_FIELDS = (
+    "settings",
+    "class_names",
+    "domain",
+    "checksums",
+    "note",
+    "citation",
+    "licence",
+    "default_problem",
+    "target_unit",
+)
 
 
 def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays: Arrays) -> None:
@@ -93,7 +97,9 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
 
 
 def _check(info: DatasetInfo, arrays: Arrays) -> None:
-    for name, dtype in DTYPES.items():
+    target = np.int64 if info.n_classes else np.float32
+    expected_types = (np.float32, target, np.float32, target, np.int32)
+    for name, dtype in zip(ARRAYS, expected_types, strict=True):
         array = getattr(arrays, name)
         if array is not None and array.dtype != dtype:
             raise DatasetError(f"{info.name}: {name} is {array.dtype}, expected {np.dtype(dtype)}")
@@ -131,7 +137,7 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays) -> None:
         **{key: getattr(info, key) for key in _INFO_FIELDS},
         "arrays": {},
     }
-    for name in DTYPES:
+    for name in ARRAYS:
         array = getattr(arrays, name)
         if array is None:
             continue

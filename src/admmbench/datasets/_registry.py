@@ -21,7 +21,7 @@ __all__ = ["describe", "list_datasets", "load_dataset", "normalize", "prepare", 
 Spec = str | Mapping[str, Any] | Dataset
 
 # Loaded by name, so that a job reaches the module of its own data set only.
-_BUILT_IN = ("a9a", "adult", "digits", "femnist", "gisette", "gisette_like", "mnist")
+_BUILT_IN = ("a9a", "adult", "diabetes", "digits", "femnist", "gisette", "gisette_like", "mnist")
 _GROUP = "admmbench.datasets"
 _REGISTERED: dict[str, DatasetDefinition] = {}
 

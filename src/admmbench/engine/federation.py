@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
 from admmbench.privacy import Noise, Privacy
+from admmbench.problems.base import BoundProblem
 
 # A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
 BLOCK_BYTES = 2**20
@@ -26,7 +27,7 @@ class Block:
 
     agents: slice
     """Where they are among all agents."""
-    problem: Any
+    parts: Any
     noise: Noise
 
 
@@ -38,7 +39,7 @@ class Federation:
     whatever is summed over agents is summed in their order.
     """
 
-    problem: Any
+    problem: BoundProblem[Any]
     privacy: Privacy
     blocks: list[Block]
     pool: Workers = field(repr=False)
@@ -57,7 +58,7 @@ class Federation:
         return replace(self, blocks=[replace(block, noise=noise) for block, noise in pairs])
 
 
-def block_size(problem: Any) -> int:
+def block_size(problem: BoundProblem[Any]) -> int:
     """Agents that are served together: several where they are small, as threads are slow to hand over small tasks."""
     model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
     most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))

@@ -106,9 +106,9 @@ def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
         agents = range(start, min(start + size, problem.n_agents))
         streams = [[stream(seed, p, "noise") for seed in spec.seeds] for p in agents]
         where = slice(agents.start, agents.stop)
-        local = problem.block(where)
-        noise = Noise(streams, local.release_shape, spec.privacy, spec.dtype)
-        blocks.append(Block(where, local, noise))
+        parts = problem.block(where)
+        noise = Noise(streams, parts.release_shape, spec.privacy, spec.dtype)
+        blocks.append(Block(where, parts, noise))
     return Federation(problem, spec.privacy, blocks, pool)
 
 
@@ -144,12 +144,12 @@ def _rounds(
     return run.trace
 
 
-def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation) -> None:
+def _round(run: Snapshot, method: Algorithm[Any, Any], offset: int, federation: Federation) -> None:
     """Do one round, and evaluate it if asked for."""
     due = run.t - offset in run.trace.rounds
     if due:
         for noise in run.noise:
-            noise.measure()
+            noise.record_magnitude()
     start = time.perf_counter()
     try:
         sent = method.round(run.t, run.state, federation)
@@ -169,15 +169,15 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
 
 
 def evaluate(
-    method: Algorithm, state: Any, sent: Messages, t: int, federation: Federation
+    method: Algorithm[Any, Any], state: Any, sent: Messages, t: int, federation: Federation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
     problem, blocks = federation.problem, federation.blocks
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
-    locals_ = [block.problem for block in blocks]
+    parts = [block.parts for block in blocks]
     return {
-        **problem.evaluate(state, locals_, federation.pool.map),
+        **problem.evaluate(state, parts, federation.pool.map),
         **method.measure(t, state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +19,10 @@ from pydantic import (
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm
 from admmbench.privacy import Privacy
-from admmbench.validation import Number, Strict, messages, unknown
+from admmbench.problems.columns import Columns
+from admmbench.problems.needs import require
+from admmbench.problems.rows import Rows
+from admmbench.validation import Number, Strict, configured, messages
 
 
 def _seeds(value: Any) -> Any:
@@ -64,24 +66,24 @@ class RunSpec(Strict):
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds: each seed may appear once, got {list(self.seeds)}")
         _ = self.n_agents
-        self._check_shares()
+        problem = self.as_problem
+        problem.check(self.info)
+        self._check_sharing()
         try:
-            self.method.check(self.as_problem)
+            require(self.algorithm, self.method.needs, problem)
+            if self.sensitivity == "global" and problem.sharing == "rows":
+                require("sensitivity: global", ("bounded slope",), problem)
+            self.method.check(problem, self.n_agents)
         except ValueError as error:
             raise ValueError(f"algorithm: {error}") from None
         return self
 
-    def _check_shares(self) -> None:
-        """Rows or columns: partition, problem and method must agree."""
-        given = partition.as_partition(self.agents).shares
-        if given != self.as_problem.shares:
+    def _check_sharing(self) -> None:
+        """Rows or columns: partition and method must agree."""
+        given = partition.as_partition(self.agents).sharing
+        if given not in self.method.sharing:
             raise ValueError(
-                f"problem: {self.problem_name} is about shares of {self.as_problem.shares}, the partition gives agents "
-                f"{given}; choose another problem or partition"
-            )
-        if given not in self.method.shares:
-            raise ValueError(
-                f"algorithm: {self.algorithm} works on shares of {' or '.join(self.method.shares)}, the partition "
+                f"algorithm: {self.algorithm} works on shared {' or '.join(self.method.sharing)}, the partition "
                 f"gives agents {given}"
             )
 
@@ -97,25 +99,15 @@ class RunSpec(Strict):
         return datasets.describe(self.dataset)
 
     @cached_property
-    def method(self) -> Algorithm:
+    def method(self) -> Algorithm[Any, Any]:
         """Algorithm with its parameters."""
         cls = algorithms.resolve(self.algorithm)
-        names = [field.name for field in fields(cls)]
-        for key in self.params:
-            if key not in names:
-                raise ValueError(
-                    f"params.{key}: "
-                    + unknown("parameter", key, [n for n in names if n != "variant"])
-                    + f" (algorithm {self.algorithm})"
-                )
         if self.variant not in cls.variants:
             raise ValueError(
                 f"variant: {self.algorithm} has no authors' code to follow, only {' or '.join(cls.variants)}"
             )
-        try:
-            return cls(**{**self.params, "variant": self.variant})
-        except ValidationError as error:
-            raise ValueError("; ".join(messages(error, "params"))) from None
+        own = f"algorithm {self.algorithm}"
+        return configured(cls, {**self.params, "variant": self.variant}, "params", own)
 
     @cached_property
     def n_agents(self) -> int:
@@ -124,7 +116,7 @@ class RunSpec(Strict):
             scheme = partition.as_partition(self.agents)
         except ValidationError as error:
             raise ValueError("; ".join(messages(error, "agents"))) from None
-        return scheme.check(self.info)
+        return scheme.n_agents(self.info)
 
     @property
     def n_features(self) -> int:
@@ -132,19 +124,10 @@ class RunSpec(Strict):
         return partition.as_partition(self.agents).n_features(self.info)
 
     @cached_property
-    def as_problem(self) -> Any:
-        """Problem with its parameters."""
-        try:
-            return problems.as_problem(self.problem or self.info.default_problem)
-        except ValidationError as error:
-            raise ValueError("; ".join(messages(error, "problem"))) from None
-
-    @property
-    def problem_name(self) -> str:
-        """Name of the problem."""
-        if isinstance(self.problem, dict):
-            return str(self.problem["name"])
-        return self.problem or self.info.default_problem
+    def as_problem(self) -> Rows | Columns:
+        """Problem with its parameters; the partition says what is shared out."""
+        sharing = partition.as_partition(self.agents).sharing
+        return problems.as_problem(self.problem or self.info.default_problem, sharing)
 
     @property
     def privacy(self) -> Privacy:

@@ -79,7 +79,7 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        trace["epsilon_total"].attrs.update(accountant="pld", comment=_guarantee(spec))
+        trace["epsilon_total"].attrs.update(accountant="pld", **_guarantee(spec))
         trace["epsilon_moments"].attrs.update(accountant="huang2019")
         for name in ("epsilon_total", "epsilon_moments"):
             trace[name].attrs["delta"] = spec.delta
@@ -95,10 +95,8 @@ def status_attrs() -> dict[str, Any]:
     }
 
 
-def _guarantee(spec: RunSpec) -> str:
-    if spec.sensitivity == "global":
-        return f"worst-case sensitivity; {spec.as_problem.neighbours}"
-    return (
-        "composed as if the stated sensitivities were worst cases; where they are computed from the "
-        f"data (local), no guarantee follows; {spec.as_problem.neighbours}"
-    )
+def _guarantee(spec: RunSpec) -> dict[str, str]:
+    """What the total is worth, and between which data sets."""
+    found, release = spec.method.guarantee(spec.sensitivity), spec.method.release
+    words = [found.conditions] + ([f"neighbours: {release.neighbours}"] if release else [])
+    return {"guarantee": found.kind, "comment": "; ".join(words)}

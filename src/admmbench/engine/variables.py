@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from admmbench.engine.spec import RunSpec
 
 Variables = dict[str, tuple[tuple[str, ...], str, str]]
 """name: (dims, units, long name)"""
 
 _ALWAYS: Variables = {
-    "test_error": (("seed", "round"), "1", "test error"),
-    "test_loss": (("seed", "round"), "nat", "mean test loss"),
-    "train_loss": (("seed", "round"), "nat", "training objective"),
     "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
     "consensus_violation": (("seed", "round"), "1", "consensus violation"),
     "epsilon_total": (("round",), "1", "composed privacy loss epsilon"),
@@ -30,5 +29,9 @@ COMMENTS = {
 
 def measured(spec: RunSpec) -> Variables:
     """Return all variables of a run's trace: the usual ones, and those of its problem and its method."""
-    own = {**spec.as_problem.variables, **spec.method.variables}
-    return {**_ALWAYS, **{name: (("seed", "round"), *facts) for name, facts in own.items()}}
+    problem = spec.as_problem.variables(spec.info)
+    return {**_for_seeds(problem), **_ALWAYS, **_for_seeds(spec.method.variables)}
+
+
+def _for_seeds(variables: Mapping[str, tuple[str, str]]) -> Variables:
+    return {name: (("seed", "round"), *facts) for name, facts in variables.items()}

@@ -102,7 +102,7 @@ def measure(spec: RunSpec, threads: int) -> Speed:
 def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
     """Less of the same: fewer agents, or where they share out columns fewer rows; and what part of the rows that is."""
     scheme = as_partition(spec.agents)
-    if scheme.shares == "columns":
+    if scheme.sharing == "columns":
         return spec, min(1.0, _SAMPLE_ROWS / _train(spec))
     agents = _sampled_agents(spec, threads)
     some = {"scheme": "iid", "agents": agents, "shuffle": scheme.shuffled}

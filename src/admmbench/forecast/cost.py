@@ -43,7 +43,7 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     evaluations = spec.rounds / spec.evaluate_every + 1
     seconds = updates * agents * model / _ENTRIES_PER_SECOND
     seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
-    if spec.as_problem.shares == "columns":
+    if spec.as_problem.sharing == "columns":
         # Each party factors its Gram matrix, in double precision.
         widest = info.n_features / agents
         gram = 8 * agents * widest**2
@@ -65,7 +65,7 @@ def state_bytes(spec: RunSpec) -> int:
     Where columns are shared out it is the predictions of all parties, z and the dual variable.
     """
     size = 4 if spec.dtype == "float32" else 8
-    if spec.as_problem.shares == "columns":
+    if spec.as_problem.sharing == "columns":
         return size * (spec.n_agents + 2) * len(spec.seeds) * spec.info.n_train
     model = len(spec.seeds) * spec.info.n_classes * spec.info.n_features
     return size * 3 * spec.n_agents * model

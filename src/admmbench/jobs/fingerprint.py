@@ -11,6 +11,7 @@ import ast
 import hashlib
 import importlib.metadata
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -30,12 +31,12 @@ def of_run(spec: RunSpec) -> str:
 
     The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
     """
-    method = algorithms.find_module(spec.algorithm)
-    roots = ["admmbench.jobs.simulate", type(spec.as_problem).__module__]
-    if method.__name__.startswith(f"{_PACKAGE}."):
-        return of_modules((*roots, method.__name__), packages=_NUMERICAL)
-    assert method.__file__ is not None
-    return of_modules(tuple(roots), (Path(method.__file__),), _NUMERICAL)
+    loss = sys.modules[type(spec.as_problem.loss).__module__]
+    own = (algorithms.find_module(spec.algorithm), loss)
+    inside = [module.__name__ for module in own if module.__name__.startswith(f"{_PACKAGE}.")]
+    files = [Path(str(module.__file__)) for module in own if module.__name__ not in inside]
+    problem = type(spec.as_problem).__module__
+    return of_modules(("admmbench.jobs.simulate", problem, *inside), tuple(files), _NUMERICAL)
 
 
 def of_dataset(name: str) -> str:

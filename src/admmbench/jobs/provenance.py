@@ -45,7 +45,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "algorithm": spec.algorithm,
         "variant": spec.variant,
         "params": _json(spec.params),
-        "problem": _json({"name": spec.problem_name, **spec.as_problem.model_dump()}),
+        "problem": _json(spec.as_problem.describe()),
         "partition": _json(spec.agents),
         "agents": spec.n_agents,
         "epsilon": spec.epsilon,

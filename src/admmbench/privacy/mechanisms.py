@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy.ledger import Ledger
+from admmbench.sensitivity import Sensitivity
 
 Array = NDArray[Any]
 
@@ -44,6 +45,30 @@ class Privacy:
     def private(self) -> bool:
         """Whether noise is added at all."""
         return math.isfinite(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A noisy value that leaves an agent, as a method declares it.
+
+    Attributes
+    ----------
+    law
+        Distribution of the noise.
+    value
+        What it is added to.
+    neighbours
+        In what neighbouring data sets differ, so that the stated sensitivity bounds the change.
+    """
+
+    law: Literal["laplace", "gaussian", "spherical"]
+    value: Literal["gradient", "solution", "dual variable", "predictions"]
+    neighbours: str
+
+    @property
+    def pure(self) -> bool:
+        """Whether a release is (epsilon, 0)-differentially private, and not (epsilon, delta)."""
+        return self.law != "gaussian"
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
@@ -89,45 +114,57 @@ class Noise:
         self._dtype = np.dtype(dtype)
         self._measured: list[Array] | None = None
 
-    def laplace(self, sensitivity: Array) -> Array | float:
+    def laplace(self, sensitivity: Sensitivity) -> Array | float:
         """Draw xi ~ Laplace(0, sensitivity / epsilon): an epsilon-DP release of each agent.
 
         Parameters
         ----------
         sensitivity
-            l1 sensitivity, shape (B, S).
+            Of what the noise is added to; the bound in l1 is used.
 
         Returns
         -------
         Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+
+        Raises
+        ------
+        TypeError
+            If there is no bound in l1.
         """
+        bound = _bound(sensitivity, "l1", "Laplace")
         if not self.privacy.private:
             return 0.0
         for ledger in self.ledgers:
             ledger.laplace(1 / self.privacy.epsilon)
-        return self._draw(fill_laplace, sensitivity / self.privacy.epsilon)
+        return self._draw(fill_laplace, bound / self.privacy.epsilon)
 
-    def gaussian(self, sensitivity: Array, std: Array | None = None) -> Array | float:
+    def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Array | float:
         """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.
 
         Parameters
         ----------
         sensitivity
-            l2 sensitivity of what the noise is added to, shape (B, S).
+            Of what the noise is added to; the bound in l2 is used.
         std
             Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
 
         Returns
         -------
         Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite and the method sets no standard deviation.
+
+        Raises
+        ------
+        TypeError
+            If there is no bound in l2.
         """
+        bound = _bound(sensitivity, "l2", "Gaussian")
         if std is None and not self.privacy.private:
             return 0.0
         if std is None:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            multipliers, std = [multiplier] * len(self.ledgers), multiplier * sensitivity
+            multipliers, std = [multiplier] * len(self.ledgers), multiplier * bound
         else:
-            multipliers = (std / sensitivity).min(axis=1).tolist()
+            multipliers = (std / bound).min(axis=1).tolist()
         for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
             ledger.gaussian(multiplier)
         return self._draw(fill_gaussian, std)
@@ -153,12 +190,12 @@ class Noise:
             ledger.pure(self.privacy.epsilon)
         return self._draw(fill_spherical, scale)
 
-    def measure(self) -> None:
+    def record_magnitude(self) -> None:
         """Start to record the magnitude of what is drawn."""
         self._measured = []
 
     def magnitude(self) -> Array:
-        """Mean absolute entry of the draws since `measure`, shape (B, S)."""
+        """Mean absolute entry of the draws since `record_magnitude`, shape (B, S)."""
         drawn, self._measured = self._measured, None
         if not drawn:
             return np.zeros((len(self.generators), len(self.generators[0])))
@@ -172,6 +209,18 @@ class Noise:
             axes = tuple(range(2, xi.ndim))
             self._measured.append(np.abs(xi).mean(axis=axes, dtype=np.float64))
         return xi.astype(self._dtype, copy=False)
+
+
+def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Array:
+    """Bound in the norm that a law's scale is stated in; a bare number says not which one it is."""
+    bound: Array | None = getattr(sensitivity, norm, None)
+    if bound is None:
+        raise TypeError(
+            f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
+            f"Sensitivity({norm}=...), not {type(sensitivity).__name__}"
+            + (" without it" if isinstance(sensitivity, Sensitivity) else "")
+        )
+    return bound
 
 
 def fill_gaussian(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:

@@ -1,33 +1,101 @@
-"""Problems: objectives with value, gradient, sensitivity bounds and optimum.
+"""Problems: loss x penalty x sharing.
 
-A problem is a module here with a pydantic model of its parameters and the method ``bind(split, ...)``.
+A problem is stated by a mapping such as ``{"loss": "logistic", "penalty": "l1", "strength": 1e-6, "per": "agent"}``.
+The partition says whether rows or columns are shared out, and with that which frame derives everything else from the
+loss: `admmbench.problems.rows` or `admmbench.problems.columns`.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from admmbench.validation import unknown
+from pydantic import Field
 
-_MODULES = {"logistic": "Logistic", "softmax": "Softmax", "vertical": "Vertical"}
+from admmbench.problems.base import RecordBounds
+from admmbench.problems.columns import Columns
+from admmbench.problems.losses import as_loss, list_losses
+from admmbench.problems.penalties import PenaltyName
+from admmbench.problems.rows import Rows
+from admmbench.validation import Strict, checked
 
+__all__ = ["as_problem", "list_losses"]
 
-def list_problems() -> list[str]:
-    """Names of the problems."""
-    return sorted(_MODULES)
-
-
-def resolve(name: str) -> Any:
-    """Model class of a problem; ValueError names the nearest one."""
-    if name not in _MODULES:
-        raise ValueError(unknown("problem", name, _MODULES))
-    return getattr(importlib.import_module(f"admmbench.problems.{name}"), _MODULES[name])
+# hu2019: lambda = 1e-4, weight of the squared norm in the mean objective.
+_COLUMNS_STRENGTH = 2e-4
 
 
-def as_problem(spec: str | dict[str, Any]) -> Any:
-    """Problem from its name, or from a mapping with the key ``name`` and parameters."""
-    settings = {"name": spec} if isinstance(spec, str) else dict(spec)
-    if "name" not in settings:
-        raise ValueError("problem: the key 'name' is missing")
-    return resolve(settings.pop("name"))(**settings)
+class _Settings(Strict):
+    """What a user may write; None stands for the default."""
+
+    loss: str | dict[str, Any]
+    penalty: PenaltyName = "l2"
+    strength: Annotated[float, Field(ge=0)] | None = None
+    per: Literal["agent", "total"] | None = None
+    average: Literal["records", "agents"] | None = None
+    records: RecordBounds | None = None
+
+
+def as_problem(
+    spec: str | Mapping[str, Any], sharing: Literal["rows", "columns"]
+) -> Rows | Columns:
+    """Problem from its loss's name, or from a mapping.
+
+    Parameters
+    ----------
+    spec
+        Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
+        perhaps ``penalty``, ``strength``, ``per``, ``average`` and ``records``. What is absent is as the literature has
+        it for the loss, see `Convention`.
+    sharing
+        What the partition shares out.
+
+    Raises
+    ------
+    ValueError
+        If something is unknown or out of range; the message names the key and the nearest valid value.
+    """
+    if isinstance(spec, str):
+        spec = {"loss": spec}
+    if "name" in spec or spec.get("loss") == "vertical":
+        raise ValueError(_new_spelling(spec))
+    given = checked(_Settings, spec, "problem")
+    loss = as_loss(given.loss)
+    name = given.loss if isinstance(given.loss, str) else str(given.loss["name"])
+    usual = loss.convention
+    if sharing == "columns":
+        for key in ("per", "average", "records"):
+            if getattr(given, key) is not None:
+                raise ValueError(
+                    f"problem.{key}: it is about shared rows, the partition shares columns"
+                )
+        strength = _COLUMNS_STRENGTH if given.strength is None else given.strength
+        return Columns(name, loss, given.penalty, strength)
+    return Rows(
+        name,
+        loss,
+        given.penalty,
+        usual.strength if given.strength is None else given.strength,
+        given.per or usual.per,
+        given.average or usual.average,
+        given.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
+    )
+
+
+def _new_spelling(old: Mapping[str, Any]) -> str:
+    """Refusal of the spellings of version 0.1, with what they are now."""
+    name = old.get("name", "vertical")
+    new: dict[str, Any] = {"loss": old.get("loss", "logistic") if name == "vertical" else name}
+    factor = {"softmax": "regularization", "logistic": "strength", "vertical": "strength"}
+    if name == "logistic":
+        new |= {"penalty": old.get("regularizer", "l2")}
+    if (strength := old.get(factor.get(name, ""))) is not None:
+        # beta ||W||^2 and lambda ||x||^2 are now weights of ||.||^2 / 2.
+        new |= {"strength": strength if name == "logistic" else 2 * strength}
+        new |= {} if name == "vertical" else {"per": "agent" if name == "logistic" else "total"}
+    bounds = {key: old[key] for key in ("max_l1_norm", "max_l2_norm") if old.get(key) is not None}
+    if bounds or old.get("max_l2_norm", 1) is None:
+        new |= {"records": bounds}
+    new["loss"] = "logistic" if new["loss"] == "vertical" else new["loss"]
+    where = ", with a partition that shares columns" if name == "vertical" else ""
+    return f"problem: {dict(old)!r} is how version 0.1 wrote it; write {new!r}{where}"

@@ -1,31 +1,560 @@
-"""What problems whose rows are shared out over agents have in common."""
+"""Problems whose records are shared out over agents.
+
+Agent p holds I_p of the I records. Its objective is
+
+    f_p(W) = (1/n_p) sum_i loss(W x_i, y_i) + s R(W),
+
+where n_p = I if the mean is over all records (``average: records``, as in ryu2021 and ryu2022), n_p = I_p if each
+agent counts alike (``average: agents``, as in huang2019), and s is the agent's weight of the penalty. Models have shape
+(K, J), a row for each output as in scikit-learn, and carry the seeds in front: (S, K, J). All seeds that share an
+agent's records go through one matrix product; agents are served in blocks of a few, so that what is small is done for
+several of them at once: (B, S, K, J).
+
+One record contributes slope x^T to a gradient: its l1 norm is exactly ||slope||_1 ||x||_1 and its l2 norm
+||slope||_2 ||x||_2, so that sensitivities need no K x J terms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Protocol
 
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+import numpy as np
+from numpy.typing import DTypeLike
 
-Array = NDArray[Any]
+from admmbench.datasets import DatasetInfo
+from admmbench.partition import ColumnSplit, Split, n_rows
+from admmbench.partition import Rows as RowSelection
+from admmbench.problems import optimum
+from admmbench.problems.base import (
+    Array,
+    BoundProblem,
+    Gradient,
+    Problem,
+    RecordBounds,
+    Run,
+)
+from admmbench.problems.losses.base import Loss, Norms
+from admmbench.sensitivity import Sensitivity
+
+# Records that go forward and backward together: they are still in the cache for the second product.
+CHUNK_BYTES = 1.6e6
+_FEWEST_ROWS = 64
 
 
-class Gradient(NamedTuple):
-    """Sum over each agent's records, divided by ``mean_over``."""
+class HasModels(Protocol):
+    """State of a method over rows: the global model, shape (S, K, J), and the local ones, shape (P, S, K, J)."""
 
-    value: Array
-    """Gradient of the loss, shape (B, S, K, J), without the regulariser."""
-    sensitivity: Array
-    """l1 sensitivity of ``value``, shape (B, S): the largest contribution of one record."""
+    w: Array
+    z: Array
 
 
-class RowProblem(BaseModel):
-    """Parameters of a convex problem over rows."""
+@dataclass(frozen=True)
+class Rows(Problem):
+    """Parameters of a problem over rows.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Attributes
+    ----------
+    per
+        Whose objective ``strength`` is a weight in: that of each ``agent``, or of all together (``total``).
+    average
+        ``records`` or ``agents``, see above.
+    records
+        Bounds on records; longer ones are scaled down.
+    """
 
-    shares: ClassVar[Literal["rows", "columns"]] = "rows"
-    convex: ClassVar[bool] = True
-    neighbours: ClassVar[str] = "neighbours differ by one record"
-    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    sharing: ClassVar[Literal["rows", "columns"]] = "rows"
+
+    per: Literal["agent", "total"]
+    average: Literal["records", "agents"]
+    records: RecordBounds
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as a user would write them, complete."""
+        bounds = self.records.model_dump(exclude_none=True)
+        return {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Those of the loss, and where agents count alike the loss of their own models."""
+        found = self.loss.variables(data)
+        if self.average == "agents":
+            found["empirical_loss"] = (
+                self.loss.unit(data),
+                "mean training loss of the local models",
+            )
+        return found
+
+    def bind(
+        self,
+        split: Split | ColumnSplit,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        dtype: DTypeLike = np.float32,
+    ) -> BoundRows:
+        """Join parameters and data; see `BoundRows`."""
+        assert isinstance(split, Split)
+        return BoundRows(self, split, n_seeds, sensitivity, np.dtype(dtype))
+
+
+class BoundRows(BoundProblem["RowParts"]):
+    """The problem on a data set that is shared out over agents.
+
+    Parameters
+    ----------
+    problem
+        Loss, penalty and bounds.
+    split
+        Data, and who gets which rows.
+    n_seeds
+        S, the number of seeds in the batch.
+    sensitivity
+        Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
+        ones.
+    dtype
+        Precision of the arithmetic.
+
+    Raises
+    ------
+    ValueError
+        If the data set has not the targets of the loss, or there is no worst case to bound.
+    """
+
+    def __init__(
+        self,
+        problem: Rows,
+        split: Split,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"],
+        dtype: np.dtype[Any],
+    ) -> None:
+        data = split.dataset
+        problem.check(data.info)
+        self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
+        self.n_seeds, self.sensitivity, self.dtype = n_seeds, sensitivity, dtype
+        self.split = split
+        self.model_shape = (self.loss.outputs(data.info), data.n_features)
+        self.size = math.prod(self.model_shape)
+        self.n_agents = len(split.shares)
+        self.n_samples = sum(n_rows(own[0][1]) for own in split.shares)
+        self._box = max(abs(bound) for bound in data.domain)
+        self.X = self._bounded(data.X_train)
+        self.y = self.loss.targets(data.y_train, dtype)
+        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (data.n_features * dtype.itemsize)))
+
+    def _bounded(self, X: Array) -> Array:
+        """Scale down records that are too long; no copy where none is."""
+        X, bounds = np.asarray(X, self.dtype), self.problem.records
+        factors = np.ones(len(X))
+        for order, bound in ((1, bounds.max_l1_norm), (2, bounds.max_l2_norm)):
+            if bound is not None:
+                norms = _norms(X, order)
+                # A little below the bound, so that rounding to float32 stays below it too.
+                shrink = bound * (1 - 1e-6) / np.maximum(norms, bound)
+                factors = np.minimum(factors, np.where(norms > bound, shrink, 1))
+        if (factors == 1).all():
+            return X
+        return X * factors[:, None].astype(self.dtype)
+
+    @property
+    def work_per_agent(self) -> float:
+        """Multiplications and additions of one gradient, for an average agent and all seeds."""
+        return 4 * self.n_samples / self.n_agents * self.n_seeds * self.size
+
+    # Bounds over all admissible records
+
+    @cached_property
+    def bound_l1(self) -> float:
+        """Largest ||x||_1 of an admissible record."""
+        J = self.model_shape[1]
+        return float(min(self._most_l1, math.sqrt(J) * self.bound_l2))
+
+    @cached_property
+    def bound_l2(self) -> float:
+        """Largest ||x||_2 of an admissible record: with |x_j| <= b and ||x||_1 <= B, ||x||_2^2 <= b B."""
+        most = self.problem.records.max_l2_norm or math.inf
+        return float(min(math.sqrt(self._box * self._most_l1), most))
+
+    @property
+    def _most_l1(self) -> float:
+        largest = self._box * self.model_shape[1]
+        return min(largest, self.problem.records.max_l1_norm or largest)
+
+    @property
+    def gradient_bound(self) -> float:
+        """Largest l2 norm of an admissible record's gradient: c1 of huang2019."""
+        return self.loss.slope_l2 * self.bound_l2
+
+    # Penalty
+
+    @property
+    def own_strength(self) -> float:
+        """Weight of the penalty in one agent's objective."""
+        agents = self.n_agents if self.problem.per == "total" else 1
+        return self.problem.strength / agents
+
+    @property
+    def total_strength(self) -> float:
+        """Weight of the penalty in the objectives of all agents together."""
+        agents = self.n_agents if self.problem.per == "agent" else 1
+        return self.problem.strength * agents
+
+    @property
+    def penalty_curvature(self) -> float:
+        """Bound on the curvature of an agent's penalty: (lambda / n) c4 of huang2019, theorem 4."""
+        return self.own_strength * self.penalty.curvature
+
+    @property
+    def penalty_gradient_bound(self) -> float:
+        """Bound on the l2 norm of an agent's penalty's subgradient: (lambda / n) c2 of huang2019, theorem 3."""
+        return self.own_strength * self.penalty.gradient_bound(self.size)
+
+    def add_penalty_gradient(self, gradient: Array, at: Array, total: bool = False) -> Array:
+        """Add the (sub)gradient of an agent's penalty in place; of all agents' with ``total``."""
+        strength = self.total_strength if total else self.own_strength
+        gradient += self.dtype.type(strength) * self.penalty.gradient(at)
+        return gradient
+
+    # Solution and evaluation
+
+    def optimum(self) -> Array:
+        """Minimiser of sum_p f_p for each seed, shape (S, K, J)."""
+        w = np.empty((self.n_seeds, *self.model_shape))
+        for seed in range(self.n_seeds):
+            own = [_of_seed(shares, seed) for shares in self.split.shares]
+            sizes = np.array([n_rows(rows) for rows in own])
+            rows = np.concatenate([np.arange(len(self.y))[selected] for selected in own])
+            weights = np.repeat(1 / self.counts(sizes), sizes)
+            w[seed] = optimum.minimize(
+                self.loss,
+                self.penalty,
+                self.total_strength,
+                self.X[rows].astype(np.float64),
+                self.y[rows],
+                weights,
+                self.model_shape[0],
+            )
+            if all(len(shares) == 1 for shares in self.split.shares):
+                w[:] = w[seed]
+                break
+        return w.astype(self.dtype)
+
+    def counts(self, own: Array) -> Array:
+        """n_p, what each agent's sum is divided by in the objective, from the numbers of its records."""
+        if self.problem.average == "records":
+            return np.full(len(own), self.n_samples)
+        return np.maximum(own, 1)
+
+    def block(self, agents: slice) -> RowParts:
+        """The parts of some agents."""
+        return RowParts(self, self.split.shares[agents])
+
+    def evaluate(self, state: HasModels, blocks: Sequence[RowParts], run: Run) -> dict[str, Array]:
+        """Metric, test loss and training objective of the global model.
+
+        Parameters
+        ----------
+        state
+            The models.
+        blocks
+            The parts of all agents.
+        run
+            Maps a function over a list, in parallel.
+
+        Returns
+        -------
+        Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean), ``train_loss`` (the objective sum_p f_p(w)),
+        and where agents count alike ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
+        section VI).
+        """
+        w, z = state.w, state.z
+        test_loss, mistakes = np.zeros((2, self.n_seeds))
+        for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
+            test_loss[seeds] += sums[0]
+            mistakes[seeds] += sums[1]
+        n = self._n_test
+        own = np.concatenate([block.n_samples for block in blocks])
+        shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
+        found = {
+            self.loss.metric: self.loss.score(mistakes / n),
+            "test_loss": test_loss / n,
+            "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
+            + self.total_strength * self.penalty.value(w),
+        }
+        if self.problem.average == "agents":
+            ends = itertools.accumulate((len(block.n_samples) for block in blocks), initial=0)
+            places = itertools.starmap(slice, itertools.pairwise(ends))
+            pairs = list(zip(blocks, places, strict=True))
+            local = np.concatenate(run(lambda pair: pair[0].losses(z[pair[1]]), pairs))
+            found["empirical_loss"] = (local / own.clip(1)[:, None]).mean(axis=0)
+        return found
+
+    @cached_property
+    def _test_data(self) -> tuple[Array, Array]:
+        """Where rows that test are."""
+        data = self.split.dataset
+        if self.split.held_out is None:
+            return self._bounded(data.X_test), self.loss.targets(data.y_test, self.dtype)
+        return self.X, self.y
+
+    @cached_property
+    def _held_out(self) -> list[tuple[slice, RowSelection]]:
+        everything = slice(0, self.n_seeds), slice(0, len(self._test_data[1]))
+        return self.split.held_out or [everything]
+
+    @property
+    def _n_test(self) -> int:
+        return n_rows(self._held_out[0][1])
+
+    @cached_property
+    def _test_parts(self) -> list[tuple[slice, RowSelection]]:
+        """Some seeds, and some of their test rows."""
+        return [
+            (seeds, _part(rows, span))
+            for seeds, rows in self._held_out
+            for span in _spans(n_rows(rows), self.chunk)
+        ]
+
+    def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
+        """Sums of the losses and of the mistakes on some test rows."""
+        X, y = (each[rows] for each in self._test_data)
+        u = _predictions(X, w[seeds])
+        mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
+        return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
+
+
+class RowParts:
+    """The parts of B agents, served together.
+
+    Parameters
+    ----------
+    whole
+        The bound problem.
+    shares
+        Rows of these agents.
+    """
+
+    def __init__(
+        self, whole: BoundRows, shares: Sequence[Sequence[tuple[slice, RowSelection]]]
+    ) -> None:
+        self.whole = whole
+        self._shares = [
+            _Share(b, seeds, whole.X[rows], whole.y[rows])
+            for b, own in enumerate(shares)
+            for seeds, rows in own
+        ]
+        self._shape = (len(shares), whole.n_seeds)
+        self.n_samples = np.zeros(len(shares), np.int64)
+        """I_p, the number of each agent's records, shape (B,); the same for every seed."""
+        for share in self._shares:
+            self.n_samples[share.agent] = len(share.y)
+
+    @property
+    def release_shape(self) -> tuple[int, ...]:
+        """Shape of what an agent releases."""
+        return self.whole.model_shape
+
+    @cached_property
+    def gradient_bound(self) -> Array:
+        """Bound on the l2 norm of one record's gradient, shape (B, S): c1 of huang2019.
+
+        The largest norm of the agent's own records (``local``) or of the admissible ones (``global``), times the bound
+        on the slope.
+        """
+        return self.whole.loss.slope_l2 * self._largest_norm
+
+    @cached_property
+    def curvature_bound(self) -> Array:
+        """Bound on the spectral norm of one record's Hessian, shape (B, S): c3 of huang2019."""
+        return self.whole.loss.curvature_bound * self._largest_norm**2
+
+    @cached_property
+    def _largest_norm(self) -> Array:
+        if self.whole.sensitivity == "global":
+            return np.full(self._shape, self.whole.bound_l2)
+        return self._measured(lambda share: share.norms.l2.max(initial=0.0))
+
+    @cached_property
+    def smoothness(self) -> Array:
+        """L of f_p as a part of the mean over all records, shape (B, S).
+
+        Curvatures of loss and penalty give c sigma_max(X_p)^2 / I + s c4, and sigma_max^2 is at most I_p max ||x||_2^2.
+        With ``global`` sensitivity that is the bound, over admissible records, so that a step size made of it tells
+        nothing about the agent's own.
+        """
+        whole = self.whole
+        if whole.sensitivity == "global" or whole.loss.convention.smoothness == "norms":
+            squared = self.n_samples[:, None] * self._largest_norm**2
+        else:
+            squared = self._measured(lambda share: share.largest_singular_value() ** 2)
+        loss = whole.loss.curvature_bound * squared / whole.n_samples
+        return loss + whole.penalty_curvature
+
+    def _measured(self, measure: Callable[[_Share], float]) -> Array:
+        values = np.empty(self._shape)
+        for share in self._shares:
+            values[share.agent, share.seeds] = measure(share)
+        return values
+
+    def gradient(self, z: Array, mean_over: Array | int, floor: float = 0.0) -> Gradient:
+        """Gradients of the loss over the agents' records.
+
+        Parameters
+        ----------
+        z
+            Local models, shape (B, S, K, J).
+        mean_over
+            What the sums are divided by, one number or one for each agent: I in ryu2021 and ryu2022, I_p in huang2019.
+        floor
+            Probabilities are clipped to [floor, 1], as the authors' code of ryu2022 does with 1e-9.
+        """
+        whole = self.whole
+        loss = whole.loss.clipped(floor) if floor else whole.loss
+        # An agent without records has a sum of nothing, whatever it is divided by.
+        scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
+        value = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
+        value[self.n_samples == 0] = 0
+        largest = Norms(*np.zeros((2, *self._shape)))
+        for batch in self._batches:
+            batch.gradient(loss, z, value, largest, scale)
+        if whole.sensitivity == "global":
+            largest.l1[:] = loss.slope_l1 * whole.bound_l1
+            largest.l2[:] = loss.slope_l2 * whole.bound_l2
+        return Gradient(
+            value, Sensitivity(largest.l1 * scale[:, None], largest.l2 * scale[:, None])
+        )
+
+    def losses(self, z: Array) -> Array:
+        """Sum of the losses of each agent's records, shape (B, S), float64.
+
+        Parameters
+        ----------
+        z
+            Each agent's model, shape (B, S, K, J), or (1, S, K, J) for one that all share.
+        """
+        total = np.zeros(self._shape)
+        for share in self._shares:
+            w = z[min(share.agent, len(z) - 1), share.seeds]
+            for rows in _spans(len(share.y), self.whole.chunk):
+                u = _predictions(share.X[rows], w)
+                values = self.whole.loss.losses(u, share.y[rows, None])
+                total[share.agent, share.seeds] += values.sum(axis=0)
+        return total
+
+    @cached_property
+    def _batches(self) -> list[_Batch]:
+        """Pieces of the agents' records in batches of at most a chunk of rows, and equally many seeds."""
+        pieces = [
+            (share, rows)
+            for share in self._shares
+            for rows in _spans(len(share.y), self.whole.chunk)
+        ]
+        batches: list[list[tuple[_Share, slice]]] = []
+        used = 0
+        for share, rows in pieces:
+            size = rows.stop - rows.start
+            fits = (
+                batches
+                and batches[-1][0][0].n_seeds == share.n_seeds
+                and used + size <= self.whole.chunk
+            )
+            if not fits:
+                batches.append([])
+                used = 0
+            batches[-1].append((share, rows))
+            used += size
+        return [_Batch(batch) for batch in batches]
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """Records that some seeds of the batch give to an agent; a copy where they are spread over the data."""
+
+    agent: int
+    seeds: slice
+    X: Array
+    y: Array
+
+    @property
+    def n_seeds(self) -> int:
+        return int(self.seeds.stop - self.seeds.start)
+
+    @cached_property
+    def norms(self) -> Norms:
+        return Norms(_norms(self.X, 1), _norms(self.X, 2))
+
+    def largest_singular_value(self) -> float:
+        gram = (self.X.T @ self.X).astype(np.float64)
+        return float(np.linalg.eigvalsh(gram)[-1].clip(0) ** 0.5)
+
+
+class _Batch:
+    """Records of one or several agents whose slopes are computed together."""
+
+    def __init__(self, pieces: Sequence[tuple[_Share, slice]]) -> None:
+        self._pieces = [(share.X[rows], share, rows.start == 0) for share, rows in pieces]
+        sizes = [rows.stop - rows.start for _, rows in pieces]
+        self._starts = np.cumsum([0, *sizes])
+        self._y = np.concatenate([share.y[rows] for share, rows in pieces])
+        self._norms = [
+            np.concatenate([norms[rows] for (share, rows) in pieces for norms in [share.norms[k]]])
+            for k in range(2)
+        ]
+        self._owner = np.repeat([share.agent for share, _ in pieces], sizes)
+
+    def gradient(self, loss: Loss, z: Array, value: Array, largest: Norms, scale: Array) -> None:
+        """Set or add to the agents' scaled gradients, and raise ``largest`` to their contributions (unscaled)."""
+        K, J = z.shape[2:]
+        S = self._pieces[0][1].n_seeds
+        u = np.empty((len(self._y), S, K), z.dtype)
+        spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
+        for (X, share, _), span in zip(self._pieces, spans, strict=True):
+            flat = z[share.agent, share.seeds].reshape(S * K, J)
+            np.matmul(X, flat.T, out=u[span].reshape(len(X), S * K))
+        slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+        for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
+            contributions = of_slopes * of_records[:, None]
+            for (_, share, _), own in zip(
+                self._pieces, np.maximum.reduceat(contributions, self._starts[:-1]), strict=True
+            ):
+                place = most[share.agent, share.seeds]
+                np.maximum(place, own, out=place)
+        for (X, share, first), span in zip(self._pieces, spans, strict=True):
+            back = u[span].reshape(len(X), S * K).T
+            flat = value[share.agent, share.seeds].reshape(S * K, J)
+            if first:
+                np.matmul(back, X, out=flat)
+            else:
+                flat += back @ X
+
+
+def _norms(X: Array, order: int) -> Array:
+    """Norm of every record, float64, without a copy of all in double precision."""
+    parts = [
+        np.linalg.norm(X[span].astype(np.float64), order, axis=1) for span in _spans(len(X), 4096)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _spans(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def _part(rows: RowSelection, span: slice) -> RowSelection:
+    if isinstance(rows, slice):
+        return slice(rows.start + span.start, rows.start + span.stop)
+    return rows[span]
+
+
+def _of_seed(own: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSelection:
+    """Rows that a seed gives to an agent."""
+    return next(rows for seeds, rows in own if seeds.start <= seed < seeds.stop)
+
+
+def _predictions(X: Array, w: Array) -> Array:
+    """Products of the records with all models, shape (rows, S, K)."""
+    S, K, J = w.shape
+    return (X @ w.reshape(S * K, J).T).reshape(len(X), S, K)

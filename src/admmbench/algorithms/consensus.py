@@ -1,0 +1,172 @@
+"""The round of consensus ADMM, whatever its order, its step and the place of its noise.
+
+    minimise sum_p f_p(z_p)  subject to  z_p = w:
+
+the server averages, w = mean_p (z_p - lambda_p / rho); each agent updates its model z_p, perhaps several times; the
+dual variables follow the gap, lambda_p += rho (w - z_p). In ryu2021 and ryu2022 the server begins, in huang2019 the
+agents do.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import (
+    Algorithm,
+    Array,
+    Messages,
+    Rho,
+    RhoSchedule,
+    RowBlock,
+    RowFederation,
+    parameters,
+)
+from admmbench.elementwise import elementwise
+from admmbench.privacy import Noise, Privacy
+from admmbench.problems.rows import RowParts
+
+
+@dataclass
+class Models:
+    """Global and local models, for S seeds and P agents with models of shape (K, J)."""
+
+    w: Array
+    """Global model, shape (S, K, J)."""
+    z: Array
+    """Local models, shape (P, S, K, J)."""
+
+
+@dataclass
+class ConsensusState(Models):
+    """State of consensus ADMM."""
+
+    dual: Array
+    """Dual variables lambda, shape (P, S, K, J)."""
+    chain: Array
+    """Last local iterates, from which the next round goes on, shape (P, S, K, J); with one update, ``z`` itself."""
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """What the agents of a block know when they update their models in round t."""
+
+    t: int
+    z: Array
+    """Last iterates, shape (B, S, K, J)."""
+    w: Array
+    """Global model, shape (S, K, J)."""
+    dual: Array
+    """Dual variables, shape (B, S, K, J)."""
+    rho: float
+    parts: RowParts
+    """The agents' parts of the problem."""
+    noise: Noise
+    privacy: Privacy
+
+    @property
+    def n_samples(self) -> Array:
+        """m_i of huang2019, shape (B, 1); 1 for an agent without records, whose sums are 0 anyway."""
+        counts: Array = self.parts.n_samples[:, None].clip(1)
+        return counts
+
+
+@parameters
+class OverRows(Algorithm[Models, RowFederation]):
+    """What methods over rows share: models that start at zero, and how far they are from each other."""
+
+    def init(self, federation: RowFederation) -> Models:
+        """Models start at zero."""
+        problem = federation.problem
+        shape = (problem.n_seeds, *problem.model_shape)
+        return Models(
+            np.zeros(shape, problem.dtype), np.zeros((problem.n_agents, *shape), problem.dtype)
+        )
+
+    def violation(self, state: Models, federation: RowFederation) -> Array:
+        """sum_p ||w - z_p||_1, shape (S,): appendix A.10 of ryu2021."""
+        gaps = federation.each(
+            lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+        )
+        return np.asarray(np.sum(gaps, axis=0))
+
+
+@elementwise
+def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
+    """Dual update, (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
+
+
+def server_average(state: ConsensusState, rho: float) -> Array:
+    """W = (1/P) sum_p (z_p - lambda_p / rho), the minimiser of (4a) of ryu2021 and ryu2022."""
+    average: Array = state.z.mean(axis=0) - state.dual.mean(axis=0) / rho
+    return average
+
+
+@parameters
+class Consensus(OverRows):
+    """Consensus ADMM.
+
+    Parameters
+    ----------
+    rho
+        Penalty parameter, a number or the parameters of `RhoSchedule`.
+
+    Attributes
+    ----------
+    order
+        Who begins a round: ``server`` or ``agents``.
+    """
+
+    order: ClassVar[Literal["server", "agents"]]
+    state_copies = 3
+
+    rho: Rho = Field(default_factory=RhoSchedule)
+
+    @abstractmethod
+    def update(self, sub: Subproblem) -> Array:
+        """New local models of a block, shape (B, S, K, J)."""
+
+    def init(self, federation: RowFederation) -> ConsensusState:
+        """All variables start at zero."""
+        start = OverRows.init(self, federation)
+        chain = start.z if self.updates == 1 else start.z.copy()
+        return ConsensusState(start.w, start.z, np.zeros_like(start.z), chain)
+
+    def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
+        """Server, agents and dual variables, in their order."""
+        privacy = federation.privacy
+        rho = self.rho(t, privacy.epsilon)
+
+        def agents(block: RowBlock) -> None:
+            p, z, iterates = block.agents, state.chain[block.agents], []
+            for _ in range(self.updates):
+                sub = Subproblem(
+                    t, z, state.w, state.dual[p], rho, block.parts, block.noise, privacy
+                )
+                z = self.update(sub)
+                iterates.append(z)
+            state.chain[p] = z
+            if self.updates > 1:
+                state.z[p] = sum(iterates) / self.updates
+
+        def duals(block: RowBlock) -> None:
+            dual = state.dual[block.agents]
+            dual_ascent(dual, rho, state.w, state.z[block.agents], out=dual)
+
+        def agents_and_duals(block: RowBlock) -> None:
+            agents(block)
+            duals(block)
+
+        if self.order == "server":
+            state.w = server_average(state, rho)
+            federation.each(agents_and_duals)
+            return Messages(down=(state.w,), up=(state.z,))
+        federation.each(agents)
+        state.w = server_average(state, rho)
+        federation.each(duals)
+        return Messages(down=(state.w,), up=(state.z, state.dual))

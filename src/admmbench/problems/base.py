@@ -1,0 +1,156 @@
+"""A problem before it has data: a loss, a penalty with its weight, and bounds on records."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from pydantic import Field
+
+from admmbench.datasets import DatasetInfo
+from admmbench.partition import ColumnSplit, Split
+from admmbench.problems.losses.base import Loss
+from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
+from admmbench.sensitivity import Sensitivity
+from admmbench.validation import Strict
+
+Array = NDArray[Any]
+
+
+class RecordBounds(Strict):
+    """Norms that records are scaled down to; None: bounded by the data set's domain alone."""
+
+    max_l1_norm: Annotated[float, Field(gt=0)] | None = None
+    max_l2_norm: Annotated[float, Field(gt=0)] | None = None
+
+
+@dataclass(frozen=True)
+class Problem(ABC):
+    """Parameters of an objective; `bind` joins them with data.
+
+    Attributes
+    ----------
+    loss_name
+        What the user called the loss.
+    loss
+        The loss itself.
+    penalty_name
+        ``l1`` or ``l2``.
+    strength
+        Weight of the penalty.
+    """
+
+    sharing: ClassVar[Literal["rows", "columns"]]
+
+    loss_name: str
+    loss: Loss
+    penalty_name: PenaltyName
+    strength: float
+
+    @property
+    def penalty(self) -> Penalty:
+        """R."""
+        return PENALTIES[self.penalty_name]
+
+    def check(self, data: DatasetInfo) -> None:
+        """Raise a ValueError if a data set has not what the problem needs."""
+        try:
+            self.loss.check(data)
+        except ValueError as error:
+            raise ValueError(f"problem: loss {self.loss_name}: {error}") from None
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as a user would write them, complete."""
+        parameters = dataclasses.asdict(self.loss)
+        loss = {"name": self.loss_name, **parameters} if parameters else self.loss_name
+        return {"loss": loss, "penalty": self.penalty_name, "strength": self.strength}
+
+    @abstractmethod
+    def bind(
+        self,
+        split: Split | ColumnSplit,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        dtype: DTypeLike = np.float32,
+    ) -> BoundProblem[Any]:
+        """Join parameters and data, for a batch of so many seeds."""
+
+    @abstractmethod
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Units and long name of what evaluation measures, by name; the metric comes first."""
+
+
+class Parts(Protocol):
+    """What a block of agents holds of a problem."""
+
+    @property
+    def release_shape(self) -> tuple[int, ...]:
+        """Shape of what an agent releases, without agents and seeds."""
+
+
+PartsT = TypeVar("PartsT", bound=Parts)
+Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Maps a function over a list, in parallel."""
+
+
+class BoundProblem(ABC, Generic[PartsT]):
+    """A problem on a data set that is shared out over agents, for a batch of seeds.
+
+    Attributes
+    ----------
+    n_seeds, n_agents, n_samples
+        S, P and the number of training records.
+    dtype
+        Precision of the arithmetic.
+    model_shape
+        (K, J), shape of the model of one seed.
+    """
+
+    n_seeds: int
+    n_agents: int
+    n_samples: int
+    dtype: np.dtype[Any]
+    model_shape: tuple[int, int]
+
+    @property
+    @abstractmethod
+    def work_per_agent(self) -> float:
+        """Multiplications and additions of one gradient, for an average agent and all seeds."""
+
+    @abstractmethod
+    def block(self, agents: slice) -> PartsT:
+        """The parts of some agents."""
+
+    @abstractmethod
+    def optimum(self) -> Array:
+        """Minimiser of the objective for each seed, shape (S, K, J)."""
+
+    @abstractmethod
+    def evaluate(self, state: Any, blocks: Sequence[PartsT], run: Run) -> dict[str, Array]:
+        """Measure a state; arrays of shape (S,), named as by `Problem.variables`."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Sum over each agent's records, divided by a number.
+
+    Attributes
+    ----------
+    value
+        Gradient of the loss, shape (B, S, K, J), without the penalty.
+    sensitivity
+        The largest contribution of one record to it.
+    """
+
+    value: Array
+    sensitivity: Sensitivity
+
+
+def tile_seeds(model: Array, n_seeds: int, dtype: np.dtype[Any]) -> Array:
+    """One model for every seed."""
+    return np.tile(model, (n_seeds, *[1] * model.ndim)).astype(dtype)

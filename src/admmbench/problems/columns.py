@@ -1,0 +1,295 @@
+"""Problems whose features are shared out over parties: hu2019, problem (1).
+
+Party m holds the columns D_m of the data and a model x_m; all know the targets y. With N samples,
+
+    minimise  l(sum_m D_m x_m) + N s sum_m R(x_m),    l(z) = sum_i loss(z_i, y_i),
+
+which is N times the mean objective that is reported. Models have shape (1, J), all parties' one after another, and
+carry the seeds in front; what parties send are predictions, of shape (S, N). The penalty of the whole is the sum of the
+parties', so that its strength is that of each and of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy import linalg
+
+from admmbench.datasets import DatasetInfo
+from admmbench.partition import ColumnSplit, Split
+from admmbench.problems import optimum
+from admmbench.problems.base import Array, BoundProblem, Problem, Run, tile_seeds
+from admmbench.problems.losses.base import ScalarLoss
+
+# Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
+_RANK_TOLERANCE = 1e-11
+_GRAM_ROWS = 500
+_MOST_STEPS = 200
+_STEP_TOLERANCE = 1e-14
+
+
+class HasModel(Protocol):
+    """State of a method over columns: all parties' models as one, shape (S, 1, J)."""
+
+    @property
+    def w(self) -> Array:
+        """The models."""
+
+
+@dataclass(frozen=True)
+class Columns(Problem):
+    """Parameters of a problem over columns."""
+
+    sharing: ClassVar[Literal["rows", "columns"]] = "columns"
+
+    def check(self, data: DatasetInfo) -> None:
+        """Parties share predictions, one for each sample."""
+        super().check(data)
+        if not isinstance(self.loss, ScalarLoss):
+            raise ValueError(
+                f"problem: loss {self.loss_name} has several outputs, shared columns need one; use logistic"
+            )
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Those of the loss."""
+        return self.loss.variables(data)
+
+    def bind(
+        self,
+        split: Split | ColumnSplit,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        dtype: DTypeLike = np.float32,
+    ) -> BoundColumns:
+        """Join parameters and data; see `BoundColumns`. Sensitivities are the method's own here."""
+        assert isinstance(split, ColumnSplit)
+        return BoundColumns(self, split, n_seeds, np.dtype(dtype))
+
+
+class BoundColumns(BoundProblem["Party"]):
+    """The problem on a data set whose columns are shared out over parties.
+
+    Parameters
+    ----------
+    problem
+        Loss and penalty.
+    split
+        Data, and who gets which columns.
+    n_seeds
+        S, the number of seeds in the batch.
+    dtype
+        Precision of models and predictions; subproblems are solved in float64.
+
+    Raises
+    ------
+    ValueError
+        If the data set has not the targets of the loss, or the loss several outputs.
+    """
+
+    def __init__(
+        self, problem: Columns, split: ColumnSplit, n_seeds: int, dtype: np.dtype[Any]
+    ) -> None:
+        data = split.dataset
+        problem.check(data.info)
+        assert isinstance(problem.loss, ScalarLoss)
+        self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
+        self.columns = split.columns
+        self.n_seeds, self.dtype = n_seeds, dtype
+        self.n_agents = len(split.columns)
+        self.n_samples = data.n_train
+        used = self.columns[-1].stop
+        self.model_shape = (1, used)
+        self.X = np.asarray(data.X_train[:, :used], dtype)
+        self.y = self.loss.targets(data.y_train, dtype)
+        self._test = (
+            np.asarray(data.X_test[:, :used], dtype),
+            self.loss.targets(data.y_test, dtype),
+        )
+
+    @property
+    def weight(self) -> float:
+        """N s, weight of the penalty beside the sum of losses."""
+        return self.n_samples * self.problem.strength
+
+    @property
+    def work_per_agent(self) -> float:
+        """Parties are large: each is served alone."""
+        return np.inf
+
+    def minimize_loss(self, s: Array, dual: Array, rho: float, start: Array) -> Array:
+        """Solve (7), the update of z: N independent problems in one variable, for every seed.
+
+        Newton's method for the root of l'(z) - y + rho (z - s), in float64; a step that leaves the interval in which
+        the root must lie, or is not half as long as the last, gives way to a bisection.
+
+        Parameters
+        ----------
+        s
+            Sum of the parties' predictions, shape (S, N).
+        dual
+            Dual variable of (7), shape (S, N).
+        rho
+            Penalty parameter.
+        start
+            z of the last round, shape (S, N).
+        """
+        targets = np.broadcast_to(self.y.astype(np.float64), s.shape)
+        centre = s.astype(np.float64) + dual.astype(np.float64) / rho
+        low, high = self._bracket(centre, targets, rho)
+        z = np.clip(start.astype(np.float64), low, high)
+        # Only what is not yet found is computed on; a seed that diverged is not waited for.
+        todo: Array = np.flatnonzero(np.isfinite(centre) & np.isfinite(z))
+        z.flat[np.flatnonzero(~np.isfinite(centre))] = np.nan
+        y, c, a, b, x = (each.ravel()[todo] for each in (targets, centre, low, high, z))
+        last = b - a
+        for _ in range(_MOST_STEPS):
+            g = self.loss.slope(x, y) + rho * (x - c)
+            above = g > 0
+            a, b = np.where(above, a, x), np.where(above, x, b)
+            new = x - g / (self.loss.curvature(x, y) + rho)
+            bad = ~((a <= new) & (new <= b)) | (np.abs(new - x) > np.abs(last) / 2)
+            new = np.where(bad, (a + b) / 2, new)
+            last, x = new - x, new
+            found = np.abs(last) <= _STEP_TOLERANCE * (1 + np.abs(x))
+            z.flat[todo[found]] = x[found]
+            todo, y, c, a, b, x, last = (each[~found] for each in (todo, y, c, a, b, x, last))
+            if not len(todo):
+                break
+        z.flat[todo] = x
+        return z.astype(s.dtype)
+
+    def _bracket(self, centre: Array, targets: Array, rho: float) -> tuple[Array, Array]:
+        """Interval that holds the root: the slope's bound says how far it can be from ``centre``.
+
+        A convex loss pulls towards the root at most as strongly as it does at ``centre``.
+        """
+        if not self.loss.convex:
+            reach = self.loss.slope_bound / rho
+            return centre - reach, centre + reach
+        pulled = centre - self.loss.slope(centre, targets) / rho
+        return np.minimum(centre, pulled), np.maximum(centre, pulled)
+
+    def optimum(self, parties: int | None = None) -> Array:
+        """Minimiser over the columns of the first so many parties (default: all), shape (S, 1, J)."""
+        stop = self.columns[(parties or self.n_agents) - 1].stop
+        w = np.zeros(self.model_shape)
+        w[:, :stop] = optimum.minimize(
+            self.loss,
+            self.penalty,
+            self.weight,
+            self.X[:, :stop].astype(np.float64),
+            self.y.astype(np.float64),
+            np.ones(self.n_samples),
+            1,
+        )
+        return tile_seeds(w, self.n_seeds, self.dtype)
+
+    def block(self, agents: slice) -> Party:
+        """The part of one party."""
+        (columns,) = self.columns[agents]
+        return Party(self, columns)
+
+    def evaluate(self, state: HasModel, blocks: Sequence[Party], run: Run) -> dict[str, Array]:
+        """Metric, test loss and training objective of a model.
+
+        Parameters
+        ----------
+        state
+            With the models of all parties.
+        blocks
+            All parties.
+        run
+            Maps a function over a list, in parallel.
+
+        Returns
+        -------
+        Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean) and ``train_loss``, the mean objective.
+        """
+        X, y = self._test
+        models = state.w[:, 0]
+        test, train = (models @ X.T)[..., None], (models @ self.X.T)[..., None]
+        penalty = self.problem.strength * self.penalty.value(state.w)
+        return {
+            self.loss.metric: self.loss.score(self.loss.mistakes(test, y).mean(axis=1)),
+            "test_loss": self.loss.losses(test, y).mean(axis=1),
+            "train_loss": self.loss.losses(train, self.y).mean(axis=1) + penalty,
+        }
+
+
+class Party:
+    """One party's columns.
+
+    Parameters
+    ----------
+    whole
+        The bound problem.
+    columns
+        Its columns.
+    """
+
+    def __init__(self, whole: BoundColumns, columns: slice) -> None:
+        self.whole = whole
+        self.columns = columns
+        self.D = whole.X[:, columns]
+        """Shape (N, d_m)."""
+        self.n_features = self.D.shape[1]
+        self._tall = self.D.shape[0] >= self.D.shape[1]
+        self.solver = lru_cache(maxsize=1)(self._factor)
+
+    @property
+    def release_shape(self) -> tuple[int]:
+        """Shape of the noise of one message: its coordinates in a basis of range(D_m)."""
+        return (min(self.D.shape),)
+
+    def predict(self, x: Array) -> Array:
+        """D_m x of models of shape (S, d_m), shape (S, N)."""
+        predictions: Array = x @ self.D.T
+        return predictions
+
+    def back(self, r: Array) -> Array:
+        """D_m^T r of residuals of shape (S, N), shape (S, d_m)."""
+        product: Array = r.astype(self.D.dtype, copy=False) @ self.D
+        return product
+
+    def _gram(self, dtype: DTypeLike) -> Array:
+        """D_m^T D_m, or D_m D_m^T where there are more features than samples; from products in a precision.
+
+        It is summed in float64 over blocks of rows, so that float32, which is twice as fast, rounds little.
+        """
+        D = self.D if self._tall else self.D.T
+        total = np.zeros((D.shape[1], D.shape[1]))
+        for start in range(0, len(D), _GRAM_ROWS):
+            rows = D[start : start + _GRAM_ROWS].astype(dtype, copy=False)
+            total += rows.T @ rows
+        return total
+
+    def _factor(self, rho: float) -> Callable[[Array], Array]:
+        """Factor the quadratic of (6) once, for the l2 penalty; every round then solves with it."""
+        ridge = self.whole.weight / rho
+        gram = self._gram(self.D.dtype)
+        np.fill_diagonal(gram, gram.diagonal() + ridge)
+        factor = linalg.cho_factor(gram, lower=True, overwrite_a=True)
+
+        def solve(r: Array) -> Array:
+            # A seed that diverged is no fault of the others.
+            right = self.back(r) if self._tall else r
+            x = linalg.cho_solve(factor, right.T.astype(np.float64), check_finite=False).T
+            if not self._tall:
+                x = self.back(x)
+            return np.asarray(x / rho, self.D.dtype)
+
+        return solve
+
+    @cached_property
+    def basis(self) -> Array:
+        """Orthonormal basis of range(D_m), shape (N, rank)."""
+        values, vectors = linalg.eigh(self._gram(np.float64))
+        kept = values > _RANK_TOLERANCE * values[-1]
+        if not self._tall:
+            return vectors[:, kept].astype(self.D.dtype)
+        return ((self.D @ vectors[:, kept]) / np.sqrt(values[kept])).astype(self.D.dtype)

@@ -1,0 +1,37 @@
+"""Losses: one module for each, found by name, entry point or the path of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from admmbench import plugins
+from admmbench.problems.losses.base import Loss
+from admmbench.validation import configured
+
+_LOSSES = plugins.Registry(
+    kind="loss",
+    package=__name__,
+    group="admmbench.losses",
+    built_in=("huber", "logistic", "sigmoid", "softmax", "squared", "squared_hinge"),
+    base=Loss,  # type: ignore[type-abstract]
+)
+
+
+def list_losses() -> list[str]:
+    """Names of the losses: built in, and installed as plug-ins."""
+    return _LOSSES.names()
+
+
+def resolve(name: str) -> type[Loss]:
+    """Class of a loss, by its name or the path of a file; ValueError names the nearest one."""
+    return _LOSSES.resolve(name)
+
+
+def as_loss(spec: str | Mapping[str, Any]) -> Loss:
+    """Loss from its name, or from a mapping with the key ``name`` and parameters."""
+    settings = {"name": spec} if isinstance(spec, str) else dict(spec)
+    if "name" not in settings:
+        raise ValueError("loss: the key 'name' is missing")
+    name = settings.pop("name")
+    return configured(resolve(name), settings, "problem.loss", f"loss {name}")

@@ -1,0 +1,241 @@
+"""What a loss states: value, slope and curvature in the predictions u = W x of a record, and bounds on them.
+
+Everything else that the suite needs follows in the frame: gradients, sensitivities, bounds, evaluation, optimum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets import DatasetInfo
+from admmbench.validation import parameters
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the literature writes the objective of a loss over rows: defaults of the problem's settings.
+
+    Attributes
+    ----------
+    average
+        ``records``: an agent's objective is its part of the mean over all records; ``agents``: the mean over its own
+        records, so that the sum over agents counts each agent alike.
+    per
+        Whose objective the penalty's ``strength`` is a weight in: one ``agent``'s, or all together (``total``).
+    strength
+        Weight of the penalty.
+    max_l2_norm
+        Bound on the records; None leaves them as they are.
+    smoothness
+        How the Lipschitz constant of an agent's gradient is bounded: by the ``spectrum`` of its records, or by their
+        ``norms``.
+    """
+
+    average: Literal["records", "agents"] = "records"
+    per: Literal["agent", "total"] = "total"
+    strength: float = 2e-6
+    max_l2_norm: float | None = None
+    smoothness: Literal["spectrum", "norms"] = "spectrum"
+
+
+class Norms(NamedTuple):
+    """Norms of the slope of each record and seed, shape (n, S)."""
+
+    l1: Array
+    l2: Array
+
+
+@parameters
+class Loss(ABC):
+    """A loss of a record's K predictions and its target.
+
+    Predictions have shape (..., K), targets (...). With an infinite bound on the slope there is no worst case over
+    records, and ``sensitivity: global`` is refused.
+    """
+
+    convex: ClassVar[bool] = True
+    convention: ClassVar[Convention] = Convention()
+    metric: ClassVar[str]
+    """Name of the variable that says how good predictions are."""
+
+    @property
+    @abstractmethod
+    def slope_l1(self) -> float:
+        """Supremum of the l1 norm of the slope."""
+
+    @property
+    @abstractmethod
+    def slope_l2(self) -> float:
+        """Supremum of the l2 norm of the slope."""
+
+    @property
+    @abstractmethod
+    def curvature_bound(self) -> float:
+        """Supremum of the spectral norm of the second derivative."""
+
+    @abstractmethod
+    def check(self, data: DatasetInfo) -> None:
+        """Raise a ValueError if the targets of a data set are not those of the loss."""
+
+    @abstractmethod
+    def outputs(self, data: DatasetInfo) -> int:
+        """K, predictions for each record."""
+
+    @abstractmethod
+    def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
+        """Targets as the formulas take them, from those of the data set."""
+
+    @abstractmethod
+    def losses(self, u: Array, y: Array) -> Array:
+        """Value for each record, float64; may overwrite ``u``."""
+
+    @abstractmethod
+    def slopes(self, u: Array, y: Array) -> Array:
+        """Derivatives in the predictions, shape of ``u``, in its precision."""
+
+    @abstractmethod
+    def mistakes(self, u: Array, y: Array) -> Array:
+        """What the metric is the mean of, for each record."""
+
+    def score(self, mean: Array) -> Array:
+        """Metric, from the mean of the mistakes."""
+        return mean
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Units and long name of the metric and of the loss itself."""
+        unit = self.unit(data)
+        return {
+            self.metric: ("1", "test error"),
+            "test_loss": (unit, "mean test loss"),
+            "train_loss": (unit, "training objective"),
+        }
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Unit of the loss."""
+        return "1"
+
+    def clipped(self, floor: float) -> Self:
+        """Return the loss with probabilities clipped to [floor, 1]; itself where there are none."""
+        return self
+
+    def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
+        """Turn predictions of shape (n, S, K) into ``scale`` (n,) times their slopes, in place.
+
+        Returns
+        -------
+        Norms of the slopes themselves.
+        """
+        slopes = self.slopes(u, y[:, None])
+        size = np.abs(slopes).astype(np.float64)
+        np.multiply(slopes, scale.astype(u.dtype)[:, None, None], out=u)
+        if u.shape[-1] == 1:
+            return Norms(size[..., 0], size[..., 0])
+        return Norms(size.sum(axis=-1), np.sqrt(np.square(size).sum(axis=-1)))
+
+
+@parameters
+class ScalarLoss(Loss):
+    """A loss of one prediction: the formulas are elementwise, numbers or arrays of one shape."""
+
+    @property
+    @abstractmethod
+    def slope_bound(self) -> float:
+        """Supremum of |slope|."""
+
+    @property
+    def slope_l1(self) -> float:
+        """One output: both norms are the absolute value."""
+        return self.slope_bound
+
+    @property
+    def slope_l2(self) -> float:
+        """See `slope_l1`."""
+        return self.slope_bound
+
+    @abstractmethod
+    def value(self, u: Array, y: Array) -> Array:
+        """Loss of predictions u, in their precision."""
+
+    @abstractmethod
+    def slope(self, u: Array, y: Array) -> Array:
+        """First derivative in u."""
+
+    @abstractmethod
+    def curvature(self, u: Array, y: Array) -> Array:
+        """Second derivative in u, one of them where there are several."""
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """One."""
+        return 1
+
+    def losses(self, u: Array, y: Array) -> Array:
+        """Value for each record."""
+        return self.value(u[..., 0].astype(np.float64), y)
+
+    def slopes(self, u: Array, y: Array) -> Array:
+        """Slope for each record."""
+        return self.slope(u[..., 0], y)[..., None]
+
+
+@parameters
+class BinaryLoss(ScalarLoss):
+    """A loss for two classes, with targets -1 and +1."""
+
+    metric = "test_error"
+
+    def check(self, data: DatasetInfo) -> None:
+        """Two classes."""
+        if data.n_classes != 2:
+            has = f"{data.n_classes} classes" if data.n_classes else "numbers as targets"
+            other = "softmax" if data.n_classes else "squared or huber"
+            raise ValueError(f"it needs two classes, {data.name} has {has}; use {other}")
+
+    def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
+        """-1 for the first class, +1 for the second."""
+        return (2 * y - 1).astype(dtype)
+
+    def mistakes(self, u: Array, y: Array) -> Array:
+        """1 for the wrong class; a tie goes to the first."""
+        return np.where(y > 0, u[..., 0] <= 0, u[..., 0] > 0)
+
+
+@parameters
+class RegressionLoss(ScalarLoss):
+    """A loss for targets that are numbers."""
+
+    metric = "test_rmse"
+
+    def check(self, data: DatasetInfo) -> None:
+        """Numbers."""
+        if data.n_classes:
+            raise ValueError(
+                f"it needs numbers as targets, {data.name} has {data.n_classes} classes; use softmax or logistic"
+            )
+
+    def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
+        """As they are."""
+        return y.astype(dtype)
+
+    def mistakes(self, u: Array, y: Array) -> Array:
+        """Squared errors."""
+        return np.square(u[..., 0].astype(np.float64) - y)
+
+    def score(self, mean: Array) -> Array:
+        """Root of the mean squared error."""
+        return np.sqrt(mean)
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """The metric has the unit of the targets."""
+        own = {self.metric: (data.target_unit, "root mean squared test error")}
+        return {**own, **{k: v for k, v in super().variables(data).items() if k != self.metric}}
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Square of the targets' unit."""
+        return "1" if data.target_unit == "1" else f"({data.target_unit})2"

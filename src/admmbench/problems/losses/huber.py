@@ -1,0 +1,38 @@
+"""Huber loss: squared for small errors, absolute for large ones (Huber 1964)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.problems.losses.base import Array, RegressionLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class Huber(RegressionLoss):
+    """(u - y)^2 / 2 up to an error of ``threshold`` d, in the unit of the targets, and d |u - y| - d^2 / 2 beyond."""
+
+    curvature_bound = 1.0
+
+    threshold: Annotated[float, Field(gt=0)] = 1.0
+
+    @property
+    def slope_bound(self) -> float:
+        """D."""
+        return self.threshold
+
+    def value(self, u: Array, y: Array) -> Array:
+        """Quadratic, then linear."""
+        error, d = np.abs(u - y), self.threshold
+        return np.where(error <= d, np.square(error) / 2, d * error - d**2 / 2)
+
+    def slope(self, u: Array, y: Array) -> Array:
+        """Error, clipped to [-d, d]."""
+        return np.clip(u - y, -self.threshold, self.threshold)
+
+    def curvature(self, u: Array, y: Array) -> Array:
+        """1, then 0."""
+        return np.where(np.abs(u - y) <= self.threshold, 1.0, 0.0)

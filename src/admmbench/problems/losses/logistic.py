@@ -1,0 +1,44 @@
+"""Logistic loss, as huang2019 and hu2019 state it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field
+from scipy.special import expit
+
+from admmbench.datasets import DatasetInfo
+from admmbench.problems.losses.base import Array, BinaryLoss, Convention
+from admmbench.validation import parameters
+
+
+@parameters
+class Logistic(BinaryLoss):
+    """ln(1 + exp(-y u)) for y = +-1; the l2 penalty of one agent has weight lambda / n in huang2019."""
+
+    convention = Convention("agents", "agent", strength=1e-6, max_l2_norm=1.0, smoothness="norms")
+    slope_bound = 1.0
+    curvature_bound = 0.25
+
+    floor: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+
+    def value(self, u: Array, y: Array) -> Array:
+        """ln(1 + exp(-y u)), without overflow."""
+        return np.logaddexp(0, -y * u)
+
+    def slope(self, u: Array, y: Array) -> Array:
+        """-y s(-y u) with the sigmoid s."""
+        return -y * np.minimum(expit(-y * u), u.dtype.type(1 - self.floor))
+
+    def curvature(self, u: Array, y: Array) -> Array:
+        """s(u) s(-u)."""
+        return expit(u) * expit(-u)
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Natural logarithms."""
+        return "nat"
+
+    def clipped(self, floor: float) -> Self:
+        """Probabilities of the right class are at least ``floor``."""
+        return type(self)(floor=floor)

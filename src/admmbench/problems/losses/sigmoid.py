@@ -1,0 +1,30 @@
+"""Sigmoid loss: smooth, bounded, and not convex (hu2019's theorems cover it)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from admmbench.problems.losses.base import Array, BinaryLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class Sigmoid(BinaryLoss):
+    """1 / (1 + exp(y u)) for y = +-1."""
+
+    convex = False
+    slope_bound = 0.25
+    curvature_bound = 3**0.5 / 18
+
+    def value(self, u: Array, y: Array) -> Array:
+        """s(-y u) with the sigmoid s."""
+        return np.asarray(expit(-y * u))
+
+    def slope(self, u: Array, y: Array) -> Array:
+        """-y s (1 - s)."""
+        return -y * expit(-y * u) * expit(y * u)
+
+    def curvature(self, u: Array, y: Array) -> Array:
+        """S (1 - s) (1 - 2 s)."""
+        return expit(-u) * expit(u) * (expit(y * u) - expit(-y * u))

@@ -1,0 +1,124 @@
+"""Softmax loss: multiclass logistic regression, as ryu2021 (appendix A.8) and ryu2022 (appendix G) state it.
+
+With K classes and the probabilities h = softmax(u), the loss of class y is -ln h_y and its slope is h - y, with y
+one-hot. One record contributes (h - y) x^T to a gradient, whose l1 norm is exactly ||x||_1 ||h - y||_1, and
+||h - y||_1 = 2 (1 - h_y).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+import numba
+import numpy as np
+from pydantic import Field
+
+from admmbench.datasets import DatasetInfo
+from admmbench.problems.losses.base import Array, Loss, Norms
+from admmbench.validation import parameters
+
+
+@parameters
+class Softmax(Loss):
+    """-ln softmax(u)_y; beta ||W||_F^2 of the papers is the l2 penalty of all agents together with weight 2 beta."""
+
+    metric = "test_error"
+    slope_l1 = 2.0
+    slope_l2 = 2**0.5
+    # Boehning 1992.
+    curvature_bound = 0.5
+
+    floor: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+
+    def check(self, data: DatasetInfo) -> None:
+        """Classes."""
+        if not data.n_classes:
+            raise ValueError(
+                f"it needs classes, {data.name} has numbers as targets; use squared or huber"
+            )
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """One for each class."""
+        return data.n_classes
+
+    def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
+        """Indices of classes."""
+        return y
+
+    def losses(self, u: Array, y: Array) -> Array:
+        """-ln h_y."""
+        shape = u.shape[:-1]
+        u = _rows(u)
+        _subtract_largest(u)
+        labels = np.broadcast_to(y, shape).reshape(-1)
+        own = u[np.arange(len(u)), 0, labels].astype(np.float64)
+        losses: Array = np.log(np.exp(u[:, 0]).sum(axis=1, dtype=np.float64)) - own
+        return losses.reshape(shape)
+
+    def slopes(self, u: Array, y: Array) -> Array:
+        """H - y."""
+        slopes = u.copy()
+        labels = np.ascontiguousarray(np.broadcast_to(y, u.shape[:-1])).reshape(-1)
+        self.scaled_slopes(_rows(slopes), labels, np.ones(len(labels)))
+        return slopes
+
+    def mistakes(self, u: Array, y: Array) -> Array:
+        """1 for the wrong class; a tie goes to the first."""
+        return u.argmax(axis=-1) != y
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Natural logarithms."""
+        return "nat"
+
+    def clipped(self, floor: float) -> Self:
+        """Probabilities are at least ``floor``."""
+        return type(self)(floor=floor)
+
+    def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
+        """Slopes in two passes; numpy's vectorised exponential is several times as fast as that of compiled loops."""
+        _subtract_largest(u)
+        np.exp(u, out=u)
+        return Norms(*_to_slopes(u, y, scale, self.floor))
+
+
+def _rows(u: Array) -> Array:
+    """Predictions as rows of one seed, without a copy."""
+    return u.reshape(-1, 1, u.shape[-1])
+
+
+@numba.njit(cache=True, nogil=True)
+def _subtract_largest(u: Array) -> None:
+    n, S, K = u.shape
+    for i in range(n):
+        for s in range(S):
+            largest = u[i, s, 0]
+            for k in range(1, K):
+                largest = max(largest, u[i, s, k])
+            for k in range(K):
+                u[i, s, k] -= largest
+
+
+@numba.njit(cache=True, nogil=True)
+def _to_slopes(
+    exponentials: Array, labels: Array, scale: Array, floor: float
+) -> tuple[Array, Array]:
+    """Turn exponentials into scale * (h - y); return ||h - y||_1 and ||h - y||_2 of every record."""
+    n, S, K = exponentials.shape
+    l1, l2 = np.empty((n, S)), np.empty((n, S))
+    for i in range(n):
+        y = labels[i]
+        for s in range(S):
+            row = exponentials[i, s]
+            total = row[0]
+            for k in range(1, K):
+                total += row[k]
+            absolute = squared = 0.0
+            for k in range(K):
+                h = max(row[k] / total, floor)
+                if k == y:
+                    h -= 1
+                absolute += abs(h)
+                squared += h * h
+                row[k] = scale[i] * h
+            l1[i, s], l2[i, s] = absolute, np.sqrt(squared)
+    return l1, l2

@@ -1,0 +1,30 @@
+"""Squared loss: least squares."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from admmbench.problems.losses.base import Array, RegressionLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class Squared(RegressionLoss):
+    """(u - y)^2 / 2."""
+
+    slope_bound = math.inf
+    curvature_bound = 1.0
+
+    def value(self, u: Array, y: Array) -> Array:
+        """(u - y)^2 / 2."""
+        return np.square(u - y) / 2
+
+    def slope(self, u: Array, y: Array) -> Array:
+        """U - y."""
+        return u - y
+
+    def curvature(self, u: Array, y: Array) -> Array:
+        """1."""
+        return np.ones_like(u)

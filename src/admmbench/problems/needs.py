@@ -1,0 +1,57 @@
+"""What a method may need of a problem, and the one place that words the refusal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from admmbench.problems.base import Problem
+from admmbench.problems.losses.base import ScalarLoss
+
+Need = Literal[
+    "convex loss",
+    "bounded slope",
+    "one output",
+    "smooth penalty",
+    "bounded subgradient",
+    "quadratic penalty",
+]
+
+_NEEDS: dict[Need, tuple[Callable[[Problem], bool], str]] = {
+    "convex loss": (lambda p: p.loss.convex, "a convex loss"),
+    "bounded slope": (
+        lambda p: math.isfinite(p.loss.slope_l2),
+        "a loss whose slope is bounded, such as logistic, softmax or huber",
+    ),
+    "one output": (
+        lambda p: isinstance(p.loss, ScalarLoss),
+        "a loss with one output, such as logistic",
+    ),
+    "smooth penalty": (lambda p: p.penalty.smooth, "a penalty with a gradient, such as l2"),
+    "bounded subgradient": (
+        lambda p: math.isfinite(p.penalty.gradient_bound(1)),
+        "a penalty with bounded subgradients, such as l1",
+    ),
+    "quadratic penalty": (lambda p: p.penalty_name == "l2", "the penalty l2"),
+}
+
+
+def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
+    """Raise a ValueError if a problem lacks something.
+
+    Parameters
+    ----------
+    who
+        What needs it, in words.
+    needs
+        What it needs.
+    problem
+        What there is.
+    """
+    for need in needs:
+        given, words = _NEEDS[need]
+        if not given(problem):
+            raise ValueError(
+                f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"
+            )

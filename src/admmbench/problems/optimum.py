@@ -1,0 +1,71 @@
+"""The minimiser of an objective over known records, in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize
+
+from admmbench.problems.base import Array
+from admmbench.problems.losses.base import Loss
+from admmbench.problems.penalties import Penalty
+
+# A line search that gains nothing ends the search where rounding ends it.
+_OPTIONS = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
+
+
+def minimize(
+    loss: Loss, penalty: Penalty, strength: float, X: Array, y: Array, weights: Array, outputs: int
+) -> Array:
+    """Minimise sum_i weights_i loss(W x_i, y_i) + strength R(W).
+
+    L-BFGS-B of scipy. Without a gradient of the penalty (l1), W is the difference of two nonnegative parts, whose sum
+    the penalty is.
+
+    Parameters
+    ----------
+    loss, penalty, strength
+        Of the objective; the loss is convex.
+    X, y
+        Records, shape (n, J), float64, and their targets, shape (n,).
+    weights
+        Shape (n,).
+    outputs
+        K, rows of W.
+
+    Returns
+    -------
+    W, shape (K, J), float64.
+    """
+    shape = (outputs, X.shape[1])
+    size = outputs * X.shape[1]
+    total = weights.sum()
+
+    def objective(W: Array) -> tuple[float, Array]:
+        u = (X @ W.T)[:, None]
+        value = weights @ loss.losses(u.copy(), y[:, None])[:, 0]
+        loss.scaled_slopes(u, y, weights)
+        return float(value / total), (u[:, 0].T @ X) / total
+
+    def smooth(v: Array) -> tuple[float, Array]:
+        W = v.reshape(shape)
+        value, gradient = objective(W)
+        gradient += strength / total * penalty.gradient(W)
+        return value + strength / total * float(penalty.value(W)), gradient.ravel()
+
+    def split(v: Array) -> tuple[float, Array]:
+        plus, minus = v.reshape(2, *shape)
+        value, gradient = objective(plus - minus)
+        both = np.stack([gradient, -gradient]) + strength / total
+        return value + strength / total * v.sum(), both.ravel()
+
+    if penalty.smooth:
+        found = optimize.minimize(
+            smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=_OPTIONS
+        )
+        return np.asarray(found.x.reshape(shape))
+    bounds = optimize.Bounds(np.zeros(2 * size), np.full(2 * size, np.inf))
+    found = optimize.minimize(
+        split, np.zeros(2 * size), jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
+    )
+    plus, minus = found.x.reshape(2, *shape)
+    return np.asarray(plus - minus)
