@@ -55,7 +55,14 @@ def test_every_experiment_can_be_read_and_has_figures(path):
         ({"epsilon": []}, "epsilon"),
         ({"epsilon": [1, 1]}, "epsilon: each value may appear once"),
         ({"seeds": 0}, "seeds.*greater than or equal to 1"),
-        ({"seeds": [2, 0]}, "seeds.*greater than or equal to 1"),
+        ({"seeds": True}, "seeds: .*got True"),
+        ({"seeds": [2, 2]}, "seeds: each seed may appear once"),
+        ({"seed_blocks": [2, 0]}, "seed_blocks.*greater than or equal to 1"),
+        ({"seed_blocks": []}, "seed_blocks"),
+        ({"seed_blocks": [2], "seed_block": 2}, "give either seed_block or seed_blocks, not both"),
+        ({"seed_blocks": [2, 1], "seeds": 4}, "seed_blocks: .* 3 seeds together, seeds has 4"),
+        ({"evaluate_every": 11}, "evaluate_every: expected at most the number of rounds, 10"),
+        ({"rounds": True}, "rounds: expected a number, got True"),
         ({"agents": 5000}, "5000 agents cannot share the 1437 training rows"),
         ({"agents": {"scheme": "by_writers"}}, "agents"),
         ({"rounds": 0}, "rounds: .*greater than or equal to 1"),
@@ -143,7 +150,7 @@ def test_numbers_as_yaml_leaves_them(tmp_path):
 @given(st.integers(1, 60), st.integers(1, 12))
 def test_blocks_cover_the_seeds_in_order(seeds, block):
     experiment = Experiment.model_validate({**SMALL, "seeds": seeds, "seed_block": block})
-    blocks = experiment.seed_blocks
+    blocks = experiment.blocks
     assert [seed for part in blocks for seed in part] == list(range(seeds))
     assert all(len(part) == block for part in blocks[:-1])
 
@@ -152,10 +159,43 @@ def test_blocks_cover_the_seeds_in_order(seeds, block):
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 5))
 def test_an_appended_block_leaves_the_runs_that_are_there(sizes, more):
     before, after = (
-        {run.path for run in Experiment.model_validate({**SMALL, "seeds": seeds}).runs}
-        for seeds in (sizes, [*sizes, more])
+        {run.path for run in Experiment.model_validate({**SMALL, "seed_blocks": blocks}).runs}
+        for blocks in (sizes, [*sizes, more])
     )
     assert before < after
+
+
+@pytest.mark.parametrize(
+    ("changes", "blocks"),
+    [
+        ({}, [tuple(range(10))]),
+        ({"seeds": [7, 3]}, [(7, 3)]),
+        ({"seeds": "3-5", "seed_block": 2}, [(3, 4), (5,)]),
+        ({"seed_blocks": [2, 1]}, [(0, 1), (2,)]),
+        ({"seeds": 3, "seed_blocks": [2, 1]}, [(0, 1), (2,)]),
+        ({"seeds": [7, 3, 5], "seed_blocks": [1, 2]}, [(7,), (3, 5)]),
+    ],
+)
+def test_seeds_and_their_blocks(changes, blocks):
+    experiment = Experiment.model_validate({**SMALL, **changes})
+    assert experiment.blocks == blocks
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+def test_blocks_of_any_seeds_have_files_of_their_own():
+    seeds = [[1, 2, 3], [1, 3], [1, 5, 3], [3, 2, 1]]
+    points = [Experiment.model_validate({**SMALL, "seeds": each}).runs[0].point for each in seeds]
+    assert [point.partition("seeds=")[2] for point in points] == [
+        "1-3",
+        "1-1_3-3",
+        "1-1_5-5_3-3",
+        "3-3_2-2_1-1",
+    ]
+
+
+def test_an_experiment_is_evaluated_every_hundred_rounds_or_after_the_last(tmp_path):
+    assert load(tmp_path).runs[0].spec.evaluate_every == 10
+    assert load(tmp_path, rounds=1000).runs[0].spec.evaluate_every == 100
 
 
 def test_file_names_tell_the_run(tmp_path):

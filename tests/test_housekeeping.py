@@ -55,6 +55,12 @@ def test_all_files_of_a_run_that_none_asks_for(folder):
     assert found() == sorted(run_files(OTHER))
 
 
+def test_runs_of_seeds_with_gaps_are_known_too(folder):
+    point = POINT.replace("0-1", "0-1_7-7")
+    make(folder, *run_files(point))
+    assert found() == sorted(run_files(point))
+
+
 def test_an_overlay_keeps_what_it_asks_for(folder):
     make(folder, *run_files(POINT), *run_files(OTHER))
     overlay = folder / "config/more.yaml"

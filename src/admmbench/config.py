@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -29,11 +30,15 @@ from pydantic import (
 )
 
 from admmbench import datasets
-from admmbench.engine.spec import RunSpec
+from admmbench.engine.spec import Agents, Epsilon, RunSpec, Seeds
 from admmbench.engine.variables import measured
-from admmbench.validation import Number, Strict, messages, unknown
+from admmbench.validation import Count, Number, Strict, messages, no_boolean, unknown
 
 T = TypeVar("T", bound=BaseModel)
+
+# Of an experiment that does not say.
+SEEDS = 10
+SEED_BLOCK = 10
 
 
 class ConfigError(ValueError):
@@ -50,7 +55,6 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-Epsilon = Annotated[Number, Field(gt=0)]
 Epsilons = Annotated[
     list[Epsilon], BeforeValidator(_as_list), AfterValidator(_distinct), Field(min_length=1)
 ]
@@ -100,6 +104,7 @@ class Method(Strict):
     )
     agents: Annotated[
         Annotated[int, Field(ge=1)] | dict[str, Any] | None,
+        BeforeValidator(no_boolean),
         Field(
             description="number of agents, or changes to the experiment's partition; that itself if absent"
         ),
@@ -136,15 +141,20 @@ class Run:
     @property
     def point(self) -> str:
         """File name: where on the grid the run is."""
-        seeds = self.spec.seeds
-        return (
-            f"epsilon={self.spec.epsilon:g}+rounds={self.spec.rounds}+seeds={seeds[0]}-{seeds[-1]}"
-        )
+        seeds = "_".join(_ranges(self.spec.seeds))
+        return f"epsilon={self.spec.epsilon:g}+rounds={self.spec.rounds}+seeds={seeds}"
 
     @property
     def path(self) -> str:
         """File of the result, below the experiment's folder."""
         return f"runs/{self.method.slug}/{self.point}.nc"
+
+
+def _ranges(seeds: Iterable[int]) -> Iterator[str]:
+    """Text for each stretch of consecutive seeds, such as ``0-9``."""
+    for _, stretch in itertools.groupby(enumerate(seeds), lambda pair: pair[1] - pair[0]):
+        members = [seed for _, seed in stretch]
+        yield f"{members[0]}-{members[-1]}"
 
 
 class Experiment(Strict):
@@ -155,22 +165,35 @@ class Experiment(Strict):
     description: str = ""
     artefacts: Annotated[list[str], Field(description="figures and tables of the paper")] = []
     dataset: Annotated[str | dict[str, Any], Field(description="name, or name and settings")]
-    agents: Annotated[
-        int | dict[str, Any], Field(description="agents with equal shares, or a partition")
-    ]
+    agents: Annotated[Agents, Field(description="agents with equal shares, or a partition")]
     problem: Annotated[
         str | dict[str, Any] | None, Field(description="the data set's default if absent")
     ] = None
-    rounds: Annotated[int, Field(ge=1)]
-    evaluate_every: Annotated[int, Field(ge=1)] = 100
-    seeds: Annotated[
-        Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]],
+    rounds: Count
+    evaluate_every: Annotated[
+        Count,
         Field(
-            description="number of seeds, cut into blocks of seed_block; or a list with the size of each "
-            "block, so that appending to it adds seeds and leaves the runs that are there"
+            description="rounds between two evaluations; 100 if absent, or all rounds if these are fewer"
         ),
-    ] = 10
-    seed_block: Annotated[int, Field(ge=1, description="seeds that one job computes together")] = 10
+    ] = Field(default_factory=lambda given: min(100, given["rounds"]))
+    seeds: Annotated[
+        Seeds | None,
+        Field(
+            description="number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9; "
+            "10 seeds if absent, or as many as seed_blocks has"
+        ),
+    ] = None
+    seed_block: Annotated[
+        Count | None, Field(description="seeds that one job computes together, 10 if absent")
+    ] = None
+    seed_blocks: Annotated[
+        list[Count] | None,
+        Field(
+            min_length=1,
+            description="instead of seed_block, the size of each block, so that appending to it adds seeds and "
+            "leaves the runs that are there",
+        ),
+    ] = None
     epsilon: Annotated[Epsilons, Field(description="budgets of one iteration; .inf adds no noise")]
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
@@ -195,6 +218,7 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse whatever a job would stumble over."""
+        self._check_blocks()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
         _once("algorithms: the parameters", [method.slug for method in self.algorithms])
@@ -221,16 +245,26 @@ class Experiment(Strict):
                 raise ValueError(f"figures.{number}.metric: {fault}")
         return self
 
+    def _check_blocks(self) -> None:
+        if self.seed_blocks is None:
+            return
+        if self.seed_block is not None:
+            raise ValueError("seed_blocks: give either seed_block or seed_blocks, not both")
+        if self.seeds is not None and sum(self.seed_blocks) != len(self.seeds):
+            raise ValueError(
+                f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
+            )
+
     @cached_property
-    def seed_blocks(self) -> list[tuple[int, ...]]:
+    def blocks(self) -> list[tuple[int, ...]]:
         """Seeds that are computed together, block by block."""
-        if isinstance(self.seeds, list):
-            sizes = self.seeds
-        else:
-            full, rest = divmod(self.seeds, self.seed_block)
-            sizes = [self.seed_block] * full + [rest] * (rest > 0)
-        ends = [sum(sizes[: k + 1]) for k in range(len(sizes))]
-        return [tuple(range(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+        sizes = self.seed_blocks
+        seeds = self.seeds or tuple(range(sum(sizes) if sizes else SEEDS))
+        if sizes is None:
+            size = self.seed_block or SEED_BLOCK
+            return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+        ends = itertools.accumulate(sizes)
+        return [seeds[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -239,7 +273,7 @@ class Experiment(Strict):
             Run(method, self._spec(method, epsilon, seeds))
             for method in self.algorithms
             for epsilon in method.epsilon or self.epsilon
-            for seeds in self.seed_blocks
+            for seeds in self.blocks
         ]
 
     @cached_property
@@ -316,7 +350,7 @@ class Config(Strict):
     ] = {}
     data: Data = Data()
     results: Annotated[str, Field(description="folder for everything generated")] = "results"
-    threads: Annotated[int, Field(ge=1, description="threads that a run may use at most")] = 2
+    threads: Annotated[Count, Field(description="threads that a run may use at most")] = 2
     cache_runs: Annotated[
         bool,
         Field(

@@ -13,7 +13,7 @@ from admmbench.config import Study
 # Files of a run, below the experiment's folder and that of the method.
 _OF_A_RUN = {"runs": ".nc", "logs": ".log", "benchmarks": ".tsv", "checkpoints": ""}
 _OF_AN_EXPERIMENT = ("results.nc", "figures/*.svg", "figures/*.pdf", "logs/*.log")
-_POINT = re.compile(r"epsilon=[^/+]+\+rounds=\d+\+seeds=\d+-\d+")
+_POINT = re.compile(r"epsilon=[^/+]+\+rounds=\d+\+seeds=\d+-\d+(_\d+-\d+)*")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _HOUR = 3600.0

@@ -54,7 +54,7 @@ def no_boolean(value: Any) -> Any:
 
 
 Number = Annotated[float, BeforeValidator(_number)]
-Count = Annotated[int, BeforeValidator(no_boolean), Field(ge=1)]
+Count = Annotated[int, Field(ge=1), BeforeValidator(no_boolean)]
 
 
 class Strict(BaseModel):
@@ -95,6 +95,8 @@ def messages(error: ValidationError, path: str = "") -> list[str]:
     """One line per fault of a pydantic error: path of the key, and what is wrong."""
     lines = []
     for fault in error.errors():
+        if fault["type"] == "default_factory_not_called":  # as what it depends on is at fault
+            continue
         where = ".".join([path] * bool(path) + [str(part) for part in fault["loc"]])
         text = fault["msg"].removeprefix("Value error, ")
         given = "" if fault["type"] in ("value_error", "missing") else f" (got {fault['input']!r})"

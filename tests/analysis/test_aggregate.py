@@ -15,7 +15,7 @@ DEFINITION = {
     "agents": 3,
     "rounds": 4,
     "evaluate_every": 2,
-    "seeds": [2, 1],
+    "seed_blocks": [2, 1],
     "epsilon": [0.1, 1],
     "algorithms": [
         {"name": "outp", "label": "OutP", "variant": "reference"},

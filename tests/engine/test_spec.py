@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import yaml
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from admmbench.engine.spec import RunSpec
         ({"dataset": "digit"}, "did you mean 'digits'"),
         ({"dataset": {"name": "femnist", "shard": [1]}}, "did you mean 'shards'"),
         ({"algorithm": "objq"}, r"unknown algorithm 'objq'; did you mean 'obj[pt]'"),
+        ({"algorithm": "obpj"}, "unknown algorithm 'obpj'; did you mean 'objp'"),
         ({"params": {"local_update": 2}}, r"params\.local_update.*did you mean 'local_updates'"),
         ({"params": {"local_updates": 0}}, r"params\.local_updates: .*greater than or equal to 1"),
         ({"problem": "softmaxx"}, "did you mean 'softmax'"),
@@ -25,10 +27,24 @@ from admmbench.engine.spec import RunSpec
         ({"epsilon": -1}, "epsilon: .*greater than 0"),
         ({"delta": 1}, "delta: .*less than 1"),
         ({"rounds": 0}, "rounds: .*greater than or equal to 1"),
-        ({"seeds": []}, "seeds"),
+        ({"rounds": True}, "^rounds: expected a number, got True$"),
+        ({"agents": True}, "^agents: expected a number, got True$"),
+        ({"evaluate_every": True}, "^evaluate_every: expected a number, got True$"),
+        (
+            {"rounds": 5, "evaluate_every": 6},
+            "evaluate_every: expected at most .* rounds, 5, got 6",
+        ),
+        ({"params": [1]}, r"^params: .*dictionary \(got \[1\]\)$"),
+        ({"threads": 0}, "^threads: expected at least 1, got 0$"),
+        ({"seeds": []}, "^seeds: expected at least one seed$"),
         ({"seeds": [1, 1]}, "seeds: each seed may appear once"),
-        ({"seeds": [-1]}, "seeds"),
-        ({"seeds": 3}, r"range\(3\)"),
+        ({"seeds": [-1]}, r"^seeds\.0: .*greater than or equal to 0 \(got -1\)$"),
+        ({"seeds": 0}, "^seeds: .*greater than or equal to 1, got 0$"),
+        ({"seeds": -3}, "^seeds: .*greater than or equal to 1, got -3$"),
+        ({"seeds": True}, "^seeds: expected a number of seeds.*, got True$"),
+        ({"seeds": [True]}, r"^seeds\.0: expected a number, got True$"),
+        ({"seeds": "5-2"}, "^seeds: expected first <= last, got '5-2'$"),
+        ({"seeds": "5"}, "^seeds: expected text such as 0-9, got '5'$"),
         ({"agents": 2000}, "2000 agents cannot share the 1437 training rows"),
         ({"agents": 0}, r"agents.*greater than or equal to 1"),
         ({"agents": {"scheme": "by_writer"}}, "does not say who wrote"),
@@ -41,6 +57,38 @@ from admmbench.engine.spec import RunSpec
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         simulate(**{"dataset": "digits", "algorithm": "objp", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (1, (0,)),
+        (3, (0, 1, 2)),
+        (np.int64(2), (0, 1)),
+        ([3], (3,)),
+        (range(2, 4), (2, 3)),
+        (np.arange(2), (0, 1)),
+        ("2-4", (2, 3, 4)),
+        ("7-7", (7,)),
+    ],
+)
+def test_seeds_are_a_number_or_themselves(given, meant):
+    assert RunSpec(dataset="digits", algorithm="objp", seeds=given).seeds == meant
+
+
+@pytest.mark.parametrize(("word", "meant"), [("seeds=3", (0, 1, 2)), ("seeds=[3]", (3,))])
+def test_seeds_mean_the_same_on_the_command_line(word, meant):
+    settings = _settings(["dataset=digits", "algorithm=objp", word])
+    assert RunSpec.model_validate(settings).seeds == meant
+
+
+def test_one_seed_is_run_by_default():
+    assert list(simulate("digits", "objp", rounds=1).seed.values) == [0]
+
+
+@pytest.mark.parametrize(("rounds", "every"), [(5, 5), (10, 10), (50, 10)])
+def test_without_a_wish_rounds_are_evaluated_by_tens(rounds, every):
+    assert RunSpec(dataset="digits", algorithm="objp", rounds=rounds).evaluate_every == every
 
 
 def test_unknown_settings_get_the_nearest():

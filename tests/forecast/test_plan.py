@@ -21,7 +21,7 @@ SMALL = {
     "agents": 3,
     "rounds": 10,
     "evaluate_every": 5,
-    "seeds": [2, 1],
+    "seed_blocks": [2, 1],
     "epsilon": [0.5, 1],
     "algorithms": [
         {"name": "objp", "label": "ObjP"},

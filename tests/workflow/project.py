@@ -21,7 +21,7 @@ STUDY = {
     "agents": 3,
     "rounds": 20,
     "evaluate_every": 10,
-    "seeds": [2],
+    "seed_blocks": [2],
     "epsilon": [0.5],
     "algorithms": [
         {"name": "objp", "label": "ObjP"},

@@ -57,7 +57,7 @@ def test_snakemakes_own_report_holds_the_figures(project):
 
 def test_what_is_timed_is_made_by_one_job(project):
     figure = {"name": "seconds", "kind": "tradeoff", "metric": "seconds"}
-    project.configure(timed=True, seeds=[1, 1], figures=[figure])
+    project.configure(timed=True, seed_blocks=[1, 1], figures=[figure])
     shown = project.run()
     assert "time_tiny" in shown
     assert "rule run_" not in shown

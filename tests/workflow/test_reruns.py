@@ -74,7 +74,7 @@ CHANGES = {
     "a setting of the experiment": (ALL_RUNS | RESULTS, configure(sensitivity="global")),
     "another seed": (
         {f"{method}/epsilon=0.5+rounds=20+seeds=2-2" for method in METHODS} | RESULTS,
-        configure(seeds=[2, 1]),
+        configure(seed_blocks=[2, 1]),
     ),
     "another epsilon": (
         {f"{method}/epsilon=1+rounds=20+seeds=0-1" for method in METHODS} | RESULTS,

@@ -103,7 +103,15 @@ def _drain(
 
 @contextlib.contextmanager
 def workers(threads: int) -> Iterator[Workers]:
-    """Threads for a run; meanwhile every BLAS call uses one thread."""
+    """Threads for a run; meanwhile every BLAS call uses one thread.
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    if threads < 1:
+        raise ValueError(f"threads: expected at least 1, got {threads}")
     keep_freed_memory()
     pool = Workers(threads)
     with threadpool_limits(1, user_api="blas"):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -22,22 +26,55 @@ from admmbench.privacy import Privacy
 from admmbench.problems.columns import Columns
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
-from admmbench.validation import Number, Strict, configured, messages
+from admmbench.validation import Count, Number, Strict, configured, messages, no_boolean
 
 
 def _seeds(value: Any) -> Any:
-    """Seeds as a list, a range, or text such as ``0-9``."""
+    """Seeds from their number, a list or a range, or text such as ``0-9``."""
     if isinstance(value, str):
-        first, _, last = value.partition("-")
-        if first.isdigit() and (last or first).isdigit():
-            return tuple(range(int(first), int(last or first) + 1))
-    if isinstance(value, int):
-        raise ValueError(f"give the seeds themselves, for example range({value}) or [{value}]")
-    return tuple(value) if not isinstance(value, str) else value
+        return _from_text(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if value < 1:
+            raise ValueError(
+                f"the number of seeds should be greater than or equal to 1, got {value}"
+            )
+        return tuple(range(int(value)))
+    if isinstance(value, Iterable) and not isinstance(value, Mapping):
+        return tuple(int(seed) if isinstance(seed, np.integer) else seed for seed in value)
+    raise ValueError(
+        f"expected a number of seeds, a list of them, or text such as 0-9, got {value!r}"
+    )
+
+
+def _from_text(text: str) -> tuple[int, ...]:
+    found = re.fullmatch(r"(\d+)-(\d+)", text)
+    if not found:
+        raise ValueError(f"expected text such as 0-9, got {text!r}")
+    first, last = map(int, found.groups())
+    if first > last:
+        raise ValueError(f"expected first <= last, got {text!r}")
+    return tuple(range(first, last + 1))
+
+
+def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if not seeds:
+        raise ValueError("expected at least one seed")
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f"each seed may appear once, got {list(seeds)}")
+    return seeds
 
 
 Epsilon = Annotated[Number, Field(gt=0)]
-Seed = Annotated[int, Field(ge=0)]
+Agents = Annotated[int | dict[str, Any], BeforeValidator(no_boolean)]
+Seed = Annotated[int, Field(ge=0), BeforeValidator(no_boolean)]
+Seeds = Annotated[
+    tuple[Seed, ...],
+    BeforeValidator(
+        _seeds, json_schema_input_type=Count | Annotated[list[Seed], Field(min_length=1)] | str
+    ),
+    AfterValidator(_distinct),
+]
+"""A number n of seeds stands for 0 to n - 1."""
 
 
 class RunSpec(Strict):
@@ -50,21 +87,23 @@ class RunSpec(Strict):
     params: dict[str, Any] = {}
     variant: Literal["paper", "reference"] = "paper"
     problem: str | dict[str, Any] | None = None
-    agents: int | dict[str, Any] = 10
+    agents: Agents = 10
     epsilon: Epsilon = math.inf
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
-    rounds: Annotated[int, Field(ge=1)] = 100
-    evaluate_every: Annotated[int, Field(ge=1)] = 10
-    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds), Field(min_length=1)] = (0,)
+    rounds: Count = 100
+    evaluate_every: Count = Field(default_factory=lambda given: min(10, given["rounds"]))
+    seeds: Seeds = (0,)
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[Number, Field(gt=0)] = math.inf
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Resolve every name and refuse what cannot run, without touching data."""
-        if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds: each seed may appear once, got {list(self.seeds)}")
+        if self.evaluate_every > self.rounds:
+            raise ValueError(
+                f"evaluate_every: expected at most the number of rounds, {self.rounds}, got {self.evaluate_every}"
+            )
         _ = self.n_agents
         problem = self.as_problem
         problem.check(self.info)

@@ -29,8 +29,8 @@ def simulate(
     delta: float = 1e-6,
     sensitivity: str = "local",
     rounds: int = 100,
-    evaluate_every: int = 10,
-    seeds: Iterable[int] = (0,),
+    evaluate_every: int | None = None,
+    seeds: int | Iterable[int] | str = 1,
     threads: int = 1,
     dtype: str = "float32",
     time_limit: float = math.inf,
@@ -61,9 +61,11 @@ def simulate(
     rounds
         Number of rounds.
     evaluate_every
-        Rounds between two evaluations; the last round is always evaluated.
+        Rounds between two evaluations; 10 if absent, or ``rounds`` if these are fewer. The last round is always
+        evaluated.
     seeds
-        Seeds, one run each.
+        One run for each: their number n, for the seeds 0 to n - 1 (one seed if absent); a list or a range of seeds; or
+        text such as ``"0-9"``.
     threads
         Threads to spread the agents over; does not change the result.
     dtype
@@ -88,11 +90,12 @@ def simulate(
     A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
     with NaN from there on; nothing is raised.
     """
+    given = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     try:
         spec = RunSpec(
             dataset=dataset,
             algorithm=algorithm,
-            params=dict(params or {}),
+            params={} if params is None else params,
             variant=variant,
             problem=problem,
             agents=agents,
@@ -100,10 +103,10 @@ def simulate(
             delta=delta,
             sensitivity=sensitivity,
             rounds=rounds,
-            evaluate_every=evaluate_every,
             seeds=seeds,
             dtype=dtype,
             time_limit=time_limit,
+            **given,
         )
     except ValidationError as error:
         raise ValueError("; ".join(messages(error))) from None
