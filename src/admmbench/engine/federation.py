@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -51,11 +51,6 @@ class Federation:
     def draw(self, sample: Callable[[np.random.Generator], Any]) -> Any:
         """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
         return np.stack([sample(generator) for generator in self.blocks[0].noise.generators[0]])
-
-    def with_noise(self, sources: Sequence[Noise]) -> Federation:
-        """Return the same agents with other noise sources, one for each block."""
-        pairs = zip(self.blocks, sources, strict=True)
-        return replace(self, blocks=[replace(block, noise=noise) for block, noise in pairs])
 
 
 def block_size(problem: BoundProblem[Any]) -> int:

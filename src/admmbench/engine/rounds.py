@@ -44,12 +44,33 @@ class Snapshot:
     elapsed: float = 0.0
     """Wall-clock time so far, in all attempts."""
 
+    def variables(self) -> dict[str, Any]:
+        """All that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
+        return {
+            "t": self.t,
+            "seconds": self.seconds,
+            "elapsed": self.elapsed,
+            "state": self.state,
+            "noise": [noise.variables() for noise in self.noise],
+            "trace": self.trace.variables(),
+        }
+
+    def restore(self, variables: dict[str, Any]) -> None:
+        """Set everything to what `variables` returned."""
+        self.t, self.seconds, self.elapsed = (
+            variables[name] for name in ("t", "seconds", "elapsed")
+        )
+        self.state = variables["state"]
+        for noise, kept in zip(self.noise, variables["noise"], strict=True):
+            noise.restore(kept)
+        self.trace.restore(variables["trace"])
+
 
 class Keeper(Protocol):
     """Who keeps a run between its rounds, so that it can go on later."""
 
-    def load(self) -> Snapshot | None:
-        """Return what a run is to go on from, or None to start with the first round."""
+    def load(self, snapshot: Snapshot) -> None:
+        """Set a run that is to start to where it was left, if it was."""
 
     def after_round(self, snapshot: Snapshot) -> None:
         """Take note of a finished round; may raise, to end the run here."""
@@ -119,10 +140,9 @@ def _rounds(
     method = spec.method
     rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
     trace = Trace(spec.seeds, rounds, measured(spec))
-    run = keeper.load() if keeper else None
-    if run is None:
-        run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
-    federation = federation.with_noise(run.noise)
+    run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
+    if keeper:
+        keeper.load(run)
     begin = time.monotonic() - run.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
     offset = method.extra_rounds

@@ -53,6 +53,14 @@ class Trace:
                 value = np.where(diverged, np.nan, value)
             self._arrays[name][..., position] = value
 
+    def variables(self) -> dict[str, Any]:
+        """What was recorded so far."""
+        return {"arrays": self._arrays, "status": self._status}
+
+    def restore(self, variables: Mapping[str, Any]) -> None:
+        """Take up what `variables` returned."""
+        self._arrays, self._status = variables["arrays"], variables["status"]
+
     def all_diverged(self) -> bool:
         """Whether no seed is left to run."""
         return bool((self._status == STATUS["diverged"]).all())
@@ -60,10 +68,6 @@ class Trace:
     def time_out(self) -> None:
         """Record that the seeds that are left ran out of time; the rounds to come stay NaN."""
         self._status[self._status == STATUS["completed"]] = STATUS["timed_out"]
-
-    def timed_out(self) -> bool:
-        """Whether any seed ran out of time."""
-        return bool((self._status == STATUS["timed_out"]).any())
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Labelled arrays with units and provenance."""

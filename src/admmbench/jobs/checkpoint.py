@@ -6,15 +6,17 @@ import contextlib
 import hashlib
 import json
 import logging
-import pickle
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from admmbench.engine.rounds import Snapshot
 from admmbench.files import replacing
+from admmbench.jobs.packing import pack, unpack
 
 _log = logging.getLogger(__name__)
 _DIGEST = hashlib.sha256
@@ -27,8 +29,8 @@ class InterruptedRunError(RuntimeError):
 class Checkpoint:
     """A file that a run leaves its snapshot in, from time to time and when it is told to stop.
 
-    The first line is JSON and says which run, code, data and packages the snapshot belongs to; the pickled snapshot
-    and its SHA-256 follow. A file that is damaged or belongs to something else is never unpickled.
+    The first line is JSON and says which run, code, data and packages the snapshot belongs to; the second is JSON with
+    its variables, whose arrays follow in NumPy's format, and then comes their SHA-256. Nothing in it is code.
 
     Parameters
     ----------
@@ -47,20 +49,23 @@ class Checkpoint:
         self._last = time.monotonic()
         self._signal: int | None = None
 
-    def load(self) -> Snapshot | None:
-        """Take up the snapshot if there is one for this run; say so if there is another."""
+    def load(self, snapshot: Snapshot) -> None:
+        """Take up what was saved of this run, into its variables; say so if the file belongs to something else."""
         try:
             with self.path.open("rb") as file:
                 self._verify(file)
-                snapshot = pickle.load(file)
+                tree = json.loads(file.readline())
+                arrays = [
+                    np.lib.format.read_array(file, allow_pickle=False)
+                    for _ in range(tree["arrays"])
+                ]
         except FileNotFoundError:
-            return None
-        except (OSError, ValueError, ImportError, AttributeError) as error:
+            return
+        except (OSError, ValueError, KeyError) as error:
             _log.warning("%s is not used: %s; starting from the first round", self.path, error)
-            return None
-        assert isinstance(snapshot, Snapshot)
+            return
+        snapshot.restore(unpack(tree["snapshot"], arrays, snapshot.variables()))
         _log.warning("going on after round %d, from %s", snapshot.t, self.path)
-        return snapshot
 
     def after_round(self, snapshot: Snapshot) -> None:
         """Save if it is time to.
@@ -84,7 +89,12 @@ class Checkpoint:
             with replacing(self.path) as temporary, temporary.open("wb") as file:
                 file.write(f"{self._header}\n".encode())
                 hashed = _Hashing(file)
-                pickle.dump(snapshot, hashed, protocol=5)
+                arrays: list[Any] = []
+                tree = pack(snapshot.variables(), arrays)
+                text = json.dumps({"snapshot": tree, "arrays": len(arrays)})
+                hashed.write(f"{text}\n".encode())
+                for array in arrays:
+                    np.lib.format.write_array(hashed, array, allow_pickle=False)
                 file.write(hashed.digest.digest())
         except OSError as error:
             _log.warning("no checkpoint after round %d: %s", snapshot.t, error)

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Releases(NamedTuple):
@@ -52,6 +52,18 @@ class Ledger:
     def pure(self, epsilon: float, count: int = 1) -> None:
         """Record releases that are (epsilon, 0)-differentially private, whatever their noise."""
         self._pure[epsilon] += count
+
+    def variables(self) -> dict[str, Any]:
+        """All releases so far, as lists of (multiplier or epsilon, count) and a number."""
+        laplace, pure = (
+            [list(each) for each in kept.items()] for kept in (self._laplace, self._pure)
+        )
+        return {"laplace": laplace, "gaussian": self._gaussian, "pure": pure}
+
+    def restore(self, variables: dict[str, Any]) -> None:
+        """Take up what `variables` returned."""
+        self._laplace, self._pure = (Counter(dict(variables[law])) for law in ("laplace", "pure"))
+        self._gaussian = variables["gaussian"]
 
     def releases(self) -> Releases:
         """All releases so far."""

@@ -190,6 +190,21 @@ class Noise:
             ledger.pure(self.privacy.epsilon)
         return self._draw(fill_spherical, scale)
 
+    def variables(self) -> dict[str, Any]:
+        """Streams and ledgers, as they are now."""
+        return {
+            "generators": [[each.bit_generator.state for each in own] for own in self.generators],
+            "ledgers": [ledger.variables() for ledger in self.ledgers],
+        }
+
+    def restore(self, variables: dict[str, Any]) -> None:
+        """Set streams and ledgers to what `variables` returned."""
+        for own, states in zip(self.generators, variables["generators"], strict=True):
+            for generator, state in zip(own, states, strict=True):
+                generator.bit_generator.state = state
+        for ledger, kept in zip(self.ledgers, variables["ledgers"], strict=True):
+            ledger.restore(kept)
+
     def record_magnitude(self) -> None:
         """Start to record the magnitude of what is drawn."""
         self._measured = []

@@ -1,0 +1,98 @@
+"""Variables of a run as JSON and arrays: what comes back is what was kept, and never code."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admmbench.jobs.packing import pack, unpack
+
+
+@dataclass
+class State:
+    w: np.ndarray
+    z: np.ndarray
+    chain: np.ndarray
+    parts: list = field(default_factory=list)
+    rounds: int = 0
+
+
+def state(seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(2, 3))
+    return State(rng.normal(size=3).astype(np.float32), z, z, [rng.normal(size=2)], 3)
+
+
+def through_json(value, into):
+    arrays = []
+    text = json.dumps(pack(value, arrays))
+    return unpack(json.loads(text), [each.copy() for each in arrays], into)
+
+
+def test_a_state_comes_back_into_another():
+    kept, other = state(0), state(1)
+    found = through_json(kept, other)
+    assert found is other
+    for name in ("w", "z"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(kept, name))
+        assert getattr(found, name).dtype == getattr(kept, name).dtype
+    np.testing.assert_array_equal(found.parts[0], kept.parts[0])
+    assert found.rounds == 3
+
+
+def test_two_names_of_one_array_stay_so():
+    found = through_json(state(0), state(1))
+    assert found.z is found.chain
+    arrays = []
+    pack(state(0), arrays)
+    assert len(arrays) == 3
+
+
+def test_an_array_of_another_shape_takes_the_place():
+    other = state(1)
+    other.w = np.zeros(0)
+    np.testing.assert_array_equal(through_json(state(0), other).w, state(0).w)
+
+
+numbers = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+trees = st.recursive(
+    numbers, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+)
+
+
+@given(trees)
+def test_any_tree_comes_back(tree):
+    found = through_json(tree, None)
+    assert repr(found) == repr(tree)  # equal, NaN included
+
+
+@pytest.mark.parametrize("value", [{1: 2}, {"f": print}, object(), [lambda: 0], (1, 2)])
+def test_what_is_no_data_is_refused(value):
+    with pytest.raises(TypeError, match="a state may hold numbers"):
+        pack(value, [])
+
+
+def test_other_variables_are_refused():
+    packed = pack(state(), [])
+    packed["fields"]["y"] = packed["fields"].pop("z")
+    with pytest.raises(ValueError, match=r"it has the variables .*'y'.*expected .*'z'"):
+        unpack(packed, [], state())
+
+
+def test_an_array_of_objects_is_not_read(tmp_path):
+    """A file from somebody else's folder cannot run code."""
+    ran = tmp_path / "ran"
+
+    class Evil:
+        def __reduce__(self):
+            return (ran.write_text, ("yes",))
+
+    file = tmp_path / "x"
+    with file.open("wb") as stream:
+        np.lib.format.write_array(stream, np.array([Evil()], object), allow_pickle=True)
+    with file.open("rb") as stream, pytest.raises(ValueError, match="allow_pickle"):
+        np.lib.format.read_array(stream, allow_pickle=False)
+    assert not ran.exists()
