@@ -187,6 +187,12 @@ class Experiment(Strict):
             "computing times; a block of one seed each gives a time for every seed"
         ),
     ] = False
+    accountants: Annotated[
+        list[str] | None,
+        Field(
+            description="whose totals are computed besides that of pld, which always is; all if absent"
+        ),
+    ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[Figure] = []
@@ -262,6 +268,7 @@ class Experiment(Strict):
             seeds=seeds,
             dtype=self.dtype,
             time_limit=self.time_limit,
+            accountants=None if self.accountants is None else tuple(self.accountants),
         )
 
     def _partition(self, method: Method) -> int | dict[str, Any]:

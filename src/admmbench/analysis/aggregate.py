@@ -113,8 +113,8 @@ def _described(
     for trace in reversed(firsts):  # a method may measure what others do not
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
-    for composed in ("epsilon_total", "epsilon_moments"):
-        del joined[composed].attrs["delta"]  # a coordinate here: methods may have their own
+    for own in joined.data_vars.values():
+        own.attrs.pop("delta", None)  # a coordinate here: methods may have their own
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"

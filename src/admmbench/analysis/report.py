@@ -22,6 +22,7 @@ from markupsafe import Markup
 from admmbench.analysis import figures, statistics
 from admmbench.analysis.verdicts import Outcome, Verdict
 from admmbench.files import replacing
+from admmbench.privacy import ACCOUNTANTS, Accountant
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -158,6 +159,7 @@ def _section(section: Section) -> dict[str, Any]:
             "Lowest test error of all rounds": _errors(results, "best"),
         },
         "times": _times(results),
+        "accountants": _accountants(results),
         "privacy": _privacy(results),
         "caveats": _caveats(results),
         "versions": json.loads(attrs["versions"]),
@@ -265,26 +267,24 @@ def _times(results: xr.Dataset) -> list[dict[str, str]]:
     ]
 
 
-def _privacy(results: xr.Dataset) -> list[dict[str, str]]:
+def _accountants(results: xr.Dataset) -> list[Accountant]:
+    """Accountants whose totals are in the results."""
+    return [each for each in ACCOUNTANTS.values() if each.variable in results]
+
+
+def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
     """Budgets after the last round, for the methods and finite budgets that were run."""
-    found = {
-        name: statistics.final(results, variable)
-        for name, variable in (
-            ("claimed", "epsilon_claimed"),
-            ("composed", "epsilon_total"),
-            ("moments", "epsilon_moments"),
-        )
-    }
+    variables = ["epsilon_claimed", *(each.variable for each in _accountants(results))]
+    found = [statistics.final(results, variable) for variable in variables]
     ran = (results["status"] >= 0).any("seed")
     return [
         {
             "label": str(label),
             "epsilon": _epsilon(float(epsilon)),
             "delta": _delta(float(results["delta"].sel(algorithm=label))),
-            **{
-                name: _epsilon(float(values.sel(algorithm=label, epsilon=epsilon)))
-                for name, values in found.items()
-            },
+            "totals": [
+                _epsilon(float(values.sel(algorithm=label, epsilon=epsilon))) for values in found
+            ],
         }
         for label in results["algorithm"].values
         for epsilon in results["epsilon"].values

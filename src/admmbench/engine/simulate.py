@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from admmbench import partition, privacy
-from admmbench.algorithms.base import Algorithm, Messages
+from admmbench.algorithms.base import Messages
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.engine import provenance
 from admmbench.engine.checkpoint import Checkpoint, Snapshot
@@ -22,6 +22,7 @@ from admmbench.engine.spec import RunSpec, messages
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
+from admmbench.privacy import Accountant
 
 Progress = Callable[[int, int], None]
 
@@ -46,6 +47,7 @@ def simulate(
     threads: int = 1,
     dtype: str = "float32",
     time_limit: float = math.inf,
+    accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
@@ -82,6 +84,9 @@ def simulate(
         Precision of the arithmetic.
     time_limit
         Minutes after which the run ends where it is.
+    accountants
+        Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``pld``, which always is;
+        all if absent.
     progress
         Called with the round and the number of rounds.
 
@@ -116,6 +121,7 @@ def simulate(
             seeds=seeds,
             dtype=dtype,
             time_limit=time_limit,
+            accountants=None if accountants is None else tuple(accountants),
         )
     except ValidationError as error:
         raise ValueError("; ".join(messages(error))) from None
@@ -166,11 +172,10 @@ def _rounds(
     federation = federation.with_noise(run.noise)
     begin = time.monotonic() - run.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
-    offset = method.extra_rounds
-    last = spec.rounds + offset
+    last = spec.rounds + method.extra_rounds
     while run.t < last:
         run.t += 1
-        _round(run, method, offset, federation)
+        _round(run, spec, federation)
         run.elapsed = time.monotonic() - begin
         progress(run.t, last)
         if run.trace.all_diverged():
@@ -185,8 +190,9 @@ def _rounds(
     return run.trace
 
 
-def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation) -> None:
+def _round(run: Snapshot, spec: RunSpec, federation: Federation) -> None:
     """Do one round, and evaluate it if asked for."""
+    method, offset = spec.method, spec.method.extra_rounds
     due = run.t - offset in run.trace.rounds
     if due:
         for noise in run.noise:
@@ -200,7 +206,7 @@ def _round(run: Snapshot, method: Algorithm, offset: int, federation: Federation
         ) from error
     run.seconds += time.perf_counter() - start
     if due:
-        values = evaluate(method, run.state, sent, run.t, federation)
+        values = evaluate(spec, run.state, sent, run.t, federation)
         run.trace.record(run.t - offset, values, run.seconds)
 
 
@@ -210,10 +216,10 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
 
 
 def evaluate(
-    method: Algorithm, state: Any, sent: Messages, t: int, federation: Federation
+    spec: RunSpec, state: Any, sent: Messages, t: int, federation: Federation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
-    problem, blocks = federation.problem, federation.blocks
+    method, problem, blocks = spec.method, federation.problem, federation.blocks
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
     locals_ = [block.problem for block in blocks]
@@ -222,22 +228,20 @@ def evaluate(
         **method.measure(t, state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
-        "epsilon_total": _epsilon_total(federation, "pld"),
-        "epsilon_moments": _epsilon_total(federation, "huang2019"),
+        **_totals(spec.composed_by, federation),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
         "finite": np.isfinite(state.w).all(axis=(1, 2)),
     }
 
 
-def _epsilon_total(federation: Federation, accountant: str) -> float:
+def _totals(accountants: Iterable[Accountant], federation: Federation) -> dict[str, float]:
     """Composed loss of the agent who pays most; infinite where something was sent without noise."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
     if not all(ledgers):
-        return math.inf
-    if accountant == "huang2019" and not all(each.releases().only_gaussian for each in ledgers):
-        return math.nan
-    return privacy.epsilon_total(ledgers, federation.privacy.delta, accountant)
+        return {each.variable: math.inf for each in accountants}
+    delta = federation.privacy.delta
+    return {each.variable: privacy.epsilon_total(ledgers, delta, each.name) for each in accountants}
 
 
 def _silent(done: int, total: int) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,7 +23,7 @@ from pydantic import (
 
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm
-from admmbench.privacy import Privacy
+from admmbench.privacy import ACCOUNTANTS, Accountant, Privacy
 
 # YAML's infinity, and how people write it.
 _INFINITE = (".inf", "inf", "infty", "infinity")
@@ -51,9 +52,20 @@ def _seeds(value: Any) -> Any:
     return tuple(value) if not isinstance(value, str) else value
 
 
+def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Each once and in one order, so that equal selections are equal runs; pld is always among them."""
+    if names is None:
+        return None
+    for name in names:
+        if name not in ACCOUNTANTS:
+            raise ValueError(unknown("accountant", name, ACCOUNTANTS))
+    return tuple(name for name in ACCOUNTANTS if name in ("pld", *names))
+
+
 Number = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[Number, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
+Accountants = Annotated[tuple[str, ...] | None, AfterValidator(_accountants)]
 
 
 class Strict(BaseModel):
@@ -90,6 +102,7 @@ class RunSpec(Strict):
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds), Field(min_length=1)] = (0,)
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[Number, Field(gt=0)] = math.inf
+    accountants: Accountants = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -183,6 +196,11 @@ class RunSpec(Strict):
     def privacy(self) -> Privacy:
         """Budget of one release."""
         return Privacy(self.epsilon, self.delta, self.sensitivity)
+
+    @property
+    def composed_by(self) -> list[Accountant]:
+        """Accountants whose totals the trace holds."""
+        return [ACCOUNTANTS[name] for name in self.accountants or ACCOUNTANTS]
 
     def arguments(self) -> list[str]:
         """``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""

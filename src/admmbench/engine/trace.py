@@ -79,10 +79,10 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        trace["epsilon_total"].attrs.update(accountant="pld", comment=_guarantee(spec))
-        trace["epsilon_moments"].attrs.update(accountant="huang2019")
-        for name in ("epsilon_total", "epsilon_moments"):
-            trace[name].attrs["delta"] = spec.delta
+        for each in spec.composed_by:
+            comment = "; ".join([each.comment] * bool(each.comment) + [_guarantee(spec)])
+            own = {"accountant": each.name, "comment": comment, "delta": spec.delta}
+            trace[each.variable].attrs.update(own)
         return trace
 
 

@@ -1,6 +1,15 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
+from admmbench.privacy.accountants import ACCOUNTANTS, Accountant
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import Noise, Privacy, gaussian_multiplier
 
-__all__ = ["Ledger", "Noise", "Privacy", "epsilon_total", "gaussian_multiplier"]
+__all__ = [
+    "ACCOUNTANTS",
+    "Accountant",
+    "Ledger",
+    "Noise",
+    "Privacy",
+    "epsilon_total",
+    "gaussian_multiplier",
+]
