@@ -16,6 +16,8 @@ ORDER = [
     "problems",
     "algorithms",
     "engine",
+    "statistics",
+    "figures",
     "config",
     "planning",
     "housekeeping",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from admmbench.config import Experiment, Method, Run
 from admmbench.engine import fingerprint, provenance
 from admmbench.engine.seal import intact
 from admmbench.engine.trace import status_attrs
+
+if TYPE_CHECKING:
+    # A type alone: another look of a figure, which the configuration reaches, makes no other results.
+    from admmbench.config import Experiment, Method, Run
 
 NOT_RUN = -1
 

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from admmbench.analysis import statistics
+from admmbench import statistics
 
 if TYPE_CHECKING:
     pass

@@ -19,8 +19,9 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from admmbench.analysis import figures, statistics
+from admmbench import statistics
 from admmbench.analysis.verdicts import Outcome, Verdict
+from admmbench.figures import drawing
 from admmbench.files import replacing
 from admmbench.privacy import ACCOUNTANTS, Accountant
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from admmbench import config
+    from admmbench.figures import Figure
 
 SYMBOLS: dict[Outcome, str] = {
     "reproduced": "✓",
@@ -346,8 +348,8 @@ def _caveats(results: xr.Dataset) -> list[str]:
     return notes
 
 
-def _figure(section: Section, figure: config.Figure) -> dict[str, Any]:
-    text = section.drawings.get(figure.name) or figures.svg(section.results, figure)
+def _figure(section: Section, figure: Figure) -> dict[str, Any]:
+    text = section.drawings.get(figure.name) or drawing.svg(section.results, figure)
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {

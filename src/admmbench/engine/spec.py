@@ -62,8 +62,22 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(name for name in ACCOUNTANTS if name in ("pld", *names))
 
 
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Refuse a list in which a value appears twice."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"each value may appear once, got {values}")
+    return values
+
+
 Number = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[Number, Field(gt=0)]
+Epsilons = Annotated[
+    list[Epsilon], BeforeValidator(_as_list), AfterValidator(distinct), Field(min_length=1)
+]
 Seed = Annotated[int, Field(ge=0)]
 Accountants = Annotated[tuple[str, ...] | None, AfterValidator(_accountants)]
 
