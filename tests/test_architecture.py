@@ -17,6 +17,8 @@ ORDER = [
     "algorithms",
     "engine",
     "jobs",
+    "statistics",
+    "figures",
     "config",
     "forecast",
     "housekeeping",

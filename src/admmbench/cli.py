@@ -232,11 +232,10 @@ def _aggregate(options: argparse.Namespace) -> None:
 def _figures(options: argparse.Namespace) -> None:
     import xarray as xr
 
-    from admmbench.analysis import figures
-    from admmbench.config import Figure
+    from admmbench.figures import Figure, drawing
 
     wanted = [Figure.model_validate(each) for each in yaml.safe_load(options.figures)]
-    figures.save(xr.load_dataset(options.results), wanted, options.output)
+    drawing.save(xr.load_dataset(options.results), wanted, options.output)
 
 
 def _report(options: argparse.Namespace) -> None:

@@ -25,14 +25,25 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    SerializeAsAny,
     ValidationError,
     model_validator,
 )
 
 from admmbench import datasets
-from admmbench.engine.spec import Agents, Epsilon, RunSpec, Seeds
+from admmbench.engine.spec import Agents, RunSpec, Seeds
 from admmbench.engine.variables import measured
-from admmbench.validation import Count, Number, Strict, messages, no_boolean, unknown
+from admmbench.figures import Figure
+from admmbench.validation import (
+    Count,
+    Epsilons,
+    Number,
+    Strict,
+    distinct,
+    messages,
+    no_boolean,
+    unknown,
+)
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -43,50 +54,6 @@ SEED_BLOCK = 10
 
 class ConfigError(ValueError):
     """The configuration is wrong; the message names the file, the key and the fix."""
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _distinct(values: list[Any]) -> list[Any]:
-    if len(set(values)) < len(values):
-        raise ValueError(f"each value may appear once, got {values}")
-    return values
-
-
-Epsilons = Annotated[
-    list[Epsilon], BeforeValidator(_as_list), AfterValidator(_distinct), Field(min_length=1)
-]
-
-
-class Figure(Strict):
-    """One figure of the report.
-
-    ``curves`` draws a metric against the round, a panel for each epsilon and a line for each algorithm: the mean over
-    seeds in a band from the 20th to the 80th percentile. ``tradeoff`` draws one number per run against epsilon, or
-    against something else: a line for each algorithm, or for each epsilon where algorithms differ in agents, delta or
-    features.
-    """
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
-    kind: Literal["curves", "tradeoff"]
-    metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
-    against: Annotated[
-        Literal["epsilon", "epsilon_total", "agents", "delta", "features"],
-        Field(description="tradeoff: the horizontal axis"),
-    ] = "epsilon"
-    statistic: Annotated[
-        Literal["final", "best"],
-        Field(description="tradeoff: the value after the last round, or the best of the runs"),
-    ] = "final"
-    source: Annotated[str, Field(description="the figure of a paper that this one reproduces")] = ""
-    caption: str = ""
-    log: Annotated[bool, Field(description="logarithmic vertical axis")] = False
-    algorithms: Annotated[list[str] | None, Field(description="labels to show; all if absent")] = (
-        None
-    )
-    epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
 
 
 class Method(Strict):
@@ -211,9 +178,15 @@ class Experiment(Strict):
             "computing times; a block of one seed each gives a time for every seed"
         ),
     ] = False
+    accountants: Annotated[
+        list[str] | None,
+        Field(
+            description="whose totals are computed besides that of pld, which always is; all if absent"
+        ),
+    ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
-    figures: list[Figure] = []
+    figures: list[SerializeAsAny[Figure]] = []
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -297,6 +270,7 @@ class Experiment(Strict):
             seeds=seeds,
             dtype=self.dtype,
             time_limit=self.time_limit,
+            accountants=None if self.accountants is None else tuple(self.accountants),
         )
 
     def _partition(self, method: Method) -> int | dict[str, Any]:
@@ -341,7 +315,7 @@ class Data(Strict):
 class Config(Strict):
     """The whole configuration, as Snakemake merges it."""
 
-    experiments: Annotated[list[str], AfterValidator(_distinct), Field(min_length=1)]
+    experiments: Annotated[list[str], AfterValidator(distinct), Field(min_length=1)]
     overrides: Annotated[
         dict[str, dict[str, Any]],
         Field(

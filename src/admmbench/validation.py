@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -53,7 +54,22 @@ def no_boolean(value: Any) -> Any:
     return value
 
 
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Refuse a list in which a value appears twice."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"each value may appear once, got {values}")
+    return values
+
+
 Number = Annotated[float, BeforeValidator(_number)]
+Epsilon = Annotated[Number, Field(gt=0)]
+Epsilons = Annotated[
+    list[Epsilon], BeforeValidator(_as_list), AfterValidator(distinct), Field(min_length=1)
+]
 Count = Annotated[int, Field(ge=1), BeforeValidator(no_boolean)]
 
 

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench.figures import Figure
+
 INF = float("inf")
-METHODS = {"OutP": "outp", "OutP+": "outp", "ObjP": "objp", "ObjPM": "objp", "ObjT": "objt"}
+METHODS = {
+    "OutP": "outp",
+    "OutP+": "outp",
+    "ObjP": "objp",
+    "ObjPM": "objp",
+    "ObjT": "objt",
+    "Non-private": "iadmm",
+}
+PARAMS = {"ObjPM": {"local_updates": 10}, "OutP+": {"rho": {"scale": 0.01}}}
 
 
 def build(
@@ -26,13 +35,16 @@ def build(
     noise: Mapping[str, float] | None = None,
     shared_noise: float = 0.0,
     agents: int = 10,
+    methods: Mapping[str, str] | None = None,
+    params: Mapping[str, object] | None = None,
     **attrs: object,
 ) -> xr.Dataset:
     """Results whose final test error has exactly the given mean over the seeds.
 
     ``errors`` maps label -> epsilon -> mean of the final test error (a fraction). The error falls
     linearly from 0.9. Seeds are spread evenly by ``spread``, in an order that differs between labels,
-    plus ``shared_noise`` times the seed number for all labels alike.
+    plus ``shared_noise`` times the seed number for all labels alike. ``methods`` and ``params`` say what is behind a
+    label where its first word does not: a method of nobody's otherwise.
     """
     labels = list(errors)
     epsilons = sorted({eps for given in errors.values() for eps in given})
@@ -108,16 +120,23 @@ def build(
             "epsilon": epsilons,
             "seed": np.arange(seeds),
             "round": list(rounds),
-            "method": ("algorithm", [METHODS.get(label.split()[0], "iadmm") for label in labels]),
+            "method": (
+                "algorithm",
+                [
+                    ({**METHODS, **(methods or {})}).get(label.split()[0], "mine")
+                    for label in labels
+                ],
+            ),
             "variant": (
                 "algorithm",
                 ["paper" if "paper" in label else "reference" for label in labels],
             ),
             "params": (
                 "algorithm",
-                ['{"local_updates": 10}' if label == "ObjPM" else "{}" for label in labels],
+                [json.dumps({**PARAMS, **(params or {})}.get(label, {})) for label in labels],
             ),
             "agents": ("algorithm", [agents] * len(labels)),
+            "features": ("algorithm", [784] * len(labels)),
             "delta": ("algorithm", [1e-6] * len(labels)),
             "fingerprint": ("algorithm", [f"{a:02d}" + 62 * "f" for a in range(len(labels))]),
         },
@@ -159,24 +178,10 @@ def results() -> xr.Dataset:
 
 
 @pytest.fixture
-def figure() -> Callable[..., SimpleNamespace]:
-    """Make a stand-in for ``admmbench.config.Figure`` with the same defaults."""
+def figure() -> Callable[..., Figure]:
+    """Make a figure, curves of the test error if nothing else is given."""
 
-    def make(**given: object) -> SimpleNamespace:
-        return SimpleNamespace(
-            **{
-                "name": "curves",
-                "kind": "curves",
-                "metric": "test_error",
-                "against": "epsilon",
-                "statistic": "final",
-                "source": "",
-                "caption": "",
-                "log": False,
-                "algorithms": None,
-                "epsilon": None,
-                **given,
-            }
-        )
+    def make(**given: object) -> Figure:
+        return Figure.model_validate({"name": "curves", "kind": "curves", **given})
 
     return make

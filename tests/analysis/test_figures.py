@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from admmbench.analysis import figures, statistics
+from admmbench import config, statistics
+from admmbench.config import ConfigError, read_experiment
+from admmbench.figures.base import KINDS
+from admmbench.figures.drawing import draw, save, svg
+from admmbench.figures.style import looks
+from admmbench.plugins import load_file
 
 from .conftest import ERRORS, INF, build
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "epsilon": [0.1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
 
 
 def lines(panel):
@@ -28,7 +49,7 @@ def panels(drawing):
 
 
 def test_curves_have_a_panel_for_each_epsilon_and_a_line_for_each_method(results, figure):
-    drawing = figures.draw(results, figure())
+    drawing = draw(results, figure())
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.05", "ε = 0.1", "ε = 1"]
     for panel in panels(drawing):
         assert list(lines(panel)) == ["OutP", "ObjP", "ObjPM", "Non-private"]
@@ -39,7 +60,7 @@ def test_curves_have_a_panel_for_each_epsilon_and_a_line_for_each_method(results
 
 
 def test_curves_show_every_round_of_the_mean_in_percent(results, figure):
-    drawing = figures.draw(results, figure())
+    drawing = draw(results, figure())
     own = results["test_error"].sel(algorithm="ObjP", epsilon=0.1)
     band = statistics.band(100 * own)
     line = lines(panels(drawing)[1])["ObjP"]
@@ -51,7 +72,7 @@ def test_curves_show_every_round_of_the_mean_in_percent(results, figure):
 
 
 def test_the_run_without_noise_is_a_dashed_reference_in_every_panel(results, figure):
-    drawing = figures.draw(results, figure())
+    drawing = draw(results, figure())
     expected = 100 * results["test_error"].sel(algorithm="Non-private", epsilon=INF).mean("seed")
     for panel in panels(drawing):
         line = lines(panel)["Non-private"]
@@ -60,19 +81,19 @@ def test_the_run_without_noise_is_a_dashed_reference_in_every_panel(results, fig
 
 
 def test_noise_has_no_reference(results, figure):
-    drawing = figures.draw(results, figure(metric="noise_magnitude", log=True))
+    drawing = draw(results, figure(metric="noise_magnitude", log=True))
     assert "Non-private" not in legend(drawing)
     assert panels(drawing)[0].get_yscale() == "log"
 
 
 def test_figure_selects_methods_and_budgets(results, figure):
-    drawing = figures.draw(results, figure(algorithms=["ObjP", "OutP"], epsilon=[0.1]))
+    drawing = draw(results, figure(algorithms=["ObjP", "OutP"], epsilon=[0.1]))
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
     assert legend(drawing) == ["ObjP", "OutP"]
 
 
 def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
-    drawing = figures.draw(results, figure(epsilon=[0.1, INF]))
+    drawing = draw(results, figure(epsilon=[0.1, INF]))
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "ε = ∞"]
 
 
@@ -85,23 +106,23 @@ def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
 )
 def test_a_figure_of_what_is_not_there_is_refused(results, figure, given, message):
     with pytest.raises(ValueError, match=message):
-        figures.draw(results, figure(**given))
+        draw(results, figure(**given))
 
 
 def test_budgets_that_were_not_run_are_left_out(results, figure):
-    drawing = figures.draw(results, figure(epsilon=[0.1, 7.0]))
+    drawing = draw(results, figure(epsilon=[0.1, 7.0]))
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
-    everything = figures.draw(results, figure(epsilon=[7.0]))
-    assert len(panels(everything)) == len(panels(figures.draw(results, figure())))
+    everything = draw(results, figure(epsilon=[7.0]))
+    assert len(panels(everything)) == len(panels(draw(results, figure())))
 
 
 def test_a_method_looks_the_same_in_every_figure(results, figure):
-    whole = figures.draw(results, figure())
+    whole = draw(results, figure())
     other = build({"ObjPM": ERRORS["ObjPM"], "ObjT": ERRORS["ObjP"], "OutP": ERRORS["OutP"]})
     for drawing in (
-        figures.draw(results, figure(algorithms=["ObjPM", "OutP"])),
-        figures.draw(results, figure(kind="tradeoff")),
-        figures.draw(other, figure()),
+        draw(results, figure(algorithms=["ObjPM", "OutP"])),
+        draw(results, figure(kind="tradeoff")),
+        draw(other, figure()),
     ):
         for label in ("ObjPM", "OutP"):
             first, second = (lines(panels(d)[0])[label] for d in (whole, drawing))
@@ -112,16 +133,41 @@ def test_a_method_looks_the_same_in_every_figure(results, figure):
 
 def test_methods_can_be_told_apart_without_colour():
     labels = [f"{m} a={a}" for m in ("OutP", "ObjP", "ObjT") for a in (1, 100, 1000)]
-    labels += ["rho=0.1", "rho=1", "rho=10", "rho_t", "rho_t/100", "Non-private"]
-    looks = figures.looks(build({label: {1.0: 0.1} for label in labels}))
-    assert len({(look.linestyle, look.marker) for look in looks.values()}) == len(labels)
-    assert looks["OutP a=1"].color == looks["OutP a=1000"].color
+    labels += ["rho=0.1", "rho=1", "rho=10", "rho_t", "rho_t/100", "Non-private", "Non-private 2"]
+    found = looks(build({label: {1.0: 0.1} for label in labels}))
+    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(labels)
+    assert found["OutP a=1"].color == found["OutP a=1000"].color
+
+
+def test_the_method_decides_about_the_colour_and_not_its_label():
+    named = looks(build({label: {1.0: 0.1} for label in ("OutP", "ObjP", "ObjPM", "OutP+")}))
+    methods = {"a": "outp", "b": "objp", "c": "objp", "d": "outp"}
+    params = {"c": {"local_updates": 10}, "d": {"rho": {"scale": 0.01}}}
+    renamed = build({label: {1.0: 0.1} for label in methods}, methods=methods, params=params)
+    assert list(looks(renamed).values()) == list(named.values())
+    misnamed = build({"OutP": {1.0: 0.1}, "ObjP": {1.0: 0.1}}, methods={"OutP": "objt"})
+    assert looks(misnamed)["OutP"].color not in {look.color for look in named.values()}
+
+
+def test_methods_that_add_no_noise_are_dark_lines_by_their_method():
+    methods = {"x": "centralized", "y": "iadmm", "z": "local_only", "Non-private": "objt"}
+    found = looks(build({label: {1.0: 0.1} for label in [*methods, "ObjP"]}, methods=methods))
+    assert {found[label].color for label in "xyz"} == {"#333333"}
+    assert all(found[label].linestyle != "-" for label in "xyz")
+    assert found["Non-private"].color != "#333333"
+
+
+def test_parameters_of_one_method_have_colours_of_their_own():
+    """A study of one method's parameters has nothing else to tell apart."""
+    methods = {"rho=1": "outp", "rho=10": "outp", "rho_t": "outp", "best": "iadmm"}
+    found = looks(build({label: {1.0: 0.1} for label in methods}, methods=methods))
+    assert len({look.color for look in found.values()}) == 4
 
 
 def test_diverged_runs_are_marked(figure):
     ds = build(ERRORS, diverged={("OutP", 0.05): 2}, timed_out={("ObjP", 1.0): 1})
     for kind in ("curves", "tradeoff"):
-        drawing = figures.draw(ds, figure(kind=kind))
+        drawing = draw(ds, figure(kind=kind))
         assert legend(drawing)[:3] == ["OutP †", "ObjP †", "ObjPM"]
         assert "OutP, ε = 0.05: 2 diverged of 10 runs" in texts(drawing)
         assert "ObjP, ε = 1: 1 timed out of 10 runs" in texts(drawing)
@@ -130,34 +176,34 @@ def test_diverged_runs_are_marked(figure):
 def test_a_method_whose_every_run_diverged_keeps_its_panel(figure):
     ds = build({"OutP": {0.05: 0.2, 0.1: 0.2}}, diverged={("OutP", 0.05): 5}, seeds=5)
     ds["test_error"].loc[{"epsilon": 0.05}] = np.nan
-    drawing = figures.draw(ds, figure())
+    drawing = draw(ds, figure())
     first, second = panels(drawing)
     assert not first.lines
     assert first.texts[0].get_text() == "no results"
     assert second.lines
-    figures.draw(ds, figure(kind="tradeoff"))
+    draw(ds, figure(kind="tradeoff"))
 
 
 def test_results_without_any_value(figure):
     ds = build({"OutP": {0.05: np.nan}}, diverged={("OutP", 0.05): 10})
     for kind in ("curves", "tradeoff"):
-        assert figures.draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
+        assert draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
 
 
 def test_the_part_of_the_data_is_in_the_figure(figure):
     ds = build(ERRORS, dataset_note="114 of 195 writers (21 of 36 training shards)")
     for kind in ("curves", "tradeoff"):
-        assert "114 of 195 writers" in texts(figures.draw(ds, figure(kind=kind)))
+        assert "114 of 195 writers" in texts(draw(ds, figure(kind=kind)))
 
 
 def test_one_seed_has_no_band(figure):
-    drawing = figures.draw(build(ERRORS, seeds=1), figure())
+    drawing = draw(build(ERRORS, seeds=1), figure())
     assert not panels(drawing)[0].collections
     assert "One seed" in texts(drawing)
 
 
 def test_tradeoff_of_the_final_error(results, figure):
-    (panel,) = figures.draw(results, figure(kind="tradeoff")).axes
+    (panel,) = draw(results, figure(kind="tradeoff")).axes
     assert panel.get_xscale() == "log"
     np.testing.assert_allclose(lines(panel)["ObjP"].get_xdata(), [0.05, 0.1, 1.0])
     np.testing.assert_allclose(lines(panel)["ObjP"].get_ydata(), [14.0, 13.0, 12.0])
@@ -167,46 +213,73 @@ def test_tradeoff_of_the_final_error(results, figure):
 
 def test_tradeoff_of_the_best_error_is_the_lowest_over_seeds_and_rounds(results, figure):
     results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 4, "round": 1}] = 0.01
-    (panel,) = figures.draw(results, figure(kind="tradeoff", statistic="best")).axes
+    (panel,) = draw(results, figure(kind="tradeoff", statistic="best")).axes
     assert lines(panel)["ObjP"].get_ydata()[1] == pytest.approx(1.0)
     assert "lowest over rounds and seeds" in panel.get_ylabel()
     assert not panel.collections
 
 
 def test_metrics_without_seeds(results, figure):
-    drawing = figures.draw(results, figure(metric="epsilon_total"))
+    drawing = draw(results, figure(metric="epsilon_total"))
     assert list(lines(panels(drawing)[0])) == ["OutP", "ObjP", "ObjPM"]
 
 
 def test_many_panels_stay_wide_enough(figure):
     errors = {"ObjP": dict.fromkeys((0.01, 0.05, 0.1, 1.0, 3.0), 0.1)}
-    drawing = figures.draw(build(errors), figure())
+    drawing = draw(build(errors), figure())
     assert len(panels(drawing)) == 5
     assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
     assert drawing.get_figwidth() <= 7.5
 
 
+def test_the_best_of_one_seed(figure):
+    drawing = draw(build(ERRORS, seeds=1), figure(kind="tradeoff", statistic="best"))
+    assert "Lowest of 1 seeds" in texts(drawing)
+
+
+def test_lines_against_an_axis_are_of_methods_that_are_alike_but_for_it(figure):
+    """Whatever their labels are; the labels' common words name the lines."""
+    labels = ["SGD (500)", "SGD with 250", "Sharing 500", "Sharing 250"]
+    methods = {"SGD": "vertical_sgd", "Sharing": "admm_sharing"}
+    ds = build({label: {INF: 0.1} for label in labels}, methods=methods)
+    ds = ds.assign_coords(features=("algorithm", [500, 250, 500, 250]))
+    drawing = draw(ds, figure(kind="tradeoff", against="features"))
+    assert legend(drawing) == ["SGD", "Sharing"]
+    for line in lines(panels(drawing)[0]).values():
+        np.testing.assert_array_equal(line.get_xdata(), [250, 500])
+
+
+def test_groups_whose_labels_begin_alike_are_told_apart(figure):
+    params = {"SGD a": {"rate": 1}, "SGD b": {"rate": 2}}
+    ds = build({"SGD a": {INF: 0.1}, "SGD b": {INF: 0.2}}, params=params)
+    drawing = draw(ds, figure(kind="tradeoff", against="agents"))
+    assert legend(drawing) == ["SGD a", "SGD b"]
+    more = build({**{label: {INF: 0.1} for label in (*params, "SGD c")}}, params=params)
+    drawing = draw(more, figure(kind="tradeoff", against="agents"))
+    assert len(legend(drawing)) == 3
+
+
 def test_files_are_reproducible(results, figure, tmp_path):
     wanted = [figure(), figure(name="tradeoff", kind="tradeoff")]
-    first = figures.save(results, wanted, tmp_path / "a")
-    second = figures.save(results.copy(deep=True), wanted, tmp_path / "b")
+    first = save(results, wanted, tmp_path / "a")
+    second = save(results.copy(deep=True), wanted, tmp_path / "b")
     names = ["curves.svg", "curves.pdf", "tradeoff.svg", "tradeoff.pdf"]
     assert [path.name for path in first] == names
     for one, two in zip(first, second, strict=True):
         assert one.read_bytes() == two.read_bytes()
-    assert figures.svg(results, wanted[0]) == first[0].read_text("utf-8")
+    assert svg(results, wanted[0]) == first[0].read_text("utf-8")
     assert not plt.get_fignums()
 
 
 def test_a_label_that_is_too_long_for_the_legend_is_cut(figure):
     long = "a method with a very long label " * 5
-    assert legend(figures.draw(build({long: {0.1: 0.2}}), figure()))[0].endswith("…")
+    assert legend(draw(build({long: {0.1: 0.2}}), figure()))[0].endswith("…")
     alike = {long + "one": {0.1: 0.2}, long + "two": {0.1: 0.2}}
-    assert legend(figures.draw(build(alike), figure())) == list(alike)
+    assert legend(draw(build(alike), figure())) == list(alike)
 
 
 def test_tradeoff_against_the_composed_loss(results, figure):
-    drawing = figures.draw(results, figure(kind="tradeoff", against="epsilon_total"))
+    drawing = draw(results, figure(kind="tradeoff", against="epsilon_total"))
     (panel,) = panels(drawing)
     own = results.sel(algorithm="ObjP", epsilon=[0.05, 0.1, 1])
     line = lines(panel)["ObjP"]
@@ -222,7 +295,7 @@ def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figu
     values = [200, 10, 50] if axis == "agents" else [1e-3, 1e-5, 1e-4]
     ds = build({"a": {0.1: 0.3, 1: 0.2}, "b": {0.1: 0.2, 1: 0.1}, "c": {0.1: 0.25, 1: 0.15}})
     ds = ds.assign_coords({axis: ("algorithm", values)})
-    drawing = figures.draw(ds, figure(kind="tradeoff", against=axis))
+    drawing = draw(ds, figure(kind="tradeoff", against=axis))
     (panel,) = panels(drawing)
     assert legend(drawing) == ["ε = 0.1", "ε = 1"]
     line = lines(panel)["ε = 0.1"]
@@ -231,3 +304,72 @@ def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figu
     assert [tick.get_text() for tick in panel.get_xticklabels()] == [
         f"{value:g}".replace("e-0", "e-") for value in sorted(values)
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "message"),
+    [
+        ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
+        ({"kind": None}, "kind", "unknown kind None"),
+        ({"against": "agents"}, "against", "unknown key 'against'; did you mean"),
+        ({"kind": "tradeoff", "agains": 1}, "agains", "did you mean 'against'"),
+        ({"kind": "tradeoff", "against": "agent"}, "against", "'agents'"),
+        ({"epsilon": [0]}, "epsilon.0", "greater than 0"),
+    ],
+)
+def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
+    with pytest.raises(ConfigError) as caught:
+        read_experiment(
+            json.dumps({**SMALL, "figures": [{"name": "a", "kind": "curves", **given}]})
+        )
+    _, *faults = str(caught.value).splitlines()
+    assert len(faults) == 1
+    assert faults[0].startswith(f"  figures.0.{path}: ")
+    assert message in faults[0]
+
+
+def test_a_figure_without_a_kind_is_refused():
+    with pytest.raises(ConfigError, match=r"figures\.0\.kind: is missing; one of curves, tradeoff"):
+        read_experiment(json.dumps({**SMALL, "figures": [{"name": "a"}]}))
+
+
+def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
+    """A new kind is one class in one file: configuration, files and report know it."""
+    page = (ROOT / "docs/extending.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(\"\"\"Histogram.*?)```", page, re.DOTALL)
+    (tmp_path / "histogram.py").write_text(code)
+    before = dict(KINDS)
+    try:
+        load_file(tmp_path / "histogram.py")
+        wanted = {"name": "spread", "kind": "histogram", "epsilon": 0.1, "bins": 5}
+        experiment = read_experiment(json.dumps({**SMALL, "figures": [wanted]}))
+        (figure,) = experiment.figures
+        assert read_experiment(experiment.model_dump_json()) == experiment
+        assert "HISTOGRAM" in config.schemas()["experiment.schema.json"].upper()
+        drawing = draw(results, figure)
+        (panel,) = panels(drawing)
+        assert sum(bar.get_height() for bar in panel.patches) == 30  # three methods, ten seeds
+        assert panel.get_xlabel() == "Test error (%)"
+        assert legend(drawing) == ["OutP", "ObjP", "ObjPM"]
+        assert "over 10 seeds" in texts(drawing)
+        assert [path.name for path in save(results, [figure], tmp_path)] == [
+            "spread.svg",
+            "spread.pdf",
+        ]
+        with pytest.raises(
+            ConfigError, match=r"figures\.0\.bin: unknown key 'bin'; did you mean 'bins'"
+        ):
+            read_experiment(json.dumps({**SMALL, "figures": [{**wanted, "bin": 5}]}))
+    finally:
+        KINDS.clear()
+        KINDS.update(before)
+
+
+def test_the_configuration_does_not_import_what_draws():
+    """Planning reads it for every job; drawing packages take seconds."""
+    code = (
+        "import sys, admmbench.config; "
+        "print([n for n in ('matplotlib', 'seaborn', 'scipy.stats', 'xarray') if n in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.analysis import statistics
+from admmbench import statistics
 
 from .conftest import ERRORS, INF, build
 

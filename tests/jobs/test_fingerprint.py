@@ -96,7 +96,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     assert changed(package, before) == {"objp"}
 
     edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
-    edit(package / "analysis/figures.py", "import ", "import json\nimport ")
+    edit(package / "figures/style.py", "import ", "import json\nimport ")
     assert changed(package, before) == {"objp"}
 
     edit(

@@ -105,7 +105,7 @@ CHANGES = {
     "a figure": ({"figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
     "the style of figures": (
         {"figures", "report"},
-        edit("analysis/figures.py", "import seaborn", "import math\nimport seaborn"),
+        edit("figures/style.py", "import seaborn", "import math\nimport seaborn"),
     ),
     "a claim": ({"report"}, append_to_a_claim),
     "a numerical package": (ALL_RUNS | RESULTS, upgrade("numpy")),

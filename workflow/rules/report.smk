@@ -24,7 +24,7 @@ rule figures:
                 for figure in STUDY.experiments[wildcards.experiment].figures
             ]
         ),
-        fingerprint=fingerprint.of_modules(("admmbench.analysis.figures",)),
+        fingerprint=fingerprint.of_modules(("admmbench.figures.drawing",)),
     shell:
         "admmbench figures {params.figures:q} --results {input:q}"
         " --output {output:q} > {log:q} 2>&1"

@@ -1,1 +1,1 @@
-"""From the results of an experiment to statistics, verdicts on claims, figures and a report."""
+"""From the results of an experiment to one data set, verdicts on claims and a report."""

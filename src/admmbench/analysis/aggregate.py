@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from admmbench.config import Experiment, Method, Run
 from admmbench.engine.trace import status_attrs
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.seal import intact
+
+if TYPE_CHECKING:
+    # A type alone: another look of a figure, which the configuration reaches, makes no other results.
+    from admmbench.config import Experiment, Method, Run
 
 NOT_RUN = -1
 
@@ -113,8 +116,8 @@ def _described(
     for trace in reversed(firsts):  # a method may measure what others do not
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
-    for composed in ("epsilon_total", "epsilon_moments"):
-        del joined[composed].attrs["delta"]  # a coordinate here: methods may have their own
+    for own in joined.data_vars.values():
+        own.attrs.pop("delta", None)  # a coordinate here: methods may have their own
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"

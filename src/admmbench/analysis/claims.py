@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from admmbench.analysis import statistics
+from admmbench import statistics
 from admmbench.validation import unknown
 
 if TYPE_CHECKING:

@@ -19,14 +19,17 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from admmbench.analysis import figures, statistics
+from admmbench import statistics
 from admmbench.analysis.verdicts import Outcome, Verdict
+from admmbench.figures import drawing
 from admmbench.files import replacing
+from admmbench.privacy import ACCOUNTANTS, Accountant
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from admmbench import config
+    from admmbench.figures import Figure
 
 SYMBOLS: dict[Outcome, str] = {
     "reproduced": "✓",
@@ -158,6 +161,7 @@ def _section(section: Section) -> dict[str, Any]:
             "Lowest test error of all rounds": _errors(results, "best"),
         },
         "times": _times(results),
+        "accountants": _accountants(results),
         "privacy": _privacy(results),
         "caveats": _caveats(results),
         "versions": json.loads(attrs["versions"]),
@@ -265,26 +269,24 @@ def _times(results: xr.Dataset) -> list[dict[str, str]]:
     ]
 
 
-def _privacy(results: xr.Dataset) -> list[dict[str, str]]:
+def _accountants(results: xr.Dataset) -> list[Accountant]:
+    """Accountants whose totals are in the results."""
+    return [each for each in ACCOUNTANTS.values() if each.variable in results]
+
+
+def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
     """Budgets after the last round, for the methods and finite budgets that were run."""
-    found = {
-        name: statistics.final(results, variable)
-        for name, variable in (
-            ("claimed", "epsilon_claimed"),
-            ("composed", "epsilon_total"),
-            ("moments", "epsilon_moments"),
-        )
-    }
+    variables = ["epsilon_claimed", *(each.variable for each in _accountants(results))]
+    found = [statistics.final(results, variable) for variable in variables]
     ran = (results["status"] >= 0).any("seed")
     return [
         {
             "label": str(label),
             "epsilon": _epsilon(float(epsilon)),
             "delta": _delta(float(results["delta"].sel(algorithm=label))),
-            **{
-                name: _epsilon(float(values.sel(algorithm=label, epsilon=epsilon)))
-                for name, values in found.items()
-            },
+            "totals": [
+                _epsilon(float(values.sel(algorithm=label, epsilon=epsilon))) for values in found
+            ],
         }
         for label in results["algorithm"].values
         for epsilon in results["epsilon"].values
@@ -346,8 +348,8 @@ def _caveats(results: xr.Dataset) -> list[str]:
     return notes
 
 
-def _figure(section: Section, figure: config.Figure) -> dict[str, Any]:
-    text = section.drawings.get(figure.name) or figures.svg(section.results, figure)
+def _figure(section: Section, figure: Figure) -> dict[str, Any]:
+    text = section.drawings.get(figure.name) or drawing.svg(section.results, figure)
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from admmbench.analysis import statistics
+from admmbench import statistics
 from admmbench.analysis.claims import (
     Claim,
     Close,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench import partition, privacy
-from admmbench.algorithms.base import Algorithm, Messages
+from admmbench.algorithms.base import Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.privacy import Noise
+from admmbench.privacy import Accountant, Noise
 
 Progress = Callable[[int, int], None]
 
@@ -145,11 +145,10 @@ def _rounds(
         keeper.load(run)
     begin = time.monotonic() - run.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
-    offset = method.extra_rounds
-    last = spec.rounds + offset
+    last = spec.rounds + method.extra_rounds
     while run.t < last:
         run.t += 1
-        _round(run, method, offset, federation)
+        _round(run, spec, federation)
         run.elapsed = time.monotonic() - begin
         progress(run.t, last)
         if run.trace.all_diverged():
@@ -164,8 +163,9 @@ def _rounds(
     return run.trace
 
 
-def _round(run: Snapshot, method: Algorithm[Any, Any], offset: int, federation: Federation) -> None:
+def _round(run: Snapshot, spec: RunSpec, federation: Federation) -> None:
     """Do one round, and evaluate it if asked for."""
+    method, offset = spec.method, spec.method.extra_rounds
     due = run.t - offset in run.trace.rounds
     if due:
         for noise in run.noise:
@@ -179,7 +179,7 @@ def _round(run: Snapshot, method: Algorithm[Any, Any], offset: int, federation: 
         ) from error
     run.seconds += time.perf_counter() - start
     if due:
-        values = evaluate(method, run.state, sent, run.t, federation)
+        values = evaluate(spec, run.state, sent, run.t, federation)
         run.trace.record(run.t - offset, values, run.seconds)
 
 
@@ -189,10 +189,10 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
 
 
 def evaluate(
-    method: Algorithm[Any, Any], state: Any, sent: Messages, t: int, federation: Federation
+    spec: RunSpec, state: Any, sent: Messages, t: int, federation: Federation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
-    problem, blocks = federation.problem, federation.blocks
+    method, problem, blocks = spec.method, federation.problem, federation.blocks
     floats = problem.n_agents * sum(array.size for array in sent.down)
     floats += sum(array.size for array in sent.up)
     parts = [block.parts for block in blocks]
@@ -201,22 +201,20 @@ def evaluate(
         **method.measure(t, state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
-        "epsilon_total": _epsilon_total(federation, "pld"),
-        "epsilon_moments": _epsilon_total(federation, "huang2019"),
+        **_totals(spec.composed_by, federation),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
         "finite": np.isfinite(state.w).all(axis=(1, 2)),
     }
 
 
-def _epsilon_total(federation: Federation, accountant: str) -> float:
+def _totals(accountants: Iterable[Accountant], federation: Federation) -> dict[str, float]:
     """Composed loss of the agent who pays most; infinite where something was sent without noise."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
     if not all(ledgers):
-        return math.inf
-    if accountant == "huang2019" and not all(each.releases().only_gaussian for each in ledgers):
-        return math.nan
-    return privacy.epsilon_total(ledgers, federation.privacy.delta, accountant)
+        return {each.variable: math.inf for each in accountants}
+    delta = federation.privacy.delta
+    return {each.variable: privacy.epsilon_total(ledgers, delta, each.name) for each in accountants}
 
 
 def _silent(done: int, total: int) -> None:

@@ -22,11 +22,20 @@ from pydantic import (
 
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm
-from admmbench.privacy import Privacy
+from admmbench.privacy import ACCOUNTANTS, Accountant, Privacy
 from admmbench.problems.columns import Columns
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
-from admmbench.validation import Count, Number, Strict, configured, messages, no_boolean
+from admmbench.validation import (
+    Count,
+    Epsilon,
+    Number,
+    Strict,
+    configured,
+    messages,
+    no_boolean,
+    unknown,
+)
 
 
 def _seeds(value: Any) -> Any:
@@ -64,7 +73,16 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-Epsilon = Annotated[Number, Field(gt=0)]
+def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Each once and in one order, so that equal selections are equal runs; pld is always among them."""
+    if names is None:
+        return None
+    for name in names:
+        if name not in ACCOUNTANTS:
+            raise ValueError(unknown("accountant", name, ACCOUNTANTS))
+    return tuple(name for name in ACCOUNTANTS if name in ("pld", *names))
+
+
 Agents = Annotated[int | dict[str, Any], BeforeValidator(no_boolean)]
 Seed = Annotated[int, Field(ge=0), BeforeValidator(no_boolean)]
 Seeds = Annotated[
@@ -75,6 +93,7 @@ Seeds = Annotated[
     AfterValidator(_distinct),
 ]
 """A number n of seeds stands for 0 to n - 1."""
+Accountants = Annotated[tuple[str, ...] | None, AfterValidator(_accountants)]
 
 
 class RunSpec(Strict):
@@ -96,6 +115,7 @@ class RunSpec(Strict):
     seeds: Seeds = (0,)
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[Number, Field(gt=0)] = math.inf
+    accountants: Accountants = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -172,6 +192,11 @@ class RunSpec(Strict):
     def privacy(self) -> Privacy:
         """Budget of one release."""
         return Privacy(self.epsilon, self.delta, self.sensitivity)
+
+    @property
+    def composed_by(self) -> list[Accountant]:
+        """Accountants whose totals the trace holds."""
+        return [ACCOUNTANTS[name] for name in self.accountants or ACCOUNTANTS]
 
     def arguments(self) -> list[str]:
         """``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""

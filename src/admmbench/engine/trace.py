@@ -83,10 +83,11 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        trace["epsilon_total"].attrs.update(accountant="pld", **_guarantee(spec))
-        trace["epsilon_moments"].attrs.update(accountant="huang2019")
-        for name in ("epsilon_total", "epsilon_moments"):
-            trace[name].attrs["delta"] = spec.delta
+        found = _guarantee(spec)
+        for each in spec.composed_by:
+            comment = "; ".join(filter(None, [each.comment, found["comment"]]))
+            own = {"accountant": each.name, "delta": spec.delta, **found, "comment": comment}
+            trace[each.variable].attrs.update(own)
         return trace
 
 

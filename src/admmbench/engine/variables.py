@@ -12,8 +12,6 @@ Variables = dict[str, tuple[tuple[str, ...], str, str]]
 _ALWAYS: Variables = {
     "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
     "consensus_violation": (("seed", "round"), "1", "consensus violation"),
-    "epsilon_total": (("round",), "1", "composed privacy loss epsilon"),
-    "epsilon_moments": (("round",), "1", "composed privacy loss epsilon, moments accountant"),
     "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
     "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
     "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
@@ -22,15 +20,17 @@ COMMENTS = {
     "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
     "train_loss": "sum over agents of f_p(w), regulariser included",
-    "epsilon_moments": "appendix B of huang2019; NaN where not all releases are Gaussian",
     "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",
 }
 
 
 def measured(spec: RunSpec) -> Variables:
-    """Return all variables of a run's trace: the usual ones, and those of its problem and its method."""
+    """Return all variables of a run's trace: the usual ones, totals, and those of its problem and its method."""
     problem = spec.as_problem.variables(spec.info)
-    return {**_for_seeds(problem), **_ALWAYS, **_for_seeds(spec.method.variables)}
+    totals: Variables = {
+        each.variable: (("round",), "1", each.long_name) for each in spec.composed_by
+    }
+    return {**_for_seeds(problem), **_ALWAYS, **totals, **_for_seeds(spec.method.variables)}
 
 
 def _for_seeds(variables: Mapping[str, tuple[str, str]]) -> Variables:

@@ -86,7 +86,7 @@ def measure(spec: RunSpec, threads: int) -> Speed:
             start = time.perf_counter()
             sent = spec.method.round(t, state, federation)
             end = time.perf_counter()
-            evaluate(spec.method, state, sent, t, federation)
+            evaluate(spec, state, sent, t, federation)
             rounds.append(end - start)
             evaluations.append(time.perf_counter() - end)
     busiest = 1 / share

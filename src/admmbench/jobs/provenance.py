@@ -55,6 +55,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "evaluate_every": spec.evaluate_every,
         "dtype": spec.dtype,
         "time_limit": spec.time_limit,
+        "accountants": _json([each.name for each in spec.composed_by]),
         "fingerprint": fingerprint.of_run(spec),
     }
 

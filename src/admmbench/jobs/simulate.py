@@ -34,6 +34,7 @@ def simulate(
     threads: int = 1,
     dtype: str = "float32",
     time_limit: float = math.inf,
+    accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
@@ -72,6 +73,9 @@ def simulate(
         Precision of the arithmetic.
     time_limit
         Minutes after which the run ends where it is.
+    accountants
+        Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``pld``, which always is;
+        all if absent.
     progress
         Called with the round and the number of rounds.
 
@@ -106,6 +110,7 @@ def simulate(
             seeds=seeds,
             dtype=dtype,
             time_limit=time_limit,
+            accountants=None if accountants is None else tuple(accountants),
             **given,
         )
     except ValidationError as error:

@@ -1,6 +1,16 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
+from admmbench.privacy.accountants import ACCOUNTANTS, Accountant
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import Noise, Privacy, Release, gaussian_multiplier
 
-__all__ = ["Ledger", "Noise", "Privacy", "Release", "epsilon_total", "gaussian_multiplier"]
+__all__ = [
+    "ACCOUNTANTS",
+    "Accountant",
+    "Ledger",
+    "Noise",
+    "Privacy",
+    "Release",
+    "epsilon_total",
+    "gaussian_multiplier",
+]

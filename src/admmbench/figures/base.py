@@ -1,0 +1,179 @@
+"""What all kinds of figures share: their keys, and what they select of the results.
+
+The configuration reads figures too, so neither this module nor the top of a kind imports packages that draw or compute
+statistics: they take seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args
+
+import numpy as np
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+
+from admmbench.validation import Epsilons, Strict, unknown
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+
+    from admmbench.figures.style import Look
+
+KINDS: dict[str, type[Figure]] = {}
+"""Classes by what the key ``kind`` calls them."""
+
+
+class Scale(NamedTuple):
+    """Axis of a metric: factor from the stored unit to the shown one, and the label."""
+
+    factor: float
+    label: str
+
+
+class Figure(Strict):
+    """One figure of the report.
+
+    A kind is a subclass whose ``kind`` is a literal of one name. It adds keys of its own and a method `draw`.
+    ``Figure.model_validate`` makes the kind that a mapping names.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
+    kind: str
+    metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
+    source: Annotated[str, Field(description="the figure of a paper that this one reproduces")] = ""
+    caption: str = ""
+    log: Annotated[bool, Field(description="logarithmic vertical axis")] = False
+    algorithms: Annotated[list[str] | None, Field(description="labels to show; all if absent")] = (
+        None
+    )
+    epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
+
+    lost_runs: ClassVar[str] = "left out"
+    """What became of runs that diverged or timed out, for the small print."""
+
+    def draw(self, shown: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
+        """Draw the panels; legend and small print are added to them.
+
+        Parameters
+        ----------
+        shown : xarray.Dataset
+            Results, as far as `select` leaves them.
+        looks : mapping of str to Look
+            Style of each method, by label.
+        """
+        raise NotImplementedError
+
+    def says(self, n_seeds: int) -> str:
+        """Tell in a sentence of the small print what the figure makes of the seeds."""
+        if n_seeds == 1:
+            return "One seed, no band."
+        return f"Mean and 20–80 percentile band over {n_seeds} seeds."
+
+    def select(self, results: xr.Dataset) -> xr.Dataset:
+        """Select methods and budgets; budgets without noise stay, for the reference lines.
+
+        A study that is scaled down may lack budgets that the figure of the paper shows: those that were run are drawn,
+        and all of them if none of the figure's is among them.
+
+        Raises
+        ------
+        ValueError
+            If the results do not hold the metric or a label.
+        """
+        if self.metric not in results:
+            raise ValueError(f"figure {self.name}: no metric {self.metric!r} in the results")
+        present = results["algorithm"].values
+        if absent := [label for label in self.algorithms or [] if label not in present]:
+            raise ValueError(f"figure {self.name}: no algorithm {absent} in the results")
+        epsilons = results["epsilon"].values
+        if asked := [e for e in epsilons if e in (self.epsilon or [])]:
+            epsilons = np.array([e for e in epsilons if e in asked or math.isinf(e)])
+        return results.sel(algorithm=self.algorithms or list(present), epsilon=epsilons)
+
+    def budgets(self, shown: xr.Dataset) -> list[float]:
+        """Epsilons that are drawn: the finite ones, and infinity where it is asked for or alone."""
+        values = [float(e) for e in shown["epsilon"].values]
+        finite = [e for e in values if math.isfinite(e)]
+        asked = self.epsilon is not None and math.inf in self.epsilon
+        return values if asked or not finite else finite
+
+    def references(self, shown: xr.Dataset) -> list[str]:
+        """Methods that ran without noise only; noise and privacy are trivial for them."""
+        budgets = self.budgets(shown)
+        if math.inf in budgets or math.inf not in shown["epsilon"].values:
+            return []
+        if self.metric.startswith(("noise", "epsilon")):
+            return []
+        return [
+            str(label)
+            for label in shown["algorithm"].values
+            if ran(shown, label, math.inf) and not any(ran(shown, label, e) for e in budgets)
+        ]
+
+    def scale(self, shown: xr.Dataset) -> Scale:
+        """Unit and label of the metric."""
+        attrs = shown[self.metric].attrs
+        name = str(attrs.get("long_name", self.metric.replace("_", " ")))
+        name = name[:1].upper() + name[1:]
+        if self.metric == "test_error":
+            return Scale(100.0, f"{name} (%)")
+        unit = str(attrs.get("units", "1"))
+        return Scale(1.0, name if unit in {"1", ""} else f"{name} ({unit})")
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Enter a kind by its name."""
+        (name,) = get_args(cls.model_fields["kind"].annotation)
+        KINDS[name] = cls
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _of_its_kind(cls, values: Any, handler: ModelWrapValidatorHandler[Figure]) -> Figure:
+        """Hand a mapping over to the kind that it names."""
+        if cls is not Figure or not isinstance(values, Mapping):
+            return handler(values)
+        if "kind" not in values:
+            raise _fault("kind", f"is missing; one of {', '.join(KINDS)}", values)
+        if values["kind"] not in KINDS:
+            raise _fault("kind", unknown("kind", values["kind"], KINDS), values)
+        return KINDS[values["kind"]].model_validate(values)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        """Name the path of a wrong key as well: what one kind has another may not."""
+        for key in values if isinstance(values, Mapping) else ():
+            if key not in cls.model_fields:
+                text = f"{unknown('key', key, cls.model_fields)} (kind {values.get('kind')})"
+                raise _fault(str(key), text, values)
+        return values
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe one of all kinds where any figure may stand."""
+        if cls is not Figure:
+            return handler(schema)
+        return {"oneOf": [handler(kind.__pydantic_core_schema__) for kind in KINDS.values()]}
+
+
+def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
+    """Whether there are runs of a method at a budget."""
+    return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())
+
+
+def _fault(key: str, text: str, values: Any) -> ValidationError:
+    """Say what is wrong about one key, with its path."""
+    error = PydanticCustomError("value_error", "{text}", {"text": text})
+    details = InitErrorDetails(type=error, loc=(key,), input=values)
+    return ValidationError.from_exception_data("Figure", [details])

@@ -1,0 +1,189 @@
+"""Drawings and files of figures of any kind: panels of the kind, with one legend and small print below them.
+
+Files are byte-for-byte reproducible.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from admmbench import statistics
+from admmbench.figures.style import STYLE, looks
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure as Drawing
+    from matplotlib.lines import Line2D
+
+    from admmbench.figures import Figure
+
+
+def draw(results: xr.Dataset, figure: Figure) -> Drawing:
+    """Draw one figure.
+
+    Parameters
+    ----------
+    results : xarray.Dataset
+        Results of the experiment.
+    figure : Figure
+        What to draw.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot; save it with :func:`save`.
+
+    Raises
+    ------
+    ValueError
+        If the figure names a metric or label that the results do not hold.
+    """
+    shown = figure.select(results)
+    # The canvas is needed for a layout without pyplot's global state.
+    with mpl.rc_context(STYLE):
+        drawing = figure.draw(shown, looks(results))
+        FigureCanvasAgg(drawing)
+        _add_foot(drawing, _entries(drawing, shown, figure), _notes(shown, figure))
+    return drawing
+
+
+def svg(results: xr.Dataset, figure: Figure) -> str:
+    """Text of the figure as SVG, as :func:`save` writes it."""
+    buffer = io.BytesIO()
+    _write(draw(results, figure), buffer, "svg", figure.name)
+    return buffer.getvalue().decode("utf-8")
+
+
+def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) -> list[Path]:
+    """Write each figure as ``<name>.svg`` and ``<name>.pdf``.
+
+    The same results give the same bytes: no dates, no random identifiers.
+
+    Parameters
+    ----------
+    results : xarray.Dataset
+        Results of the experiment.
+    figures : iterable of Figure
+        Figures of the experiment.
+    directory : path
+        Made if it is not there.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files, in the order of the figures.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for figure in figures:
+        drawing = draw(results, figure)
+        for suffix in ("svg", "pdf"):
+            path = folder / f"{figure.name}.{suffix}"
+            buffer = io.BytesIO()
+            _write(drawing, buffer, suffix, figure.name)
+            path.write_bytes(buffer.getvalue())
+            paths.append(path)
+    return paths
+
+
+def _write(drawing: Drawing, buffer: io.BytesIO, suffix: str, name: str) -> None:
+    # Identifiers of SVG elements are random unless salted; dates and versions change without the
+    # data.
+    fields = {
+        "svg": ("Date", "Creator", "Format", "Type"),
+        "pdf": ("CreationDate", "Creator", "Producer"),
+    }
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name, "svg.fonttype": "path"}):
+        drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
+
+
+def _lost(shown: xr.Dataset, figure: Figure) -> Iterator[tuple[str, str]]:
+    """(label, text) for each method and budget of which runs did not complete."""
+    if "seed" not in shown[figure.metric].dims:
+        return
+    counts = statistics.counts(shown)
+    for label in map(str, shown["algorithm"].values):
+        for epsilon in map(float, shown["epsilon"].values):
+            state = counts.sel(algorithm=label, epsilon=epsilon)
+            lost = [
+                f"{int(state[name])} {name.replace('_', ' ')}"
+                for name in ("diverged", "timed_out")
+                if state[name] > 0
+            ]
+            if lost:
+                total = int(state["completed"] + state["diverged"] + state["timed_out"])
+                at = "without noise" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+                yield label, f"{label}, {at}: {' and '.join(lost)} of {total} runs"
+
+
+def _notes(shown: xr.Dataset, figure: Figure) -> list[str]:
+    """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
+    seeded = "seed" in shown[figure.metric].dims
+    notes = []
+    if seeded:
+        notes.append(figure.says(shown.sizes["seed"]))
+    if note := shown.attrs.get("dataset_note"):
+        notes.append(f"Data: {note}.")
+    if lost := [text for _, text in _lost(shown, figure)]:
+        notes.append(f"† {'; '.join(lost)}; {figure.lost_runs}.")
+    return notes
+
+
+def _entries(drawing: Drawing, shown: xr.Dataset, figure: Figure) -> dict[str, Line2D]:
+    """Find one line for each method, in the order of the figure; † where runs were lost."""
+    lost = {label for label, _ in _lost(shown, figure)}
+    lines = {str(line.get_label()): line for panel in drawing.axes for line in panel.lines}
+    methods = [str(label) for label in shown["algorithm"].values]
+    labels = [label for label in methods if label in lines]
+    labels += [label for label in lines if label not in methods and not label.startswith("_")]
+    room = int(drawing.get_figwidth() * 11)
+    names = {label: textwrap.shorten(label, room, placeholder=" …") for label in labels}
+    if len(set(names.values())) < len(names):
+        names = {label: label for label in labels}
+    return {names[label] + (" †" if label in lost else ""): lines[label] for label in labels}
+
+
+def _add_foot(drawing: Drawing, entries: dict[str, Line2D], notes: list[str]) -> None:
+    """Put legend and small print into a strip below the panels; the drawing grows by its height."""
+    width, height = drawing.get_size_inches()
+    # Sizes in inches at the font sizes of STYLE: 0.6 for the sample of a line, 0.075 a character.
+    longest = max(map(len, entries), default=0)
+    columns = max(1, min(len(entries), int((width - 0.2) / (0.75 + 0.075 * longest))))
+    rows = -(-len(entries) // columns) if entries else 0
+    lines = [line for note in notes for line in textwrap.wrap(note, int(width * 17))]
+    legend, print_ = 0.19 * rows + 0.08 * bool(rows), 0.125 * len(lines) + 0.06 * bool(lines)
+    total = height + legend + print_
+    drawing.set_size_inches(width, total)
+    drawing.set_layout_engine("constrained", rect=(0, 1 - height / total, 1, height / total))
+    if entries:
+        box = drawing.legend(
+            list(entries.values()),
+            list(entries),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 1 - height / total),
+            ncols=columns,
+            frameon=False,
+            handlelength=3.2,
+            columnspacing=1.6,
+            borderaxespad=0.2,
+            borderpad=0,
+            labelspacing=0.4,
+        )
+        box.set_in_layout(False)
+    text = drawing.text(
+        *(0.1 / width, print_ / total, "\n".join(lines)),
+        fontsize=6.8,
+        color="#444444",
+        va="top",
+        linespacing=1.3,
+    )
+    text.set_in_layout(False)

@@ -1,0 +1,211 @@
+"""One look for all figures.
+
+A method has the same colour, line style and marker in every figure of an experiment, and the styles tell methods apart
+without colour. Drawing packages take seconds to import; kinds import this module when they draw.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import seaborn as sns
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, NDArray
+
+    from admmbench.figures.base import Figure
+
+SINGLE = (4.7, 3.0)
+"""Width and height of a panel that is alone, in inches."""
+
+STYLE = {
+    **sns.axes_style("whitegrid"),
+    "axes.edgecolor": "#444444",
+    "axes.linewidth": 0.8,
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.titleweight": "bold",
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+}
+
+
+class Look(NamedTuple):
+    """How a method is drawn."""
+
+    color: str
+    linestyle: str | tuple[int, tuple[float, ...]]
+    marker: str
+
+    def line(self) -> dict[str, Any]:
+        """Keywords of :meth:`matplotlib.axes.Axes.plot`."""
+        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker}
+
+    def shade(self, panel: Axes, x: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Draw the band of a line."""
+        panel.fill_between(x, lower, upper, color=self.color, alpha=0.2, linewidth=0)
+
+
+_PALETTE = sns.color_palette("colorblind", 10).as_hex()
+_LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1.5, 1.5)),
+    (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2)),
+)
+_MARKERS = "osD^vP<X>*"
+_FAMILIES = {
+    "objp": (_PALETTE[0], 0),
+    "outp": (_PALETTE[3], 1),
+    "objp, several local updates": (_PALETTE[1], 2),
+    "objt": (_PALETTE[2], 3),
+    "outp, scaled penalty": (_PALETTE[4], 5),
+    "dp_admm": (_PALETTE[3], 1),
+    "admm": (_PALETTE[0], 0),
+    "admm_sharing": (_PALETTE[0], 0),
+    "pvp": (_PALETTE[1], 2),
+    "dvp": (_PALETTE[2], 3),
+    "dpsgd": (_PALETTE[4], 5),
+}
+"""Colour and first marker of the papers' methods; dp_admm and outp are one mechanism."""
+_FREE_MARKERS = (4, 6, 7, 8, 9)
+"""First markers that are left for other methods."""
+_BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
+"""Colours for other methods, those that stand out from white first."""
+_DARK = "#333333"
+_REFERENCES: dict[str, str | tuple[int, tuple[float, ...]]] = {
+    "iadmm": (0, (4, 2)),
+    "centralized": (0, (4, 2)),
+    "local_only": (0, (1.2, 1.6)),
+}
+"""Lines of the methods that others are compared with: they add no noise."""
+
+
+def looks(results: xr.Dataset) -> dict[str, Look]:
+    """Style of every method of an experiment, by label, whichever of them a figure shows.
+
+    The coordinates ``method`` and ``params`` decide. Methods of one family have its colour and differ in line and
+    marker. Where no family is told from another, as in a study of one method's parameters, and for methods without
+    a colour of their own, each label takes a colour that the experiment leaves, in its order.
+    """
+    methods = [str(name) for name in results["method"].values]
+    params = [json.loads(str(text)) for text in results["params"].values]
+    families = list(map(_family, methods, params))
+    names = {name for name in methods if name not in _REFERENCES}
+    if len(names) == 1:
+        families = [""] * len(families)
+    colors = [c for c in _BY_CONTRAST if c not in {_FAMILIES[f][0] for f in families if f}]
+    chosen: dict[str, Look] = {}
+    used: Counter[object] = Counter()
+    for label, method, family in zip(results["algorithm"].values, methods, families, strict=True):
+        line = _REFERENCES.get(method)
+        step = used[line or family]
+        used[line or family] += 1
+        if line:
+            # The first has none of the markers, so that it looks like no other line.
+            chosen[str(label)] = Look(_DARK, line, _MARKERS[step - 1] if step else "")
+        elif family:
+            chosen[str(label)] = _look(*_FAMILIES[family], step)
+        else:
+            count = len(_FREE_MARKERS)
+            marker = _FREE_MARKERS[(step + step // count) % count]
+            chosen[str(label)] = _look(colors[step % len(colors)], marker, step)
+    return chosen
+
+
+def _family(method: str, params: dict[str, Any]) -> str:
+    """Name in `_FAMILIES`, empty if there is none; papers name a method anew for some of its parameters."""
+    penalty = params.get("rho")
+    if method == "objp" and params.get("local_updates", 1) > 1:
+        return "objp, several local updates"
+    if method == "outp" and isinstance(penalty, dict) and "scale" in penalty:
+        return "outp, scaled penalty"
+    return method if method in _FAMILIES else ""
+
+
+def look(turn: int) -> Look:
+    """Style of a line that stands for no single method."""
+    return _look(_BY_CONTRAST[turn % len(_BY_CONTRAST)], turn, turn)
+
+
+def _look(color: str, marker: int, step: int) -> Look:
+    # Steps change line and marker together, so that no two methods share both, whatever their colour.
+    return Look(color, _LINES[step % len(_LINES)], _MARKERS[(marker + 3 * step) % len(_MARKERS)])
+
+
+def sheet(
+    size: tuple[float, float], rows: int = 1, columns: int = 1
+) -> tuple[Drawing, NDArray[Any]]:
+    """Make an empty figure of a size in inches, and its panels by row and column, which share their axes."""
+    drawing = Drawing(figsize=size, layout="constrained")
+    return drawing, drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+
+
+def finish(panel: Axes, figure: Figure) -> None:
+    """Set the vertical axis, and say so if there is nothing in the panel."""
+    if not panel.has_data():
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": panel.transAxes}
+        panel.text(0.5, 0.5, "no results", color="#555555", **middle)
+    if figure.log:
+        panel.set_yscale("log")
+    elif figure.metric in {"noise_magnitude", "consensus_violation"}:
+        panel.set_ylim(bottom=0)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def set_rounds(panel: Axes, rounds: xr.DataArray) -> None:
+    """Give the horizontal axis few ticks, in thousands where there are many rounds."""
+    panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    if rounds.max() >= 10_000:
+        panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
+
+
+def set_ticks(panel: Axes, values: Sequence[float]) -> None:
+    """Give the horizontal axis ticks at some values and nowhere else."""
+    panel.set_xticks(values, [f"{value:g}".replace("e-0", "e-") for value in values])
+    panel.xaxis.set_minor_locator(NullLocator())
+
+
+def budget(epsilon: float) -> str:
+    """Write an epsilon."""
+    return "ε = ∞" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+
+def wrapped(label: str, height: float) -> str:
+    """Break a label of a vertical axis that is longer than the panel, whose height is in inches, is high."""
+    return textwrap.fill(label, int(height * 14))
+
+
+def common(groups: Iterable[Sequence[str]]) -> list[str]:
+    """Name groups of methods by the words that their labels begin with, or by their first labels if those are alike."""
+    groups = list(groups)
+    names = []
+    for labels in groups:
+        words = zip(*(label.split() for label in labels), strict=False)
+        same = itertools.takewhile(lambda each: len(set(each)) == 1, words)
+        names.append(" ".join(each[0] for each in same).rstrip(" ,="))
+    distinct = all(names) and len(set(names)) == len(names)
+    return names if distinct else [f"{labels[0]} …" for labels in groups]
+
+
+def _thousands(value: float, _: object = None) -> str:
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value else "0"

@@ -1,0 +1,152 @@
+"""One number per run against what runs differ in."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.figures.base import Figure
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+    from admmbench.figures.style import Look
+
+_OF_METHODS = ("agents", "delta", "features")
+_AXES = {
+    "epsilon": "Privacy budget per iteration, ε",
+    "epsilon_total": "Composed privacy loss, ε",
+    "agents": "Agents",
+    "features": "Features",
+    "delta": "Failure probability of an iteration, δ",
+}
+
+
+class Tradeoff(Figure):
+    """One number per run against epsilon, or against something else.
+
+    There is a line for each method, or for each epsilon where methods differ in agents, delta or features: mean and
+    band over seeds after the last round, or the lowest value over rounds and seeds. Methods that ran only without
+    noise are dashed reference lines.
+    """
+
+    kind: Literal["tradeoff"]
+    against: Annotated[
+        Literal["epsilon", "epsilon_total", "agents", "delta", "features"],
+        Field(description="the horizontal axis"),
+    ] = "epsilon"
+    statistic: Annotated[
+        Literal["final", "best"],
+        Field(description="the value after the last round, or the best of the runs"),
+    ] = "final"
+
+    def says(self, n_seeds: int) -> str:
+        """See `Figure.says`."""
+        if self.statistic == "best":
+            return f"Lowest of {n_seeds} seeds and all evaluated rounds."
+        return super().says(n_seeds)
+
+    def draw(self, shown: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
+        """See `Figure.draw`."""
+        from admmbench import statistics
+        from admmbench.figures import style
+
+        drawing, ((panel,),) = style.sheet(style.SINGLE)
+        scale = self.scale(shown)
+        references = self.references(shown)
+        values = statistics.reduce(shown, self.metric, self.statistic) * scale.factor
+        for label in references:
+            level = float(self._centre(values.sel(algorithm=label, epsilon=math.inf)))
+            if math.isfinite(level):
+                panel.axhline(level, label=label, **looks[label].line())
+        others = [str(label) for label in shown["algorithm"].values if label not in references]
+        chosen = {"algorithm": others, "epsilon": self.budgets(shown)}
+        for label, look, own in self._lines(shown.sel(chosen), values.sel(chosen), looks):
+            line = self._centre(own).dropna("x")
+            if line.size == 0:
+                continue
+            panel.plot(line["x"], line, label=label, **look.line())
+            if self.statistic == "final" and "seed" in own.dims and own.sizes["seed"] > 1:
+                band = statistics.band(own).sel(x=line["x"])
+                look.shade(panel, band["x"], band["lower"], band["upper"])
+        style.finish(panel, self)
+        self._set_axis(panel, shown)
+        lowest = "\nlowest over rounds and seeds" if self.statistic == "best" else ""
+        panel.set_ylabel(style.wrapped(scale.label, style.SINGLE[1]) + lowest)
+        return drawing
+
+    def _centre(self, values: xr.DataArray) -> xr.DataArray:
+        """Mean over seeds for the final value, lowest for the best one."""
+        from admmbench import statistics
+
+        if "seed" not in values.dims:
+            return values
+        return statistics.over_seeds(values, "best" if self.statistic == "best" else "mean")
+
+    def _lines(
+        self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]
+    ) -> Iterator[tuple[str, Look, xr.DataArray]]:
+        """Label, look and values of each line; values have the dimension ``x``."""
+        if self.against in _OF_METHODS:
+            return self._over_methods(shown, values)
+        return self._over_budgets(shown, values, looks)
+
+    def _over_budgets(
+        self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]
+    ) -> Iterator[tuple[str, Look, xr.DataArray]]:
+        """One line for each method, over its budgets."""
+        from admmbench import statistics
+
+        for label in map(str, shown["algorithm"].values):
+            own = values.sel(algorithm=label)
+            x = own["epsilon"]
+            if self.against == "epsilon_total":
+                x = statistics.final(shown, "epsilon_total").sel(algorithm=label)
+            kept = np.isfinite(x.values) & np.isfinite(own["epsilon"].values)
+            line = own.isel(epsilon=kept).rename(epsilon="x").assign_coords(x=x.values[kept])
+            yield label, looks[label], line
+
+    def _over_methods(
+        self, shown: xr.Dataset, values: xr.DataArray
+    ) -> Iterator[tuple[str, Look, xr.DataArray]]:
+        """One line for each budget and each group of methods that are alike but for the axis."""
+        from admmbench.figures import style
+
+        alike = [
+            "method",
+            "variant",
+            "params",
+            *(name for name in _OF_METHODS if name != self.against),
+        ]
+        groups: dict[tuple[object, ...], list[str]] = {}
+        for label in map(str, shown["algorithm"].values):
+            own = shown.sel(algorithm=label)
+            groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
+        along = values.assign_coords(x=("algorithm", shown[self.against].values))
+        budgets = values["epsilon"].values
+        names = zip(style.common(groups.values()), groups.values(), strict=True)
+        for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
+            line = along.sel(algorithm=labels, epsilon=budget).swap_dims(algorithm="x").sortby("x")
+            words = [name] * (len(groups) > 1)
+            if len(budgets) > 1 or not words:
+                words.append(style.budget(budget))
+            yield ", ".join(words), style.look(turn), line
+
+    def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
+        """Label the horizontal axis: logarithmic, with ticks at what was run."""
+        from admmbench.figures import style
+
+        panel.set_xlabel(_AXES[self.against])
+        methods_differ = self.against in _OF_METHODS
+        ticks = np.unique(shown[self.against].values) if methods_differ else self.budgets(shown)
+        if finite := [float(tick) for tick in ticks if math.isfinite(tick)]:
+            panel.set_xscale("log")
+            if self.against != "epsilon_total":
+                style.set_ticks(panel, finite)

@@ -1,0 +1,134 @@
+"""Accountants: one entry each, chosen by name, from traces to the report."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import dp_accounting as dp
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from admmbench import simulate
+from admmbench.analysis import report
+from admmbench.analysis.aggregate import aggregate
+from admmbench.config import ConfigError, Experiment, read_experiment
+from admmbench.datasets import load_dataset
+from admmbench.jobs import job
+from admmbench.engine.spec import RunSpec
+from admmbench.privacy import ACCOUNTANTS, Ledger
+from admmbench.privacy.accountants import accountant
+
+EXPERIMENT = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 4,
+    "evaluate_every": 2,
+    "seeds": 1,
+    "epsilon": [0.5],
+    "algorithms": [{"name": "outp", "label": "OutP"}, {"name": "objp", "label": "ObjP"}],
+}
+
+
+@pytest.fixture
+def rdp():
+    """An accountant from outside: all that a new one takes is this entry."""
+    before = dict(ACCOUNTANTS)
+
+    @accountant(
+        "rdp",
+        "epsilon_rdp",
+        "composed privacy loss epsilon, Renyi accountant",
+        "ε by Rényi divergences",
+        comment="dp-accounting's RdpAccountant; a pure release counts as epsilon^2 / 2 of zCDP",
+    )
+    def compose(releases, delta):
+        total = dp.rdp.RdpAccountant()
+        for multiplier, count in releases.laplace:
+            total.compose(dp.LaplaceDpEvent(multiplier), count)
+        inverse = releases.gaussian + sum(count * eps**2 for eps, count in releases.pure)
+        if inverse:  # a Gaussian release has the Renyi divergences of zCDP
+            total.compose(dp.GaussianDpEvent(1 / math.sqrt(inverse)))
+        return total.get_epsilon(delta)
+
+    yield ACCOUNTANTS["rdp"]
+    ACCOUNTANTS.clear()
+    ACCOUNTANTS.update(before)
+
+
+def results_of(definition, folder):
+    experiment = Experiment.model_validate(definition)
+    data = load_dataset("digits")
+    for run in experiment.runs:
+        job.execute(run.spec, data, folder / run.path, 1)
+    return experiment, aggregate("small", experiment, folder)
+
+
+def heads(experiment, results):
+    page = report.render([report.Section(results, experiment)], [], report.Meta())
+    (head,) = re.findall(r"<thead>(?:(?!</thead>).)*ε times rounds.*?</thead>", page)
+    return re.findall(r">([^<>]+)</th>", head)[4:]
+
+
+def test_what_is_composed_by_a_new_accountant_reaches_trace_results_and_report(rdp, tmp_path):
+    trace = simulate("digits", "objp", rounds=2, evaluate_every=1, epsilon=0.5)
+    assert trace.epsilon_rdp.attrs["accountant"] == "rdp"
+    assert trace.epsilon_rdp.attrs["comment"].startswith("dp-accounting's RdpAccountant; ")
+    assert (trace.epsilon_rdp >= trace.epsilon_total).all()
+    experiment, results = results_of(EXPERIMENT, tmp_path)
+    assert results.epsilon_rdp.notnull().all()
+    assert results.epsilon_rdp.attrs["long_name"] == rdp.long_name
+    assert heads(experiment, results) == [each.column for each in ACCOUNTANTS.values()]
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian", "pure"])
+def test_a_new_accountant_is_an_upper_bound_as_well(rdp, kind):
+    ledger = Ledger()
+    getattr(ledger, kind)({"laplace": 20, "gaussian": 20, "pure": 0.05}[kind], 100)
+    assert ledger.epsilon(1e-6) <= ledger.epsilon(1e-6, "rdp") <= 2 * ledger.epsilon(1e-6)
+
+
+def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
+    def fail(releases, delta):
+        raise AssertionError("was not asked for")
+
+    other = replace(ACCOUNTANTS["huang2019"], compose=fail)
+    monkeypatch.setitem(ACCOUNTANTS, "huang2019", other)
+    experiment, results = results_of({**EXPERIMENT, "accountants": []}, tmp_path)
+    assert "epsilon_total" in results
+    assert "epsilon_moments" not in results
+    assert heads(experiment, results) == ["ε composed"]
+
+
+def test_totals_do_not_depend_on_the_choice():
+    arguments = {"rounds": 4, "evaluate_every": 2, "epsilon": 0.5}
+    everything = simulate("digits", "outp", **arguments)
+    assert {"epsilon_total", "epsilon_moments"} <= set(everything)
+    alone = simulate("digits", "outp", accountants=["pld"], **arguments)
+    np.testing.assert_array_equal(everything.epsilon_total, alone.epsilon_total)
+
+
+def test_equal_choices_are_equal_runs():
+    specs = [
+        RunSpec(dataset="digits", algorithm="objp", accountants=names)
+        for names in (["huang2019"], ["huang2019", "pld"], ["pld", "huang2019", "huang2019"])
+    ]
+    assert len({json.dumps(spec.arguments()) for spec in specs}) == 1
+    assert specs[0].accountants == ("pld", "huang2019")
+
+
+def test_an_unknown_accountant_gets_the_nearest():
+    with pytest.raises(ValidationError, match="unknown accountant 'huang219'; did you mean 'hua"):
+        RunSpec(dataset="digits", algorithm="objp", accountants=["huang219"])
+    wrong = json.dumps({**EXPERIMENT, "accountants": ["pdl"]})
+    with pytest.raises(ConfigError, match="accountants: unknown accountant 'pdl'; did you mean 'p"):
+        read_experiment(wrong)
+
+
+def test_a_figure_of_a_total_that_is_not_computed_is_refused():
+    figure = {"name": "a", "kind": "curves", "metric": "epsilon_moments"}
+    assert Experiment.model_validate({**EXPERIMENT, "figures": [figure]})
+    with pytest.raises(ValidationError, match=r"figures\.0\.metric: unknown metric"):
+        Experiment.model_validate({**EXPERIMENT, "figures": [figure], "accountants": ["pld"]})
