@@ -24,7 +24,7 @@ ORDER = [
     "housekeeping",
     "analysis",
 ]
-BASE = ["elementwise", "files", "plugins", "progress", "validation"]
+BASE = ["elementwise", "files", "plugins", "progress", "sensitivity", "validation"]
 
 
 def modules():
