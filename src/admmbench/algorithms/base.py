@@ -151,7 +151,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What a reader of its results should know, a sentence or two each."""
-        return ()
+        if self.release is None or self.updates == 1:
+            return ()
+        return (
+            "E local updates use the data E times within one round, each with its own noise, although only their mean "
+            "is sent: they compose as well.",
+        )
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """Say what the composed privacy loss is worth, for one kind of sensitivity."""

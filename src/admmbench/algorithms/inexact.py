@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
-from admmbench.algorithms.base import parameters
+from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Linearized
+from admmbench.privacy import Release
+from admmbench.problems.base import Gradient
 
 
 @parameters
@@ -26,3 +29,14 @@ class Inexact(Linearized):
         a pi^2 / 6 in every coordinate, and the iterates freeze.
         """
         return self.a if self.reference else self.a / t**2
+
+
+@parameters
+class ObjectivePerturbation(Inexact):
+    """Inexact ADMM whose agents perturb their subproblem's objective: noise on the gradient."""
+
+    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
+
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022, (11) of ryu2021."""
+        return sub.noise.laplace(gradient.sensitivity)

@@ -7,17 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.base import parameters
 from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.inexact import Inexact
-from admmbench.algorithms.linearized import Schedule, Step, proximal_step
-from admmbench.privacy import Release
-from admmbench.problems.base import Gradient
+from admmbench.algorithms.inexact import ObjectivePerturbation
+from admmbench.algorithms.linearized import Schedule, proximal_step
 from admmbench.problems.needs import Need
 
 
 @parameters
-class ObjP(Inexact):
+class ObjP(ObjectivePerturbation):
     """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021.
 
     Parameters
@@ -29,8 +27,6 @@ class ObjP(Inexact):
         ``sqrt``: eta_t = a / sqrt(t), as ryu2021, theorem 3 of ryu2022 and the authors' code have it; ``smooth``:
         eta_t = a / (L + sqrt(t) / epsilon), theorem 2 of ryu2022 for an L-smooth f_p.
     """
-
-    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
 
     local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"
@@ -45,10 +41,8 @@ class ObjP(Inexact):
         """Theorem 2 is about smooth f_p."""
         return ("smooth penalty",) if self.proximity == "smooth" else ()
 
-    @property
-    def step(self) -> Step:
-        """Closed form of (8)."""
-        return proximal_step
+    # Closed form of (8).
+    step = staticmethod(proximal_step)
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """1 / eta_t."""
@@ -57,17 +51,3 @@ class ObjP(Inexact):
         return {
             "inverse_eta": (sub.parts.smoothness + math.sqrt(sub.t) / sub.privacy.epsilon) / self.a
         }
-
-    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
-        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022."""
-        return sub.noise.laplace(gradient.sensitivity)
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """Local updates compose."""
-        if self.local_updates == 1:
-            return ()
-        return (
-            "E local updates use the data E times within one round, each with its own noise, although only their mean "
-            "is sent: they compose as well.",
-        )

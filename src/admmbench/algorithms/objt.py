@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.base import parameters
 from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.inexact import Inexact
-from admmbench.algorithms.linearized import Schedule, Step, trust_region_step
-from admmbench.privacy import Release
-from admmbench.problems.base import Gradient
+from admmbench.algorithms.inexact import ObjectivePerturbation
+from admmbench.algorithms.linearized import Schedule, trust_region_step
 
 
 @parameters
-class ObjT(Inexact):
+class ObjT(ObjectivePerturbation):
     """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm."""
 
-    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
-
-    @property
-    def step(self) -> Step:
-        """Closed form of (9)."""
-        return trust_region_step
+    # Closed form of (9).
+    step = staticmethod(trust_region_step)
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Radius delta_t."""
         return {"radius": self.radius(sub.t)}
-
-    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
-        """Draw xi ~ Laplace(0, Delta_p / epsilon): (11)."""
-        return sub.noise.laplace(gradient.sensitivity)

@@ -51,8 +51,9 @@ class OutP(OutputPerturbation):
     def caveats(self) -> tuple[str, ...]:
         """The code's noise."""
         if not self.reference:
-            return ()
+            return super().caveats
         return (
+            *super().caveats,
             "The reference variant of OutP draws its noise with standard deviation σ², as the authors' code does, "
             "where the equation has variance σ².",
         )

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.linearized import Linearized, Schedule, Step, proximal_step
+from admmbench.algorithms.linearized import Linearized, Schedule, proximal_step
 from admmbench.privacy import Release
 from admmbench.sensitivity import Sensitivity
 
@@ -33,10 +33,8 @@ class OutputPerturbation(Linearized):
 
     c_w: Annotated[float, Field(gt=0)] | None = None
 
-    @property
-    def step(self) -> Step:
-        """Minimiser of the approximate augmented Lagrangian (8): (10a)."""
-        return proximal_step
+    # Minimiser of the approximate augmented Lagrangian (8): (10a).
+    step = staticmethod(proximal_step)
 
     def norm_of_optimum(self, sub: Subproblem) -> float:
         """c_w."""

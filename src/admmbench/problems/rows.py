@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
@@ -38,7 +38,16 @@ from admmbench.problems.base import (
     RecordBounds,
     Run,
 )
-from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.batches import (
+    Batch,
+    Share,
+    chunks,
+    part_of,
+    predict,
+    record_norms,
+    rows_of_seed,
+)
+from admmbench.problems.losses.base import Norms
 from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
@@ -151,7 +160,7 @@ class BoundRows(BoundProblem["RowParts"]):
         factors = np.ones(len(X))
         for order, bound in ((1, bounds.max_l1_norm), (2, bounds.max_l2_norm)):
             if bound is not None:
-                norms = _norms(X, order)
+                norms = record_norms(X, order)
                 # A little below the bound, so that rounding to float32 stays below it too.
                 shrink = bound * (1 - 1e-6) / np.maximum(norms, bound)
                 factors = np.minimum(factors, np.where(norms > bound, shrink, 1))
@@ -224,7 +233,7 @@ class BoundRows(BoundProblem["RowParts"]):
         """Minimiser of sum_p f_p for each seed, shape (S, K, J)."""
         w = np.empty((self.n_seeds, *self.model_shape))
         for seed in range(self.n_seeds):
-            own = [_of_seed(shares, seed) for shares in self.split.shares]
+            own = [rows_of_seed(shares, seed) for shares in self.split.shares]
             sizes = np.array([n_rows(rows) for rows in own])
             rows = np.concatenate([np.arange(len(self.y))[selected] for selected in own])
             weights = np.repeat(1 / self.counts(sizes), sizes)
@@ -313,15 +322,15 @@ class BoundRows(BoundProblem["RowParts"]):
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:
         """Some seeds, and some of their test rows."""
         return [
-            (seeds, _part(rows, span))
+            (seeds, part_of(rows, span))
             for seeds, rows in self._held_out
-            for span in _spans(n_rows(rows), self.chunk)
+            for span in chunks(n_rows(rows), self.chunk)
         ]
 
     def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
         """Sums of the losses and of the mistakes on some test rows."""
         X, y = (each[rows] for each in self._test_data)
-        u = _predictions(X, w[seeds])
+        u = predict(X, w[seeds])
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
         return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
 
@@ -342,7 +351,7 @@ class RowParts:
     ) -> None:
         self.whole = whole
         self._shares = [
-            _Share(b, seeds, whole.X[rows], whole.y[rows])
+            Share(b, seeds, whole.X[rows], whole.y[rows])
             for b, own in enumerate(shares)
             for seeds, rows in own
         ]
@@ -393,7 +402,7 @@ class RowParts:
         loss = whole.loss.curvature_bound * squared / whole.n_samples
         return loss + whole.penalty_curvature
 
-    def _measured(self, measure: Callable[[_Share], float]) -> Array:
+    def _measured(self, measure: Callable[[Share], float]) -> Array:
         values = np.empty(self._shape)
         for share in self._shares:
             values[share.agent, share.seeds] = measure(share)
@@ -438,21 +447,21 @@ class RowParts:
         total = np.zeros(self._shape)
         for share in self._shares:
             w = z[min(share.agent, len(z) - 1), share.seeds]
-            for rows in _spans(len(share.y), self.whole.chunk):
-                u = _predictions(share.X[rows], w)
+            for rows in chunks(len(share.y), self.whole.chunk):
+                u = predict(share.X[rows], w)
                 values = self.whole.loss.losses(u, share.y[rows, None])
                 total[share.agent, share.seeds] += values.sum(axis=0)
         return total
 
     @cached_property
-    def _batches(self) -> list[_Batch]:
+    def _batches(self) -> list[Batch]:
         """Pieces of the agents' records in batches of at most a chunk of rows, and equally many seeds."""
         pieces = [
             (share, rows)
             for share in self._shares
-            for rows in _spans(len(share.y), self.whole.chunk)
+            for rows in chunks(len(share.y), self.whole.chunk)
         ]
-        batches: list[list[tuple[_Share, slice]]] = []
+        batches: list[list[tuple[Share, slice]]] = []
         used = 0
         for share, rows in pieces:
             size = rows.stop - rows.start
@@ -466,95 +475,4 @@ class RowParts:
                 used = 0
             batches[-1].append((share, rows))
             used += size
-        return [_Batch(batch) for batch in batches]
-
-
-@dataclass(frozen=True, eq=False)
-class _Share:
-    """Records that some seeds of the batch give to an agent; a copy where they are spread over the data."""
-
-    agent: int
-    seeds: slice
-    X: Array
-    y: Array
-
-    @property
-    def n_seeds(self) -> int:
-        return int(self.seeds.stop - self.seeds.start)
-
-    @cached_property
-    def norms(self) -> Norms:
-        return Norms(_norms(self.X, 1), _norms(self.X, 2))
-
-    def largest_singular_value(self) -> float:
-        gram = (self.X.T @ self.X).astype(np.float64)
-        return float(np.linalg.eigvalsh(gram)[-1].clip(0) ** 0.5)
-
-
-class _Batch:
-    """Records of one or several agents whose slopes are computed together."""
-
-    def __init__(self, pieces: Sequence[tuple[_Share, slice]]) -> None:
-        self._pieces = [(share.X[rows], share, rows.start == 0) for share, rows in pieces]
-        sizes = [rows.stop - rows.start for _, rows in pieces]
-        self._starts = np.cumsum([0, *sizes])
-        self._y = np.concatenate([share.y[rows] for share, rows in pieces])
-        self._norms = [
-            np.concatenate([norms[rows] for (share, rows) in pieces for norms in [share.norms[k]]])
-            for k in range(2)
-        ]
-        self._owner = np.repeat([share.agent for share, _ in pieces], sizes)
-
-    def gradient(self, loss: Loss, z: Array, value: Array, largest: Norms, scale: Array) -> None:
-        """Set or add to the agents' scaled gradients, and raise ``largest`` to their contributions (unscaled)."""
-        K, J = z.shape[2:]
-        S = self._pieces[0][1].n_seeds
-        u = np.empty((len(self._y), S, K), z.dtype)
-        spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
-        for (X, share, _), span in zip(self._pieces, spans, strict=True):
-            flat = z[share.agent, share.seeds].reshape(S * K, J)
-            np.matmul(X, flat.T, out=u[span].reshape(len(X), S * K))
-        slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
-        for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
-            contributions = of_slopes * of_records[:, None]
-            for (_, share, _), own in zip(
-                self._pieces, np.maximum.reduceat(contributions, self._starts[:-1]), strict=True
-            ):
-                place = most[share.agent, share.seeds]
-                np.maximum(place, own, out=place)
-        for (X, share, first), span in zip(self._pieces, spans, strict=True):
-            back = u[span].reshape(len(X), S * K).T
-            flat = value[share.agent, share.seeds].reshape(S * K, J)
-            if first:
-                np.matmul(back, X, out=flat)
-            else:
-                flat += back @ X
-
-
-def _norms(X: Array, order: int) -> Array:
-    """Norm of every record, float64, without a copy of all in double precision."""
-    parts = [
-        np.linalg.norm(X[span].astype(np.float64), order, axis=1) for span in _spans(len(X), 4096)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _spans(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def _part(rows: RowSelection, span: slice) -> RowSelection:
-    if isinstance(rows, slice):
-        return slice(rows.start + span.start, rows.start + span.stop)
-    return rows[span]
-
-
-def _of_seed(own: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSelection:
-    """Rows that a seed gives to an agent."""
-    return next(rows for seeds, rows in own if seeds.start <= seed < seeds.stop)
-
-
-def _predictions(X: Array, w: Array) -> Array:
-    """Products of the records with all models, shape (rows, S, K)."""
-    S, K, J = w.shape
-    return (X @ w.reshape(S * K, J).T).reshape(len(X), S, K)
+        return [Batch(batch) for batch in batches]
