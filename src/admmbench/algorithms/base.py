@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from admmbench.privacy import Noise, Privacy, Release
-from admmbench.problems.base import Problem
+from admmbench.problems.base import Problem, State
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
@@ -69,14 +69,6 @@ RowBlock = Block[RowParts]
 RowFederation = Federation[BoundRows, RowParts]
 ColumnBlock = Block[Party]
 ColumnFederation = Federation[BoundColumns, Party]
-
-
-class State(Protocol):
-    """Variables of a method; the engine evaluates the global model."""
-
-    @property
-    def w(self) -> Array:
-        """Global model, shape (S, K, J)."""
 
 
 StateT = TypeVar("StateT", bound=State)

@@ -7,14 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
 from admmbench.privacy import Noise, Privacy
-from admmbench.problems.base import BoundProblem
+from admmbench.problems.base import Array, BoundProblem, Parts
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+PartsT = TypeVar("PartsT", bound=Parts)
 
 # A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
 BLOCK_BYTES = 2**20
@@ -22,33 +26,33 @@ _BLOCK_WORK = 2e8
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(Generic[PartsT]):
     """Some agents that a thread serves together; arrays about them start with the axis of agents."""
 
     agents: slice
     """Where they are among all agents."""
-    parts: Any
+    parts: PartsT
     noise: Noise
 
 
 @dataclass(frozen=True)
-class Federation:
+class Federation(Generic[PartsT]):
     """All agents, and the means to let them work at the same time.
 
     Results do not depend on the number of threads: an agent's work is done by one thread, with one BLAS thread, and
     whatever is summed over agents is summed in their order.
     """
 
-    problem: BoundProblem[Any]
+    problem: BoundProblem[PartsT]
     privacy: Privacy
-    blocks: list[Block]
+    blocks: list[Block[PartsT]]
     pool: Workers = field(repr=False)
 
-    def each(self, step: Callable[[Block], Any]) -> list[Any]:
+    def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
         return self.pool.map(step, self.blocks)
 
-    def draw(self, sample: Callable[[np.random.Generator], Any]) -> Any:
+    def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
         """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
         return np.stack([sample(generator) for generator in self.blocks[0].noise.generators[0]])
 
@@ -70,18 +74,18 @@ class Workers:
         self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
         self._threads = threads
 
-    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    def map(self, function: Callable[[ItemT], T], items: Sequence[ItemT]) -> list[T]:
         """Apply a function to all items; results in their order."""
         if self._executor is None:
             return [function(item) for item in items]
-        results: list[Any] = [None] * len(items)
+        results: dict[int, T] = {}
         queue = iter(enumerate(items))  # next() on it is atomic
         futures = [
             self._executor.submit(_drain, function, queue, results) for _ in range(self._threads)
         ]
         for future in futures:
             future.result()
-        return results
+        return [results[position] for position in range(len(items))]
 
     def close(self) -> None:
         """End the threads."""
@@ -90,7 +94,7 @@ class Workers:
 
 
 def _drain(
-    function: Callable[[Any], Any], queue: Iterable[tuple[int, Any]], results: list[Any]
+    function: Callable[[ItemT], T], queue: Iterable[tuple[int, ItemT]], results: dict[int, T]
 ) -> None:
     for position, item in queue:
         results[position] = function(item)

@@ -20,8 +20,11 @@ from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.privacy import Accountant, Noise
+from admmbench.problems.base import State
 
 Progress = Callable[[int, int], None]
+AnyFederation = Federation[Any]
+"""Of rows or of columns: the method and the problem know which."""
 
 
 class AlgorithmError(RuntimeError):
@@ -34,7 +37,7 @@ class Snapshot:
 
     t: int
     """Rounds done."""
-    state: Any
+    state: State
     """Variables of the algorithm."""
     noise: list[Noise]
     """Noise sources of the blocks of agents, with their streams and ledgers."""
@@ -116,7 +119,7 @@ def run(
         return _rounds(spec, federation, progress or _silent, keeper)
 
 
-def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
+def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> AnyFederation:
     """Share out the data and give every agent its noise streams."""
     permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
@@ -134,7 +137,7 @@ def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> Federation:
 
 
 def _rounds(
-    spec: RunSpec, federation: Federation, progress: Progress, keeper: Keeper | None
+    spec: RunSpec, federation: AnyFederation, progress: Progress, keeper: Keeper | None
 ) -> Trace:
     """Do all rounds and evaluate those asked for."""
     method = spec.method
@@ -163,7 +166,7 @@ def _rounds(
     return run.trace
 
 
-def _round(run: Snapshot, spec: RunSpec, federation: Federation) -> None:
+def _round(run: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
     """Do one round, and evaluate it if asked for."""
     method, offset = spec.method, spec.method.extra_rounds
     due = run.t - offset in run.trace.rounds
@@ -189,7 +192,7 @@ def evaluated_rounds(rounds: int, every: int) -> list[int]:
 
 
 def evaluate(
-    spec: RunSpec, state: Any, sent: Messages, t: int, federation: Federation
+    spec: RunSpec, state: State, sent: Messages, t: int, federation: AnyFederation
 ) -> dict[str, NDArray[Any] | float]:
     """Measure the model and what the round cost; arrays have shape (S,)."""
     method, problem, blocks = spec.method, federation.problem, federation.blocks
@@ -208,7 +211,7 @@ def evaluate(
     }
 
 
-def _totals(accountants: Iterable[Accountant], federation: Federation) -> dict[str, float]:
+def _totals(accountants: Iterable[Accountant], federation: AnyFederation) -> dict[str, float]:
     """Composed loss of the agent who pays most; infinite where something was sent without noise."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
     if not all(ledgers):

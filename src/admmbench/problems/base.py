@@ -85,6 +85,14 @@ class Problem(ABC):
         """Units and long name of what evaluation measures, by name; the metric comes first."""
 
 
+class State(Protocol):
+    """Variables of a method, as far as its problem evaluates them."""
+
+    @property
+    def w(self) -> Array:
+        """Global model, shape (S, K, J)."""
+
+
 class Parts(Protocol):
     """What a block of agents holds of a problem."""
 
@@ -131,7 +139,7 @@ class BoundProblem(ABC, Generic[PartsT]):
         """Minimiser of the objective for each seed, shape (S, K, J)."""
 
     @abstractmethod
-    def evaluate(self, state: Any, blocks: Sequence[PartsT], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[PartsT], run: Run) -> dict[str, Array]:
         """Measure a state; arrays of shape (S,), named as by `Problem.variables`."""
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -23,7 +23,7 @@ from scipy import linalg
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
-from admmbench.problems.base import Array, BoundProblem, Problem, Run, tile_seeds
+from admmbench.problems.base import Array, BoundProblem, Problem, Run, State, tile_seeds
 from admmbench.problems.losses.base import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -31,14 +31,6 @@ _RANK_TOLERANCE = 1e-11
 _GRAM_ROWS = 500
 _MOST_STEPS = 200
 _STEP_TOLERANCE = 1e-14
-
-
-class HasModel(Protocol):
-    """State of a method over columns: all parties' models as one, shape (S, 1, J)."""
-
-    @property
-    def w(self) -> Array:
-        """The models."""
 
 
 @dataclass(frozen=True)
@@ -194,13 +186,13 @@ class BoundColumns(BoundProblem["Party"]):
         (columns,) = self.columns[agents]
         return Party(self, columns)
 
-    def evaluate(self, state: HasModel, blocks: Sequence[Party], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[Party], run: Run) -> dict[str, Array]:
         """Metric, test loss and training objective of a model.
 
         Parameters
         ----------
         state
-            With the models of all parties.
+            With the models of all parties as one.
         blocks
             All parties.
         run

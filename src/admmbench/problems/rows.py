@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -37,6 +37,7 @@ from admmbench.problems.base import (
     Problem,
     RecordBounds,
     Run,
+    State,
 )
 from admmbench.problems.batches import (
     Batch,
@@ -55,11 +56,13 @@ CHUNK_BYTES = 1.6e6
 _FEWEST_ROWS = 64
 
 
-class HasModels(Protocol):
-    """State of a method over rows: the global model, shape (S, K, J), and the local ones, shape (P, S, K, J)."""
+@runtime_checkable
+class Models(State, Protocol):
+    """State of a method over rows."""
 
-    w: Array
-    z: Array
+    @property
+    def z(self) -> Array:
+        """Local models, shape (P, S, K, J)."""
 
 
 @dataclass(frozen=True)
@@ -261,13 +264,13 @@ class BoundRows(BoundProblem["RowParts"]):
         """The parts of some agents."""
         return RowParts(self, self.split.shares[agents])
 
-    def evaluate(self, state: HasModels, blocks: Sequence[RowParts], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[RowParts], run: Run) -> dict[str, Array]:
         """Metric, test loss and training objective of the global model.
 
         Parameters
         ----------
         state
-            The models.
+            The models, see `Models`.
         blocks
             The parts of all agents.
         run
@@ -279,6 +282,8 @@ class BoundRows(BoundProblem["RowParts"]):
         and where agents count alike ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
         section VI).
         """
+        if not isinstance(state, Models):
+            raise TypeError(f"the state {type(state).__name__} has no local models z")
         w, z = state.w, state.z
         test_loss, mistakes = np.zeros((2, self.n_seeds))
         for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
