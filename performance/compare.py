@@ -1,0 +1,102 @@
+"""Time of a round at two commits, in one interleaved run.
+
+    python performance/compare.py OLD NEW [--cases femnist-objp ...] [--threads 2] [--repeats 5]
+
+Each commit is checked out into a folder of its own. For every case the two take turns, a process each, so that what
+slows the machine down slows both; the ratio is that of their medians, and the range is over pairs of neighbours. A round
+is timed by the variable `seconds` of `admmbench.simulate`, from the first evaluation to the last, so that compiling,
+loading and evaluating do not count. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FEMNIST = {
+    "dataset": "femnist",
+    "agents": {"scheme": "by_writer"},
+    "params": {"rho": {"c1": 0.005, "c2": 0.05, "period": 2000}},
+}
+ADULT = {
+    "dataset": "adult",
+    "agents": {"scheme": "iid", "agents": 100, "shuffle": True, "train": 40_000},
+    "params": {"c_w": 81},
+    "delta": 1e-3,
+}
+CASES = {
+    "femnist-objp": {**FEMNIST, "algorithm": "objp", "seeds": 10, "rounds": 5},
+    "femnist-objt": {**FEMNIST, "algorithm": "objt", "seeds": 10, "rounds": 5},
+    "femnist-outp": {**FEMNIST, "algorithm": "outp", "seeds": 10, "rounds": 5},
+    "mnist-objp": {"dataset": "mnist", "algorithm": "objp", "seeds": 10, "rounds": 12},
+    "mnist-outp": {"dataset": "mnist", "algorithm": "outp", "seeds": 10, "rounds": 12},
+    "mnist-objp-one-seed": {"dataset": "mnist", "algorithm": "objp", "seeds": 1, "rounds": 30},
+    "adult-dp_admm": {**ADULT, "algorithm": "dp_admm", "seeds": 10, "rounds": 40},
+}
+WORKER = """
+import json, sys
+from admmbench import simulate
+case = json.loads(sys.argv[1])
+case["seeds"] = range(case["seeds"])
+trace = simulate(**case, evaluate_every=1 + case["rounds"] // 4, epsilon=0.05)
+spent = trace["seconds"]
+print(float((spent[-1] - spent[0]) / (spent["round"][-1] - spent["round"][0])))
+"""
+
+
+def checkout(commit: str, folder: Path) -> Path:
+    """Source of a commit."""
+    subprocess.run(
+        ["git", "-C", ROOT, "worktree", "add", "--detach", "--quiet", folder, commit], check=True
+    )
+    return folder / "src"
+
+
+def time_round(source: Path, case: dict, threads: int) -> float:
+    """Seconds of a round."""
+    command = [sys.executable, "-c", WORKER, json.dumps({**case, "threads": threads})]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--shards", type=int, nargs="*", help="FEMNIST shards (default: all)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp())
+    try:
+        sources = [checkout(c, folder / f"{n}") for n, c in enumerate((options.old, options.new))]
+        print(f"{'case':20} {'old':>10} {'new':>10} {'ratio':>6}   range")
+        for name in options.cases:
+            case = dict(CASES[name])
+            if options.shards and case["dataset"] == "femnist":
+                case["dataset"] = {"name": "femnist", "shards": options.shards}
+            pairs = [
+                [time_round(source, case, options.threads) for source in sources]
+                for _ in range(options.repeats + 1)
+            ][1:]  # the first warms up files and caches of compiled code
+            old, new = (statistics.median(times) for times in zip(*pairs, strict=True))
+            ratios = sorted(b / a for a, b in pairs)
+            print(
+                f"{name:20} {1e3 * old:7.1f} ms {1e3 * new:7.1f} ms {new / old:6.2f}   "
+                f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
+                flush=True,
+            )
+    finally:
+        for path in folder.iterdir():
+            subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", path], check=False)
+
+
+if __name__ == "__main__":
+    main()
