@@ -1,4 +1,9 @@
-"""Records of some agents, and how they go through a model and back: the products of `admmbench.problems.rows`."""
+"""Records of some agents, and how they go through a model and back: the products of `admmbench.problems.rows`.
+
+Where several predictions are made for each record, of classes or of seeds that share it, matrix products make them.
+Where there is one, as each seed has records of its own, no product serves several seeds: a compiled loop goes through
+the records of many agents and seeds at once.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numba
 import numpy as np
 
 from admmbench.partition import Rows as RowSelection
@@ -16,7 +22,7 @@ from admmbench.problems.losses.base import Loss, Norms
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """Records that some seeds of the batch give to an agent; a copy where they are spread over the data."""
+    """Records that some seeds of the batch give to an agent."""
 
     agent: int
     seeds: slice
@@ -39,44 +45,159 @@ class Share:
         return float(np.linalg.eigvalsh(gram)[-1].clip(0) ** 0.5)
 
 
-class Batch:
-    """Records of one or several agents whose slopes are computed together."""
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some consecutive records of a share."""
 
-    def __init__(self, pieces: Sequence[tuple[Share, slice]]) -> None:
-        self._pieces = [(share.X[rows], share, rows.start == 0) for share, rows in pieces]
-        sizes = [rows.stop - rows.start for _, rows in pieces]
+    share: Share
+    rows: slice
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return int(self.rows.stop - self.rows.start)
+
+    @property
+    def place(self) -> tuple[int, slice]:
+        """Where its agent's and its seeds' models are."""
+        return self.share.agent, self.share.seeds
+
+    @property
+    def first(self) -> bool:
+        """Whether it begins the share."""
+        return self.rows.start == 0
+
+
+class Batch:
+    """Consecutive records of one or several agents whose slopes are computed together.
+
+    Parameters
+    ----------
+    X, y
+        The records, and their targets.
+    pieces
+        Whose they are, in their order.
+    """
+
+    def __init__(self, X: Array, y: Array, pieces: Sequence[Piece]) -> None:
+        self._X, self._y, self._pieces = X, y, pieces
+        sizes = [piece.size for piece in pieces]
         self._starts = np.cumsum([0, *sizes])
-        self._y = np.concatenate([share.y[rows] for share, rows in pieces])
+        self._spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
+        self._n_seeds = pieces[0].share.n_seeds
+        self._first = np.array([piece.first for piece in pieces])
+        self._places = (
+            np.array([piece.share.agent for piece in pieces])[:, None],
+            np.array(
+                [np.arange(piece.share.seeds.start, piece.share.seeds.stop) for piece in pieces]
+            ),
+        )
+        self._owner = np.repeat([piece.share.agent for piece in pieces], sizes)
         self._norms = [
-            np.concatenate([share.norms[which][rows] for share, rows in pieces])
+            np.concatenate([piece.share.norms[which][piece.rows] for piece in pieces])
             for which in range(2)
         ]
-        self._owner = np.repeat([share.agent for share, _ in pieces], sizes)
 
     def gradient(self, loss: Loss, z: Array, value: Array, largest: Norms, scale: Array) -> None:
-        """Set or add to the agents' scaled gradients, and raise ``largest`` to their contributions (unscaled)."""
-        K, J = z.shape[2:]
-        S = self._pieces[0][1].n_seeds
-        u = np.empty((len(self._y), S, K), z.dtype)
-        spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
-        for (X, share, _), span in zip(self._pieces, spans, strict=True):
-            flat = z[share.agent, share.seeds].reshape(S * K, J)
-            np.matmul(X, flat.T, out=u[span].reshape(len(X), S * K))
+        """Set or add to the agents' scaled gradients, and raise ``largest`` to their contributions (unscaled).
+
+        Parameters
+        ----------
+        loss
+            The loss.
+        z
+            Local models, shape (B, S, K, J).
+        value
+            Gradients, likewise.
+        largest
+            Largest contributions of one record, shape (B, S).
+        scale
+            Factor of each agent, shape (B,).
+        """
+        single = self._n_seeds * z.shape[2] == 1
+        u = self._predict_one(z) if single else self._predict(z)
         slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
         for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
-            contributions = of_slopes * of_records[:, None]
-            for (_, share, _), own in zip(
-                self._pieces, np.maximum.reduceat(contributions, self._starts[:-1]), strict=True
-            ):
-                place = most[share.agent, share.seeds]
-                np.maximum(place, own, out=place)
-        for (X, share, first), span in zip(self._pieces, spans, strict=True):
-            back = u[span].reshape(len(X), S * K).T
-            flat = value[share.agent, share.seeds].reshape(S * K, J)
-            if first:
-                np.matmul(back, X, out=flat)
+            found = np.maximum.reduceat(of_slopes * of_records[:, None], self._starts[:-1])
+            # A share has one piece in a batch: a second one begins the next.
+            most[self._places] = np.maximum(most[self._places], found)
+        if single:
+            agents, seeds = self._places
+            _backward(self._X, self._starts, u[:, 0, 0], agents, seeds[:, 0], self._first, value)
+        else:
+            self._back(u, value)
+
+    def _predict(self, z: Array) -> Array:
+        """Predictions of local models, shape (n, seeds, K)."""
+        S, K, J = self._n_seeds, *z.shape[2:]
+        u = np.empty((len(self._y), S, K), z.dtype)
+        for piece, span in zip(self._pieces, self._spans, strict=True):
+            flat = z[piece.place].reshape(S * K, J)
+            np.matmul(self._X[span], flat.T, out=u[span].reshape(piece.size, S * K))
+        return u
+
+    def _back(self, slopes: Array, value: Array) -> None:
+        """Set or add to the gradients of the agents."""
+        S, K, J = self._n_seeds, *value.shape[2:]
+        for piece, span in zip(self._pieces, self._spans, strict=True):
+            left, flat = slopes[span].reshape(-1, S * K).T, value[piece.place].reshape(S * K, J)
+            if piece.first:
+                np.matmul(left, self._X[span], out=flat)
             else:
-                flat += back @ X
+                flat += left @ self._X[span]
+
+    def _predict_one(self, z: Array) -> Array:
+        agents, seeds = self._places
+        u = np.empty((len(self._y), 1, 1), z.dtype)
+        _forward(self._X, self._starts, agents, seeds[:, 0], z, u[:, 0, 0])
+        return u
+
+
+# Sums may be reordered, which lets the compiler use vector instructions.
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _forward(X: Array, starts: Array, agents: Array, seeds: Array, z: Array, u: Array) -> None:
+    """u_i = w^T x_i, with the model of the agent and seed of each piece."""
+    for p in range(len(starts) - 1):
+        w = z[agents[p, 0], seeds[p], 0]
+        for i in range(starts[p], starts[p + 1]):
+            total = w[0] * X[i, 0]
+            for j in range(1, X.shape[1]):
+                total += w[j] * X[i, j]
+            u[i] = total
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _backward(
+    X: Array, starts: Array, slopes: Array, agents: Array, seeds: Array, first: Array, value: Array
+) -> None:
+    """Sum slope_i x_i over the records of each piece, four at a time: the sum is loaded and stored less often."""
+    for p in range(len(starts) - 1):
+        total = value[agents[p, 0], seeds[p], 0]
+        if first[p]:
+            total[:] = 0
+        whole = starts[p + 1] - (starts[p + 1] - starts[p]) % 4
+        for i in range(starts[p], whole, 4):
+            for j in range(X.shape[1]):
+                total[j] += (
+                    slopes[i] * X[i, j]
+                    + slopes[i + 1] * X[i + 1, j]
+                    + slopes[i + 2] * X[i + 2, j]
+                    + slopes[i + 3] * X[i + 3, j]
+                )
+        for i in range(whole, starts[p + 1]):
+            for j in range(X.shape[1]):
+                total[j] += slopes[i] * X[i, j]
+
+
+def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
+    """Join selections of rows: a slice, which costs no copy, where they follow each other in the data."""
+    slices = [rows for rows in selections if isinstance(rows, slice)]
+    follow = all(a.stop == b.start for a, b in itertools.pairwise(slices))
+    if len(slices) == len(selections) and follow:
+        return slice(slices[0].start, slices[-1].stop)
+    return np.concatenate(
+        [np.arange(r.start, r.stop) if isinstance(r, slice) else r for r in selections]
+    )
 
 
 def record_norms(X: Array, order: int) -> Array:
