@@ -22,7 +22,7 @@ ORDER = [
     "housekeeping",
     "analysis",
 ]
-BASE = ["elementwise", "files", "plugins", "progress", "validation"]
+BASE = ["elementwise", "files", "plugins", "progress", "sensitivity", "validation"]
 
 
 def modules():

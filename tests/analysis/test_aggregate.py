@@ -124,7 +124,7 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
         ({"params": {"rho": 1}}, "was made with params"),
         ({"agents": 4}, "was made with partition"),
         ({"delta": 1e-5}, "was made with delta"),
-        ({"problem": {"name": "softmax", "regularization": 0.1}}, "was made with problem"),
+        ({"problem": {"loss": "softmax", "strength": 0.2}}, "was made with problem"),
         ({"dtype": "float64"}, "was made with dtype"),
     ],
 )
