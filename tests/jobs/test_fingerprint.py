@@ -135,7 +135,7 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
 
     # What only columns need is in no run over rows.
     before = fingerprints(package, tuple(RUNS))
-    edit(package / "algorithms/sharing.py", "rho * (s - state.z)", "2 * rho * (s - state.z)")
+    edit(package / "algorithms/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
     assert changed(package, before) == set()
 
 
@@ -173,25 +173,50 @@ def test_a_fingerprint_imports_nothing(package):
     assert shown.stdout.split() == ["False", "False"]
 
 
-def test_the_file_of_a_loss_counts(tmp_path):
-    plugin = tmp_path / "mine.py"
-    source = (
-        "from admmbench.problems.losses.squared import Squared\n"
-        "from admmbench.validation import parameters\n\n\n"
-        "@parameters\nclass Mine(Squared):\n    '''Mine.'''\n\n    curvature_bound = 1.0\n"
-    )
+LOSS = """
+from admmbench.problems.losses.squared import Squared
+from admmbench.validation import parameters
 
-    def found(text):
-        for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint._imports):
-            cached.cache_clear()
-        plugin.write_text(text)
-        return fingerprint.of_run(
-            RunSpec(dataset="diabetes", algorithm="objp", problem=str(plugin))
-        )
 
-    first = found(source)
-    assert found(source.replace("Mine.", "My own.")) == first
-    assert found(source.replace("1.0", "2.0")) != first
-    assert found(source) == first
-    built_in = fingerprint.of_run(RunSpec(dataset="diabetes", algorithm="objp", problem="squared"))
-    assert first != built_in
+@parameters
+class Mine(Squared):
+    '''Mine.'''
+
+    curvature_bound = 1.0
+"""
+METHOD = """
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Mine(ObjP):
+    '''Mine.'''
+"""
+
+
+def of_edited(path, text, **run):
+    """Fingerprint of a run that has this text in a file, as another process would find it."""
+    for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint._imports):
+        cached.cache_clear()
+    path.write_text(text)
+    return fingerprint.of_run(RunSpec(**{"dataset": "diabetes", "algorithm": "objp", **run}))
+
+
+@pytest.mark.parametrize("method", [False, True], ids=["built-in method", "method of one name"])
+def test_the_file_of_a_loss_counts(tmp_path, method):
+    """Also where a method's file has the same name."""
+    run = {"problem": str(tmp_path / "mine.py")}
+    if method:
+        (tmp_path / "methods").mkdir()
+        (tmp_path / "methods/mine.py").write_text(METHOD)
+        run["algorithm"] = str(tmp_path / "methods/mine.py")
+    first = of_edited(tmp_path / "mine.py", LOSS, **run)
+    assert of_edited(tmp_path / "mine.py", LOSS.replace("Mine.", "My own."), **run) == first
+    assert of_edited(tmp_path / "mine.py", LOSS.replace("1.0", "2.0"), **run) != first
+    assert of_edited(tmp_path / "mine.py", LOSS, **run) == first
+    if method:
+        edited = METHOD + "\n    b: float = 1.0\n"
+        assert of_edited(tmp_path / "methods/mine.py", edited, **run) != first
+    else:
+        assert of_edited(tmp_path / "mine.py", LOSS, problem="squared") != first
