@@ -12,6 +12,14 @@ import xarray as xr
 
 INF = float("inf")
 METHODS = {"OutP": "outp", "OutP+": "outp", "ObjP": "objp", "ObjPM": "objp", "ObjT": "objt"}
+LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"
+RELEASES = {
+    "outp": ("approximate", REPLACED),
+    "objp": ("pure", LEFT_OUT),
+    "objt": ("pure", LEFT_OUT),
+    "iadmm": ("none", ""),
+}
+CAVEATS = {"ObjPM": ["E local updates compose."], "OutP": ["The noise has σ², not σ."]}
 
 
 def build(
@@ -60,7 +68,13 @@ def build(
     epsilon = np.array(epsilons)[None, :, None] * np.ones((len(labels), 1, len(rounds)))
     ran = (status >= 0).any(axis=2)[..., None]
     composed = np.where(ran, epsilon * np.sqrt(rounds), np.nan)
-    units = {"long_name": "test error", "units": "1"}
+    units = {"long_name": "test error", "units": "1", "valid_range": [0.0, 1.0]}
+    methods = [METHODS.get(label.split()[0], "iadmm") for label in labels]
+    sensitivity = attrs.get("sensitivity", "local")
+    guarantees = [
+        "conditional" if sensitivity == "global" and method != "iadmm" else "none"
+        for method in methods
+    ]
     ds = xr.Dataset(
         {
             "test_error": (dims, test_error, units),
@@ -108,7 +122,11 @@ def build(
             "epsilon": epsilons,
             "seed": np.arange(seeds),
             "round": list(rounds),
-            "method": ("algorithm", [METHODS.get(label.split()[0], "iadmm") for label in labels]),
+            "method": ("algorithm", methods),
+            "notion": ("algorithm", [RELEASES[method][0] for method in methods]),
+            "neighbours": ("algorithm", [RELEASES[method][1] for method in methods]),
+            "guarantee": ("algorithm", guarantees),
+            "caveats": ("algorithm", [json.dumps(CAVEATS.get(label, [])) for label in labels]),
             "variant": (
                 "algorithm",
                 ["paper" if "paper" in label else "reference" for label in labels],
@@ -131,7 +149,8 @@ def build(
             "delta": 1e-6,
             "sensitivity": "local",
             "partition": json.dumps({"scheme": "iid", "agents": 10}),
-            "problem": json.dumps({"name": "softmax"}),
+            "problem": json.dumps({"loss": "softmax"}),
+            "metric": "test_error",
             "dtype": "float32",
             "data_checksums": json.dumps({"train-images-idx3-ubyte.gz": "ab" * 32}),
             "versions": json.dumps({"numpy": "2.4.6", "xarray": "2026.9.0"}),

@@ -79,6 +79,9 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
+        loss = spec.as_problem.loss
+        if loss.fraction:
+            trace[loss.metric].attrs["valid_range"] = [0.0, 1.0]
         trace["epsilon_total"].attrs.update(accountant="pld", **_guarantee(spec))
         trace["epsilon_moments"].attrs.update(accountant="huang2019")
         for name in ("epsilon_total", "epsilon_moments"):
