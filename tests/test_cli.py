@@ -36,7 +36,9 @@ def test_faults_are_one_line(tmp_path, capsys):
 
 def test_list_names_everything(capsys):
     assert main(["list"]) == 0
-    assert "objp" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    for name in ("objp", "digits", "squared_hinge"):
+        assert name in shown
 
 
 def test_module_and_script_are_the_same():
@@ -46,3 +48,37 @@ def test_module_and_script_are_the_same():
     from admmbench import __version__
 
     assert shown.stdout.strip() == __version__
+
+
+LOSS = """
+import numpy as np
+
+from admmbench.problems.losses.base import RegressionLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class LogCosh(RegressionLoss):
+    slope_bound = 1.0
+    curvature_bound = 1.0
+
+    def value(self, u, y):
+        return np.logaddexp(u - y, y - u) - np.log(2)
+
+    def slope(self, u, y):
+        return np.tanh(u - y)
+
+    def curvature(self, u, y):
+        return 1 / np.cosh(u - y) ** 2
+"""
+
+
+def test_a_loss_of_a_file_runs_by_hand(tmp_path):
+    (tmp_path / "log_cosh.py").write_text(LOSS)
+    output = tmp_path / "x.nc"
+    words = ["dataset=diabetes", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4"]
+    problem = f"problem={{loss: {tmp_path}/log_cosh.py, penalty: l1}}"
+    assert main(["run", *words, problem, "--output", str(output)]) == 0
+    with xr.open_dataset(output) as trace:
+        assert trace.attrs["metric"] == "test_rmse"
+        assert trace.test_rmse.notnull().all()

@@ -38,7 +38,7 @@ def test_drawn_rows_train_and_the_rest_tests(n, n_test, data, seeds):
     scheme = partition.as_partition(
         {"scheme": "iid", "agents": agents, "shuffle": True, "train": train}
     )
-    assert scheme.check(dataset.info) == agents
+    assert scheme.n_agents(dataset.info) == agents
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
     split = partition.split(scheme, dataset, orders)
     np.testing.assert_array_equal(
@@ -87,7 +87,7 @@ def test_writers_keep_their_rows():
 )
 def test_impossible_partitions(scheme, message):
     with pytest.raises(ValueError, match=message):
-        partition.as_partition(scheme).check(make_dataset(60).info)
+        partition.as_partition(scheme).n_agents(make_dataset(60).info)
 
 
 # Columns
@@ -99,7 +99,7 @@ def columns_of(scheme, dataset, seeds=1):
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
     split = partition.split(scheme, dataset, orders)
     assert split.dataset is dataset
-    assert scheme.check(dataset.info) == len(split.columns)
+    assert scheme.n_agents(dataset.info) == len(split.columns)
     everything = np.arange(dataset.n_features)
     return [everything[columns] for columns in split.columns]
 
@@ -129,10 +129,10 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
     dataset = make_dataset(60, 30, 7)
     scheme = partition.as_partition({"scheme": "columns", "blocks": [3, 4]})
     assert not scheme.shuffled
-    assert scheme.shares == "columns"
+    assert scheme.sharing == "columns"
     assert scheme.n_train(dataset.info) == 60
     assert scheme.n_features(dataset.info) == 7
-    assert partition.as_partition(2).shares == "rows"
+    assert partition.as_partition(2).sharing == "rows"
 
     def refuse(n):
         raise AssertionError("columns are not drawn")
@@ -155,7 +155,7 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
 def test_blocks_that_the_columns_do_not_give(scheme, message):
     scheme = partition.as_partition({"scheme": "columns", **scheme})
     with pytest.raises(ValueError, match=message):
-        scheme.check(make_dataset(60, 30, 7).info)
+        scheme.n_agents(make_dataset(60, 30, 7).info)
 
 
 @pytest.mark.parametrize(

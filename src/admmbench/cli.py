@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = _command(commands, "list", _list, "list algorithms and data sets")
+    command = _command(commands, "list", _list, "list algorithms, data sets and losses")
 
     command = _command(commands, "prepare", _prepare, "fetch, check and prepare a data set")
     command.add_argument("dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'")
@@ -145,10 +145,11 @@ def _add_configfile(command: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from admmbench import list_algorithms, list_datasets
+    from admmbench import list_algorithms, list_datasets, list_losses
 
     print("algorithms:", ", ".join(list_algorithms()))
     print("data sets:", ", ".join(list_datasets()))
+    print("losses:", ", ".join(list_losses()))
 
 
 def _prepare(options: argparse.Namespace) -> None:

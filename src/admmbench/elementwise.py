@@ -22,18 +22,18 @@ def elementwise(equation: Callable[..., float]) -> Callable[..., Array]:
     The first array decides the precision; all other arguments are taken in it. Write no number into the equation, as
     that would turn single into double precision.
     """
-    names = list(inspect.signature(equation).parameters)
+    parameters = inspect.signature(equation)
     lock = threading.Lock()  # compiled when first used, perhaps by several threads at once
     compiled: dict[str, Callable[..., Array]] = {}
 
     @functools.wraps(equation)
     def apply(first: Array, *others: Any, out: Array | None = None, **named: Any) -> Array:
         kind = first.dtype.name
-        others += tuple(named[name] for name in names[1 + len(others) :])
+        _, *rest = parameters.bind(first, *others, **named).arguments.values()
         with lock:
             if kind not in compiled:
-                signature = f"{kind}({', '.join([kind] * len(names))})"
+                signature = f"{kind}({', '.join([kind] * (1 + len(rest)))})"
                 compiled[kind] = numba.vectorize([signature], cache=True)(equation)  # type: ignore[no-untyped-call]
-        return compiled[kind](first, *(np.asarray(value, first.dtype) for value in others), out)
+        return compiled[kind](first, *(np.asarray(value, first.dtype) for value in rest), out)
 
     return apply

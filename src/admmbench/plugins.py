@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -38,7 +39,9 @@ def load_file(path: Path) -> ModuleType:
 @lru_cache
 def _load(path: Path, changed: int) -> ModuleType:
     """Import it once for each content, as pickles of its objects ask for the module that made them."""
-    name = f"_admmbench_plugin_{path.stem}"
+    # Files of one name in several folders are several modules.
+    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    name = f"_admmbench_plugin_{path.stem}_{place}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

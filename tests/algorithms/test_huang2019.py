@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
+from admmbench.algorithms.consensus import Subproblem
+from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dvp import noise_budget
 from admmbench.engine.streams import stream
+from admmbench.privacy import Privacy
 from admmbench.privacy.mechanisms import fill_gaussian, fill_spherical
+from admmbench.problems import as_problem
 from tests.conftest import make_dataset
 
 P, J, N, STRENGTH, EPS, DELTA, RHO, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 0.2, 7, [4, 1]
@@ -34,14 +38,14 @@ def binary():
 class Literal:
     """State and helpers of the transcription, for one seed."""
 
-    def __init__(self, dataset, seed, regularizer, eps=EPS):
+    def __init__(self, dataset, seed, penalty, eps=EPS):
         X = dataset.X_train.astype(np.float64)
         b = 2.0 * dataset.y_train - 1
         cuts = np.cumsum(SIZES)[:-1]
         self.A, self.b = np.split(X, cuts), np.split(b, cuts)
         self.m = SIZES
         self.c1 = [np.linalg.norm(A, axis=1).max() for A in self.A]
-        self.l1, self.eps = regularizer == "l1", eps
+        self.l1, self.eps = penalty == "l1", eps
         self.noise = [stream(seed, p, "noise") for p in range(P)]
         self.w = np.zeros(J)
         self.z = [np.zeros(J) for _ in range(P)]
@@ -205,7 +209,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_trajectory_is_the_literal_one(case):
-    name, regularizer, params, literal, eps = CASES[case]
+    name, penalty, params, literal, eps = CASES[case]
     if name not in ("dpsgd",):
         params = {**params, "rho": RHO}
     if name in ("admm", "pvp", "dvp"):
@@ -215,7 +219,7 @@ def test_trajectory_is_the_literal_one(case):
         dataset,
         name,
         params,
-        problem={"name": "logistic", "regularizer": regularizer, "strength": STRENGTH},
+        problem={"loss": "logistic", "penalty": penalty, "strength": STRENGTH, "per": "agent"},
         agents=P,
         epsilon=eps,
         delta=DELTA,
@@ -225,7 +229,7 @@ def test_trajectory_is_the_literal_one(case):
         dtype="float64",
     )
     for seed in SEEDS:
-        run = Literal(dataset, seed, regularizer, eps)
+        run = Literal(dataset, seed, penalty, eps)
         before, after, server = [], [], []
         for k in range(1, T + 1):
             before.append([z.copy() for z in run.z])
@@ -241,7 +245,7 @@ def test_trajectory_is_the_literal_one(case):
             assert float(found.empirical_loss) == pytest.approx(empirical, rel=1e-7)
             if name == "dp_admm":
                 # Theorem 3 averages w~^0 to w~^(t-1), theorem 4 w~^1 to w~^t; w^1 to w^t in both.
-                models = np.mean(before if regularizer == "l1" else after, axis=0)
+                models = np.mean(before if penalty == "l1" else after, axis=0)
                 w = np.mean(server, axis=0)
                 augmented = sum(
                     run.f(i, models[i]) + RHO * np.linalg.norm(models[i] - w) for i in range(P)
@@ -251,16 +255,13 @@ def test_trajectory_is_the_literal_one(case):
 
 def test_the_paper_prints_these_step_sizes():
     """Section VI: with the constants of Adult, m = 400 records, k = 7."""
-    from admmbench.algorithms.dp_admm import DPADMM
-    from admmbench.privacy import Privacy
 
-    class Problem:
-        model_shape = (1, 104)
-        regularizer_weight = 1e-6
-        regularizer_bound = 1e-6 * math.sqrt(104)
+    class Whole:
+        size = 104
+        penalty_curvature = 1e-6
+        penalty_gradient_bound = 1e-6 * math.sqrt(104)
 
-    class Local:
-        problem = Problem()
+    class Parts:
         n_samples = np.array([400])
         gradient_bound = np.array([[1.0]])
         curvature_bound = np.array([[0.25]])
@@ -272,9 +273,15 @@ def test_the_paper_prints_these_step_sizes():
     )
     l2 = 1 / (0.25 + 1e-6 + 2 * math.sqrt(416 * k * log) / (89 * 400 * eps))
     for kind, c_w, eta in (("nonsmooth", 23, l1), ("smooth", 89, l2)):
-        method = DPADMM(step_size=kind, c_w=c_w)
-        found = method.inverse_eta(k, Local(), Privacy(eps, delta))
-        assert found[0, 0] == pytest.approx(1 / eta)
+        penalty = "l1" if kind == "nonsmooth" else "l2"
+        whole, parts = Whole(), Parts()
+        whole.problem = as_problem({"loss": "logistic", "penalty": penalty}, "rows")
+        parts.whole = whole
+        zero = np.zeros((1, 1, 1, 104))
+        sub = Subproblem(k, zero, zero[0], zero, 0.1, parts, None, Privacy(eps, delta))
+        for step_size in (kind, "auto"):
+            found = DPADMM(step_size=step_size, c_w=c_w).schedule(sub)["inverse_eta"]
+            assert found[0, 0] == pytest.approx(1 / eta)
 
 
 def test_centralized_is_the_optimum_of_all_records():
@@ -282,7 +289,7 @@ def test_centralized_is_the_optimum_of_all_records():
     trace = simulate(
         dataset,
         "centralized",
-        problem={"name": "logistic", "strength": STRENGTH},
+        problem={"loss": "logistic", "strength": STRENGTH},
         agents=P,
         rounds=2,
         evaluate_every=1,
@@ -296,9 +303,9 @@ def test_centralized_is_the_optimum_of_all_records():
     assert not trace.floats_sent.any()
 
 
-@pytest.mark.parametrize("regularizer", ["l1", "l2"])
-def test_admm_converges_to_the_centralized_optimum(regularizer):
-    problem = {"name": "logistic", "regularizer": regularizer, "strength": 0.01}
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_admm_converges_to_the_centralized_optimum(penalty):
+    problem = {"loss": "logistic", "penalty": penalty, "strength": 0.01}
     shared = {"problem": problem, "agents": P, "rounds": 400, "evaluate_every": 400}
     exact = simulate(binary(), "admm", {"tolerance": 1e-9}, dtype="float64", **shared)
     best = simulate(binary(), "centralized", dtype="float64", **shared)
@@ -313,25 +320,65 @@ def test_exact_methods_say_when_they_cannot_solve():
         simulate(binary(), "admm", {"tolerance": 1e-30}, problem="logistic", rounds=1)
 
 
+LOGISTIC = {"loss": "logistic", "penalty": "l2"}
+
+
 @pytest.mark.parametrize(
     ("name", "params", "problem", "message"),
     [
-        ("pvp", {}, "l1", "pvp needs a regulariser with a gradient"),
-        ("dvp", {}, "l1", "dvp needs a regulariser with a gradient"),
-        ("outp", {}, "l1", "outp needs a regulariser with a gradient"),
-        ("objp", {"proximity": "smooth"}, "l1", "proximity: smooth needs a regulariser"),
-        ("dp_admm", {"step_size": "smooth"}, "l1", "step_size: smooth needs a regulariser"),
-        ("dp_admm", {"step_size": "nonsmooth"}, "l2", "nonsmooth needs a bounded subgradient"),
+        ("pvp", {}, {"penalty": "l1"}, "pvp needs a penalty with a gradient, such as l2"),
+        ("dvp", {}, {"penalty": "l1"}, "dvp needs a penalty with a gradient, such as l2"),
+        ("outp", {}, {"penalty": "l1"}, "outp needs a penalty with a gradient, such as l2"),
+        (
+            "objp",
+            {"proximity": "smooth"},
+            {"penalty": "l1"},
+            "objp needs a penalty with a gradient, such as l2",
+        ),
+        (
+            "dp_admm",
+            {"step_size": "smooth"},
+            {"penalty": "l1"},
+            "step_size: smooth needs a penalty with a gradient",
+        ),
+        (
+            "dp_admm",
+            {"step_size": "nonsmooth"},
+            {"penalty": "l2"},
+            "step_size: nonsmooth needs a penalty with bounded subgradients, such as l1",
+        ),
+        ("dvp", {}, {"loss": "softmax"}, "dvp needs a loss with one output, such as logistic"),
+        ("admm", {}, {"loss": "sigmoid"}, "admm needs a convex loss"),
+        ("pvp", {}, {"loss": "sigmoid"}, "pvp needs a convex loss"),
+        ("dvp", {}, {"loss": "sigmoid"}, "dvp needs a convex loss"),
+        ("centralized", {}, {"loss": "sigmoid"}, "centralized needs a convex loss"),
+        *(
+            (name, {}, {"loss": "squared_hinge"}, f"{name} needs a loss whose slope is bounded")
+            for name in ("dp_admm", "dpsgd", "dvp", "outp", "pvp")
+        ),
     ],
 )
 def test_what_the_theorems_do_not_cover_is_refused(name, params, problem, message):
-    with pytest.raises(ValueError, match=message):
-        simulate(binary(), name, params, problem={"name": "logistic", "regularizer": problem})
+    with pytest.raises(ValueError, match=f"^algorithm: {message}") as raised:
+        simulate(binary(), name, params, problem={**LOGISTIC, **problem})
+    words = {**LOGISTIC, **problem}
+    assert f"the problem has loss {words['loss']} and penalty {words['penalty']}" in str(
+        raised.value
+    )
+    assert "\n" not in str(raised.value)
 
 
-def test_dual_perturbation_is_for_binary_classification():
-    with pytest.raises(ValueError, match="choose problem: logistic"):
-        simulate(binary(), "dvp", problem="softmax", epsilon=1)
+def test_gradient_descent_with_noise_needs_bounded_slopes_on_numbers_too():
+    for name in ("dp_admm", "dpsgd", "outp", "pvp"):
+        with pytest.raises(ValueError, match=f"algorithm: {name} needs a loss whose slope is"):
+            simulate("diabetes", name, problem="squared")
+
+
+def test_a_worst_case_needs_a_bounded_slope():
+    with pytest.raises(ValueError, match=r"sensitivity: global needs a loss whose slope is") as at:
+        simulate(binary(), "objp", problem="squared_hinge", sensitivity="global")
+    assert "such as logistic, softmax or huber" in str(at.value)
+    simulate(binary(), "objp", problem="squared_hinge", rounds=1)
 
 
 def test_there_is_no_authors_code_to_follow():

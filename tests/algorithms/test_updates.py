@@ -11,8 +11,15 @@ import pytest
 from scipy import optimize, special
 
 from admmbench import simulate
+from admmbench.algorithms.base import RhoSchedule
+from admmbench.algorithms.consensus import Subproblem
+from admmbench.algorithms.objp import ObjP
+from admmbench.algorithms.objt import ObjT
 from admmbench.engine.streams import stream
+from admmbench.privacy import Privacy
 from admmbench.privacy.mechanisms import fill_gaussian, fill_laplace
+from admmbench.problems.base import Gradient
+from admmbench.sensitivity import Sensitivity
 from tests.conftest import make_dataset
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
@@ -170,7 +177,7 @@ def test_trajectory_is_the_literal_one(case, variant):
         name,
         {**params, "rho": RHO},
         variant,
-        problem={"name": "softmax", "regularization": BETA},
+        problem={"loss": "softmax", "strength": 2 * BETA, "per": "total"},
         agents=P,
         epsilon=EPS,
         delta=DELTA,
@@ -193,18 +200,45 @@ def test_trajectory_is_the_literal_one(case, variant):
             assert float(found.test_error) == wrong.mean()
 
 
+class Parts:
+    """An agent's part of a problem whose gradient is known; no penalty."""
+
+    n_samples = np.array([1])
+    smoothness = np.array([[3.0]])
+
+    def __init__(self, gradient):
+        self.whole, self._gradient = self, gradient
+
+    def gradient(self, z, mean_over, floor):
+        return Gradient(self._gradient.copy(), Sensitivity(l1=np.ones((1, 1))))
+
+    def add_penalty_gradient(self, value, at):
+        return value
+
+
+class Drawn:
+    """A noise source whose draw is known."""
+
+    def __init__(self, xi):
+        self.xi = xi
+
+    def laplace(self, sensitivity):
+        return self.xi
+
+
+def solved(method, t, z, w, dual, gradient, r, eps=1.0, xi=0.0):
+    parts, noise = Parts(gradient), Drawn(xi)
+    return method.update(Subproblem(t, z, w, dual, r, parts, noise, Privacy(eps)))
+
+
 @pytest.mark.parametrize("kind", ["proximal", "trust"])
 def test_closed_forms_minimise_the_subproblems(kind):
     """Equations (8) and (9): scipy's minimiser of the perturbed, linearised Lagrangian is the closed form."""
-    from admmbench.algorithms.inexact import Subproblem
-    from admmbench.algorithms.objp import ObjP
-    from admmbench.algorithms.objt import ObjT
-
     rng = np.random.default_rng(0)
     z, w, dual, gradient, xi = rng.normal(size=(5, 1, 1, 2, 3))
     t, r, a = 4, 1.7, 2.0
     method = (ObjP if kind == "proximal" else ObjT)(a=a)
-    found = method.solve(Subproblem(t, z, w, dual, gradient, r, 1.0, None), xi)
+    found = solved(method, t, z, w[0], dual, gradient, r, xi=xi)
 
     def objective(v):
         v = v.reshape(z.shape)
@@ -218,15 +252,8 @@ def test_closed_forms_minimise_the_subproblems(kind):
 
 
 def test_smooth_proximity_is_theorem_2():
-    from admmbench.algorithms.inexact import Subproblem
-    from admmbench.algorithms.objp import ObjP
-
-    class Local:
-        smoothness = np.array([[3.0]])
-
     z, w, dual, gradient = np.random.default_rng(1).normal(size=(4, 1, 1, 2, 3))
-    method = ObjP(proximity="smooth")
-    found = method.solve(Subproblem(9, z, w, dual, gradient, 0.5, 2.0, Local()), 0.0)
+    found = solved(ObjP(proximity="smooth"), 9, z, w[0], dual, gradient, 0.5, eps=2.0)
     curvature = 3.0 + 3 / 2.0  # 1 / eta = L + sqrt(9) / epsilon
     np.testing.assert_allclose(
         found, (-gradient + 0.5 * w + dual + curvature * z) / (0.5 + curvature)
@@ -241,7 +268,7 @@ def test_iadmm_reaches_the_optimum_of_scikit_learn():
         dataset,
         "iadmm",
         {"rho": 0.05, "a": 60},
-        problem={"name": "softmax", "regularization": BETA},
+        problem={"loss": "softmax", "strength": 2 * BETA, "per": "total"},
         agents=P,
         rounds=6000,
         evaluate_every=6000,
@@ -266,12 +293,10 @@ def test_objp_and_iadmm_agree_without_noise():
 
 
 def test_penalty_schedule():
-    from admmbench.algorithms.base import Penalty
-
-    mnist = Penalty()
+    mnist = RhoSchedule()
     assert mnist(1, 0.05) == pytest.approx(2 + 5 / 0.05)
     assert mnist(9_999, math.inf) == 2
     assert mnist(10_000, math.inf) == pytest.approx(2.4)
     assert mnist(20_000, 1.0) == pytest.approx(2 * 1.44 + 5)
     assert mnist(10**9, 1.0) == 1e9
-    assert Penalty(scale=0.01)(1, 0.05) == pytest.approx(1.02)
+    assert RhoSchedule(scale=0.01)(1, 0.05) == pytest.approx(1.02)

@@ -21,6 +21,13 @@ METHODS = {
     "Non-private": "iadmm",
 }
 PARAMS = {"ObjPM": {"local_updates": 10}, "OutP+": {"rho": {"scale": 0.01}}}
+LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"
+RELEASES = {
+    "outp": ("approximate", REPLACED),
+    "objp": ("pure", LEFT_OUT),
+    "objt": ("pure", LEFT_OUT),
+}
+CAVEATS = {"ObjPM": ["E local updates compose."], "OutP": ["The noise has σ², not σ."]}
 
 
 def build(
@@ -72,7 +79,12 @@ def build(
     epsilon = np.array(epsilons)[None, :, None] * np.ones((len(labels), 1, len(rounds)))
     ran = (status >= 0).any(axis=2)[..., None]
     composed = np.where(ran, epsilon * np.sqrt(rounds), np.nan)
-    units = {"long_name": "test error", "units": "1"}
+    units = {"long_name": "test error", "units": "1", "valid_range": [0.0, 1.0]}
+    known = {**METHODS, **(methods or {})}
+    behind = [known.get(label.split()[0], "mine") for label in labels]
+    releases = [RELEASES.get(method, ("none", "")) for method in behind]
+    worst = attrs.get("sensitivity", "local") == "global"
+    guarantees = ["conditional" if worst and notion != "none" else "none" for notion, _ in releases]
     ds = xr.Dataset(
         {
             "test_error": (dims, test_error, units),
@@ -120,13 +132,11 @@ def build(
             "epsilon": epsilons,
             "seed": np.arange(seeds),
             "round": list(rounds),
-            "method": (
-                "algorithm",
-                [
-                    ({**METHODS, **(methods or {})}).get(label.split()[0], "mine")
-                    for label in labels
-                ],
-            ),
+            "method": ("algorithm", behind),
+            "notion": ("algorithm", [release[0] for release in releases]),
+            "neighbours": ("algorithm", [release[1] for release in releases]),
+            "guarantee": ("algorithm", guarantees),
+            "caveats": ("algorithm", [json.dumps(CAVEATS.get(label, [])) for label in labels]),
             "variant": (
                 "algorithm",
                 ["paper" if "paper" in label else "reference" for label in labels],
@@ -150,7 +160,8 @@ def build(
             "delta": 1e-6,
             "sensitivity": "local",
             "partition": json.dumps({"scheme": "iid", "agents": 10}),
-            "problem": json.dumps({"name": "softmax"}),
+            "problem": json.dumps({"loss": "softmax"}),
+            "metric": "test_error",
             "dtype": "float32",
             "data_checksums": json.dumps({"train-images-idx3-ubyte.gz": "ab" * 32}),
             "versions": json.dumps({"numpy": "2.4.6", "xarray": "2026.9.0"}),

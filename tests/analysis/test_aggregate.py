@@ -1,9 +1,12 @@
 """Aggregation: labelled, complete, and only from files that belong to the present code."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench.analysis import report
 from admmbench.analysis.aggregate import StaleResultError, aggregate
 from admmbench.config import Experiment
 from admmbench.datasets import load_dataset
@@ -92,6 +95,85 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     assert paid.sel(algorithm=["DP-ADMM", "two"]).all()
 
 
+def test_what_methods_declare_are_coordinates(runs):
+    results = aggregate("small", Experiment.model_validate(DEFINITION), runs)
+    assert list(results.notion.values) == ["approximate", "pure", "none"]
+    assert list(results.guarantee.values) == ["none", "none", "none"]
+    assert list(results.neighbours.values) == [
+        "one record is replaced",
+        "one record's contribution is left out",
+        "",
+    ]
+    first, *others = (json.loads(str(text)) for text in results.caveats.values)
+    assert len(first) == 1
+    assert "σ²" in first[0]
+    assert others == [[], []]
+    assert results.attrs["metric"] == "test_error"
+    # Of one method only; the coordinates say it of each.
+    assert not {"guarantee", "comment", "delta"} & set(results.epsilon_total.attrs)
+
+
+PLUG_IN = """
+from admmbench.algorithms.base import Guarantee, parameters
+from admmbench.algorithms.objp import ObjP
+from admmbench.privacy import Release
+
+
+@parameters
+class Mine(ObjP):
+    release = Release("laplace", "gradient", neighbours="one pixel is another")
+
+    def guarantee(self, sensitivity):
+        return Guarantee("conditional", "because I say so")
+
+    @property
+    def caveats(self):
+        return ("Mine is for tests <only>.",)
+"""
+NUMBERS = {
+    "title": "Numbers",
+    "dataset": "diabetes",
+    "problem": {"loss": "huber", "penalty": "l1"},
+    "agents": 3,
+    "rounds": 4,
+    "evaluate_every": 2,
+    "seeds": 2,
+    "epsilon": [1],
+    "figures": [{"name": "errors", "kind": "curves", "metric": "test_rmse"}],
+}
+
+
+def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
+    """Experiment, runs, results and page; the page says what the method's file does."""
+    (tmp_path / "mine.py").write_text(PLUG_IN)
+    methods = [
+        {"name": str(tmp_path / "mine.py"), "label": "Mine"},
+        {"name": "objp", "label": "ObjP"},
+    ]
+    experiment = Experiment.model_validate({**NUMBERS, "algorithms": methods})
+    data = load_dataset("diabetes")
+    for run in experiment.runs:
+        job.execute(run.spec, data, tmp_path / run.path, 1)
+    results = aggregate("numbers", experiment, tmp_path)
+    assert results.attrs["metric"] == "test_rmse"
+    assert "valid_range" not in results.test_rmse.attrs
+    assert list(results.guarantee.values) == ["conditional", "none"]
+    job.write(results, tmp_path / "results.nc")
+    with xr.open_dataset(tmp_path / "results.nc") as stored:
+        section = report.Section(stored.load(), experiment)
+    page = report.render([section], [], report.Meta())
+    for words in (
+        "Mine is for tests &lt;only&gt;.",
+        "Neighbouring data sets of Mine: one pixel is another.",
+        "Final root mean squared test error in points",
+        "not a valid guarantee",
+        "<td>conditional</td>",
+    ):
+        assert words in page
+    error = results.test_rmse.sel(algorithm="Mine", epsilon=1).isel(round=-1).mean("seed")
+    assert f"{float(error):.4g} <span" in page
+
+
 def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
     experiment = Experiment.model_validate({**DEFINITION, "timed": True})
     runs = experiment.runs
@@ -124,7 +206,7 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
         ({"params": {"rho": 1}}, "was made with params"),
         ({"agents": 4}, "was made with partition"),
         ({"delta": 1e-5}, "was made with delta"),
-        ({"problem": {"name": "softmax", "regularization": 0.1}}, "was made with problem"),
+        ({"problem": {"loss": "softmax", "strength": 0.2}}, "was made with problem"),
         ({"dtype": "float64"}, "was made with dtype"),
     ],
 )

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import xarray as xr
 
+from admmbench import list_algorithms
 from admmbench.analysis import claims, report
 from admmbench.analysis.verdicts import evaluate
 
-from .conftest import ERRORS, build
+from .conftest import ERRORS, INF, build
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 LONG = "A method whose label is far too long for any legend, table or margin " * 2
@@ -182,10 +184,109 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
     for words in ("budget for one iteration", "not a valid guarantee", "E local updates", "σ²"):
         assert words in page.text
     ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
-    other = Page(report.render([report.Section(ds, experiment(figure))], [], META)).text
+    other = rendered(ds, figure)
     assert "worst case over all admissible records" in other
-    for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian"):
+    assert "Neighbouring data sets of ObjP: one record's contribution is left out." in other
+    for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian", "No guarantee"):
         assert words not in other
+
+
+def rendered(results, figure, **given):
+    section = report.Section(results, experiment(figure, figures=[], **given))
+    return Page(report.render([section], [], META)).text
+
+
+PURE = {"ObjP": {0.1: 0.2}, "ObjT": {0.1: 0.2}}
+BOTH = {**PURE, "OutP": {0.1: 0.3}}
+
+
+def test_notions_are_told_apart_where_both_occur(figure):
+    words = "ε-DP (ObjP, ObjT) and (ε, δ)-DP (OutP) are different notions"
+    assert words in rendered(build(BOTH), figure)
+    for one in (PURE, {"OutP": {0.1: 0.3}, "Non-private": {INF: 0.1, 0.1: 0.1}}):
+        assert "different notions" not in rendered(build(one), figure)
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ({"OutP": {1.0: 0.3}}, False),
+        ({"OutP": {1.5: 0.3}}, True),
+        ({"OutP": {1.0: 0.3}, "ObjP": {3.0: 0.3}}, False),
+        ({"OutP": {1.0: 0.3, INF: 0.2}, "ObjP": {3.0: 0.3}}, False),
+    ],
+)
+def test_the_calibration_is_questioned_where_gaussian_noise_is_small(figure, errors, said):
+    found = "proved for ε ≤ 1 only" in rendered(build(errors), figure)
+    assert found == said
+
+
+def with_facts(errors, label, **facts):
+    """Results of which one method declares something else."""
+    ds = build(errors, sensitivity=facts.pop("sensitivity", "local"))
+    at = list(ds.algorithm.values).index(label)
+    for name, value in facts.items():
+        values = ds[name].values.astype(object)
+        values[at] = value
+        ds = ds.assign_coords({name: ("algorithm", values.astype(str))})
+    return ds
+
+
+def test_caveats_are_said_once_whatever_the_method_is_called(figure):
+    said = '["A caveat <of> mine.", "The noise has σ², not σ."]'
+    found = rendered(with_facts(BOTH, "ObjT", method="mine.py", caveats=said), figure)
+    for words in ("A caveat <of> mine.", "The noise has σ², not σ."):
+        assert found.count(words) == 1
+
+
+def test_caveats_are_said_without_a_budget_too(figure):
+    errors = {"Non-private": {INF: 0.1}}
+    found = rendered(with_facts(errors, "Non-private", caveats='["It peeks."]'), figure)
+    assert "It peeks." in found
+    assert "budget for one iteration" not in found
+    assert "Privacy" not in found
+
+
+def test_a_method_without_a_guarantee_is_named(figure):
+    ds = with_facts(BOTH, "OutP", guarantee="none", sensitivity="global")
+    found = rendered(ds, figure)
+    assert "No guarantee all the same: OutP." in found
+    assert "worst case over all admissible records" in found
+
+
+def test_methods_that_add_no_noise_say_nothing_of_it(figure):
+    found = rendered(build({"Non-private": {0.1: 0.1}}, sensitivity="global"), figure)
+    assert "budget for one iteration" in found
+    for words in ("The noise is scaled", "Neighbouring", "notions"):
+        assert words not in found
+
+
+def test_numbers_as_targets_are_shown_in_their_unit(figure):
+    ds = build({"ObjP": {0.1: 61.237}}, spread=0.5, n_classes=0, dataset="diabetes")
+    ds = ds.rename(test_error="test_rmse").assign_attrs(metric="test_rmse")
+    ds.test_rmse.attrs = {"long_name": "root mean squared test error", "units": "points"}
+    found = rendered(ds, figure)
+    assert "Final root mean squared test error in points: mean" in found
+    assert "Lowest root mean squared test error of all rounds in points: mean" in found
+    assert "784 features, numbers as targets" in found
+    assert "61.24 [" in re.sub(r"\s+", " ", found)
+    assert "6123" not in found
+    ds.test_rmse.attrs["units"] = "1"
+    assert "Final root mean squared test error: mean" in rendered(ds, figure)
+
+
+def test_errors_of_classes_are_in_percent(text):
+    assert "Final test error in percent: mean" in text
+    assert "Lowest test error of all rounds in percent: mean" in text
+    assert "10 classes" in text
+
+
+def test_the_report_knows_no_method_by_name():
+    source = Path(report.__file__).read_text()
+    names = {*list_algorithms(), *{name.replace("_", "-") for name in list_algorithms()}}
+    template = Path(report.__file__).parent / "templates/report.html.jinja"
+    for text in (source, template.read_text()):
+        assert not names & set(re.findall(r"[\w-]+", text.lower()))
 
 
 def test_figures_are_described(text):

@@ -14,6 +14,7 @@ from admmbench.datasets import (
     open_prepared,
     prepare,
 )
+from admmbench.engine.spec import RunSpec
 
 # The shards whose training files are small enough to be widely mirrored.
 FEMNIST_21 = {"name": "femnist", "shards": [*range(5), *range(15, 31)]}
@@ -58,6 +59,8 @@ def test_is_as_described(name, dataset):
         assert getattr(dataset, fact) == getattr(info, fact), fact
     for fact in ("class_names", "domain", "checksums", "note", "citation", "licence"):
         assert getattr(dataset, fact) == getattr(info, fact), fact
+    for fact in ("default_problem", "target_unit"):
+        assert getattr(dataset, fact) == getattr(dataset.info, fact) == getattr(info, fact), fact
 
 
 def test_arrays_are_typed_contiguous_mapped_and_read_only(dataset):
@@ -75,9 +78,13 @@ def test_values_are_admissible(dataset):
         assert np.isfinite(X).all()
         assert X.min() >= low
         assert X.max() <= high
-        assert y.dtype == np.int64
         assert y.shape == (len(X),)
-        assert set(np.unique(y)) <= set(range(dataset.n_classes))
+        if dataset.n_classes:
+            assert y.dtype == np.int64
+            assert set(np.unique(y)) <= set(range(dataset.n_classes))
+        else:
+            assert y.dtype == np.float32
+            assert np.isfinite(y).all()
 
 
 def test_groups_are_increasing(dataset):
@@ -124,6 +131,25 @@ def test_digits():
     # Known to scikit-learn's users: the first image is a 0, its first row 0 0 5 13 9 1 0 0.
     assert (data.X_train[0, :8] * 16).tolist() == [0, 0, 5, 13, 9, 1, 0, 0]
     assert data.y_train[0] == 0
+
+
+def test_diabetes():
+    data = load_dataset("diabetes")
+    assert (data.n_train, data.n_test, data.n_classes) == (354, 88, 0)
+    # Known to scikit-learn's users: the first patient is 59 years old and ends with 151 points.
+    assert data.y_train[:2].tolist() == [151, 75]
+    assert data.X_train[0, 0] == pytest.approx((59 - 19) / (79 - 19))
+    assert (data.X_train[:, -1] == 1).all()
+    assert repr(data) == "<Dataset diabetes: 354 + 88 rows, 11 features, numbers as targets>"
+
+
+def test_a_loaded_data_set_has_the_problem_of_its_name(real_mirror, session_cache):
+    named, loaded = (
+        RunSpec(dataset=dataset, algorithm="dp_admm")
+        for dataset in ("adult", load_dataset("adult", mirror=real_mirror, cache=session_cache))
+    )
+    assert named.as_problem == loaded.as_problem
+    assert loaded.as_problem.loss_name == "logistic"
 
 
 def test_mnist(real_mirror, session_cache):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from admmbench import simulate
 from admmbench.datasets import Arrays, DatasetError, DatasetInfo, load_dataset, open_prepared
 from admmbench.datasets import _registry as registry
 from admmbench.datasets._prepared import write_prepared
@@ -57,6 +58,51 @@ def test_round_trip(folder):
     assert data.domain == (0.0, 1.0)
     assert data.group_names == ("w", "without rows", "v")
     assert data.note == "part of it"
+    assert (data.default_problem, data.target_unit) == ("softmax", "1")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_the_default_problem_survives_the_way_through_a_folder(tmp_path, loss):
+    """So that a data set has one default loss, given by name, as loaded, or as prepared."""
+    info = replace(INFO, default_problem=loss)
+    write_prepared(tmp_path / "toy", info, arrays())
+    data = open_prepared(tmp_path / "toy")
+    assert data.default_problem == data.info.default_problem == loss
+    losses = [
+        json.loads(simulate(data, "objp", problem=problem, agents=2, rounds=1).attrs["problem"])
+        for problem in (None, loss)
+    ]
+    assert losses[0] == losses[1]
+    assert losses[0]["loss"]["name"] == loss
+
+
+def numbers(**changes):
+    info = replace(INFO, class_names=(), default_problem="squared", target_unit="kg")
+    floats = {"y_train": np.arange(4, dtype=np.float32), "y_test": np.ones(2, np.float32)}
+    return info, arrays(**{**floats, **changes})
+
+
+def test_targets_may_be_numbers_with_a_unit(tmp_path):
+    write_prepared(tmp_path / "toy", *numbers())
+    data = open_prepared(tmp_path / "toy", verify=True)
+    assert data.y_train.tolist() == [0, 1, 2, 3]
+    trace = simulate(data, "objp", agents=2, rounds=1)
+    assert trace.test_rmse.attrs["units"] == "kg"
+    assert trace.test_loss.attrs["units"] == "(kg)2"
+    assert trace.attrs["metric"] == "test_rmse"
+    assert "test_error" not in trace
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y_train": np.array([0, 1, 0, 1])}, "y_train is int64, expected float32"),
+        ({"y_test": np.array([1, np.nan], np.float32)}, "test part: targets that are no numbers"),
+    ],
+)
+def test_other_targets_are_refused(tmp_path, changes, message):
+    with pytest.raises(DatasetError, match=message):
+        write_prepared(tmp_path / "toy", *numbers(**changes))
 
 
 def test_writing_again_replaces_and_leaves_nothing_else(folder):

@@ -4,6 +4,7 @@ import io
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from rich.console import Console
@@ -12,7 +13,7 @@ from admmbench import config
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import calibration, plan
 from admmbench.forecast.calibration import Speed, kind, measure
-from admmbench.forecast.cost import estimate
+from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
 
 SMALL = {
@@ -90,11 +91,101 @@ def test_a_sample_of_the_agents_stands_for_all(monkeypatch):
     monkeypatch.setattr(calibration, "_SAMPLE_BYTES", 1)
     monkeypatch.setattr(calibration, "_WORK_PER_THREAD", 1)
     assert measure(spec(agents=10), threads=1) == Speed(10, 10, 10)
+    # Four of ten on four threads: the busiest thread has three of ten, and one of the sample.
+    assert measure(spec(agents=10), threads=4) == Speed(2.5, 3, 2.5)
 
 
 def test_writers_are_measured_without_their_files():
     femnist = spec(dataset={"name": "femnist", "shards": [0]}, agents={"scheme": "by_writer"})
     assert measure(femnist, threads=1).round > 0
+
+
+COLUMNS = {
+    "dataset": "a9a",
+    "algorithm": "admm_sharing",
+    "agents": {"scheme": "columns", "blocks": [66, 57]},
+}
+NUMBERS = {"dataset": "diabetes", "algorithm": "objp"}
+
+
+def test_models_have_a_row_for_each_output():
+    assert model_entries(spec(seeds=(0, 1))) == 2 * 10 * 64
+    assert model_entries(spec(**NUMBERS)) == 11
+    two = {"dataset": "adult", "algorithm": "dp_admm"}
+    assert model_entries(spec(**two)) == 104
+    assert model_entries(spec(**two, problem="softmax")) == 2 * 104
+    assert model_entries(spec(**COLUMNS)) == 123
+    some = {**COLUMNS, "agents": {"scheme": "columns", "blocks": 2, "features": 50}}
+    assert model_entries(spec(**some)) == 50
+
+
+def variant(tmp_path, name, **facts):
+    """A method that differs from ObjP in what it declares."""
+    path = tmp_path / f"{name}.py"
+    facts = "".join(f"    {key} = {value}\n" for key, value in facts.items())
+    path.write_text(
+        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.algorithms.objp import ObjP\n\n\n"
+        f"@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n{facts}"
+    )
+    return str(path)
+
+
+def test_the_state_grows_with_the_copies_of_a_method(tmp_path):
+    """And so do memory and checkpoints; no method is known by name."""
+    plenty = {"seeds": tuple(range(10)), "agents": 1000}
+    few, many = (
+        spec(algorithm=variant(tmp_path, f"copies{copies}", state_copies=copies), **plenty)
+        for copies in (1, 9)
+    )
+    model = 10 * 10 * 64
+    assert state_bytes(few) == 4 * 1001 * model
+    assert state_bytes(many) == 4 * 9001 * model
+    assert estimate(many, 1).mem_mb - estimate(few, 1).mem_mb == pytest.approx(
+        4 * 8000 * model / 2**20, abs=1
+    )
+    assert state_bytes(spec(algorithm="iadmm", **plenty)) == 4 * 3001 * model
+    assert state_bytes(spec(algorithm="iadmm", dtype="float64")) == 8 * 10 * 640
+
+
+def test_the_state_of_shared_columns_is_in_predictions():
+    n = 32_561
+    assert state_bytes(spec(**COLUMNS, seeds=(0, 1))) == 4 * 2 * (123 + 4 * n)
+    assert state_bytes(spec(**{**COLUMNS, "algorithm": "vertical_sgd"})) == 4 * (123 + 2 * n)
+
+
+def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
+    long = {"rounds": 1_000_000, "seeds": tuple(range(10))}
+    one, ten = (
+        estimate(spec(algorithm=variant(tmp_path, f"gradients{g}", gradients=g), **long), 1).runtime
+        for g in (1, 10)
+    )
+    assert ten / one == pytest.approx(10, rel=0.15)
+    # Exact subproblems take several steps in a round.
+    shared = {**long, "dataset": "digits"}
+    exact, inexact = (
+        estimate(spec(algorithm=name, **shared), 1).runtime for name in ("admm", "iadmm")
+    )
+    assert exact > 5 * inexact
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_numbers_as_targets_are_measured(loss, monkeypatch):
+    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    run = spec(**NUMBERS, problem=loss)
+    assert measure(run, threads=1).round > 0
+    assert estimate(run, 1).mem_mb > 0
+    made = calibration._random(run.info, 30, 9)
+    assert made.y_train.dtype == np.float32
+    assert len(np.unique(made.y_train)) > 20
+    assert made.y_test.shape == (9,)
+    assert (made.n_classes, made.info.default_problem) == (0, "squared")
+
+
+def test_shared_columns_are_measured_without_their_files(monkeypatch):
+    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    speed = measure(spec(**COLUMNS), threads=1)
+    assert min(speed.assembly, speed.round, speed.evaluation) > 0
 
 
 def test_seconds_of_a_run():

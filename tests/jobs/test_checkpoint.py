@@ -81,13 +81,13 @@ def test_it_goes_on_to_the_same_bytes(attempt, expected, tmp_path):
 PLUG_IN = """
 from dataclasses import dataclass
 
-from admmbench.algorithms.base import Consensus, parameters
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.consensus import ConsensusState
 from admmbench.algorithms.objp import ObjP
 
 
 @dataclass
-class Counted(Consensus):
-    chain: object
+class Counted(ConsensusState):
     rounds: int = 0
 
 

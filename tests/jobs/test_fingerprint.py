@@ -56,12 +56,20 @@ def package(tmp_path):
     return tmp_path / "admmbench"
 
 
-def fingerprints(package):
+RUNS = {
+    **{name: {"algorithm": name} for name in ("objp", "objt", "outp")},
+    "squared": {"dataset": "diabetes", "algorithm": "objp"},
+    "huber": {"dataset": "diabetes", "algorithm": "objp", "problem": "huber"},
+}
+
+
+def fingerprints(package, names=("objp", "objt", "outp")):
+    runs = [{"dataset": "digits", **RUNS[name]} for name in names]
     code = (
         "from admmbench.jobs import fingerprint\n"
         "from admmbench.engine.spec import RunSpec\n"
-        "for name in ('objp', 'objt', 'outp'):\n"
-        "    print(fingerprint.of_run(RunSpec(dataset='digits', algorithm=name)))\n"
+        f"for run in {runs!r}:\n"
+        "    print(fingerprint.of_run(RunSpec(**run)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-B", "-c", code],
@@ -71,7 +79,7 @@ def fingerprints(package):
         text=True,
         check=True,
     )
-    return dict(zip(("objp", "objt", "outp"), done.stdout.split(), strict=True))
+    return dict(zip(names, done.stdout.split(), strict=True))
 
 
 def edit(path, old, new):
@@ -81,7 +89,7 @@ def edit(path, old, new):
 
 
 def changed(package, before):
-    after = fingerprints(package)
+    after = fingerprints(package, tuple(before))
     return {name for name in after if after[name] != before[name]}
 
 
@@ -92,7 +100,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
     assert changed(package, before) == set()
 
-    edit(package / "algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    edit(package / "algorithms/objp.py", "sub.noise.laplace(", "2 * sub.noise.laplace(")
     assert changed(package, before) == {"objp"}
 
     edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
@@ -101,13 +109,34 @@ def test_edits_reach_the_runs_that_they_concern(package):
 
     edit(
         package / "algorithms/inexact.py",
-        "dual_ascent(dual, rho, w",
-        "dual_ascent(dual, 2 * rho, w",
+        "math.sqrt(t) / self.a",
+        "math.sqrt(1 + t) / self.a",
     )
     assert changed(package, before) == {"objp", "objt"}
 
     edit(package / "engine/streams.py", "SFC64", "PCG64")
     assert changed(package, before) == {"objp", "objt", "outp"}
+
+
+def test_a_run_covers_its_own_loss_and_no_other(package):
+    before = fingerprints(package, tuple(RUNS))
+    losses = package / "problems/losses"
+
+    edit(losses / "softmax.py", "h -= 1", "h -= 2")
+    assert changed(package, before) == {"objp", "objt", "outp"}
+
+    before = fingerprints(package, tuple(RUNS))
+    edit(losses / "huber.py", "np.square(error) / 2", "np.square(error) / 3")
+    assert changed(package, before) == {"huber"}
+    edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
+    assert changed(package, before) == {"huber"}
+    edit(losses / "base.py", "np.sqrt(mean)", "np.cbrt(mean)")
+    assert changed(package, before) == set(RUNS)
+
+    # What only columns need is in no run over rows.
+    before = fingerprints(package, tuple(RUNS))
+    edit(package / "algorithms/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
+    assert changed(package, before) == set()
 
 
 def test_plugin_files_count_with_what_they_import(tmp_path):
@@ -142,3 +171,52 @@ def test_a_fingerprint_imports_nothing(package):
         check=True,
     )
     assert shown.stdout.split() == ["False", "False"]
+
+
+LOSS = """
+from admmbench.problems.losses.squared import Squared
+from admmbench.validation import parameters
+
+
+@parameters
+class Mine(Squared):
+    '''Mine.'''
+
+    curvature_bound = 1.0
+"""
+METHOD = """
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Mine(ObjP):
+    '''Mine.'''
+"""
+
+
+def of_edited(path, text, **run):
+    """Fingerprint of a run that has this text in a file, as another process would find it."""
+    for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint._imports):
+        cached.cache_clear()
+    path.write_text(text)
+    return fingerprint.of_run(RunSpec(**{"dataset": "diabetes", "algorithm": "objp", **run}))
+
+
+@pytest.mark.parametrize("method", [False, True], ids=["built-in method", "method of one name"])
+def test_the_file_of_a_loss_counts(tmp_path, method):
+    """Also where a method's file has the same name."""
+    run = {"problem": str(tmp_path / "mine.py")}
+    if method:
+        (tmp_path / "methods").mkdir()
+        (tmp_path / "methods/mine.py").write_text(METHOD)
+        run["algorithm"] = str(tmp_path / "methods/mine.py")
+    first = of_edited(tmp_path / "mine.py", LOSS, **run)
+    assert of_edited(tmp_path / "mine.py", LOSS.replace("Mine.", "My own."), **run) == first
+    assert of_edited(tmp_path / "mine.py", LOSS.replace("1.0", "2.0"), **run) != first
+    assert of_edited(tmp_path / "mine.py", LOSS, **run) == first
+    if method:
+        edited = METHOD + "\n    b: float = 1.0\n"
+        assert of_edited(tmp_path / "methods/mine.py", edited, **run) != first
+    else:
+        assert of_edited(tmp_path / "mine.py", LOSS, problem="squared") != first

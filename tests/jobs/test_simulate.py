@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,7 +98,9 @@ def test_progress_is_reported_every_round():
 def test_provenance_says_what_was_run():
     attrs = simulate(make_dataset(), "objp", {"a": 2}, agents=2, epsilon=math.inf, rounds=1).attrs
     assert json.loads(attrs["params"]) == {"a": 2}
-    assert json.loads(attrs["problem"])["regularization"] == 1e-6
+    # beta = 1e-6 of the papers weighs ||W||^2.
+    assert json.loads(attrs["problem"])["strength"] == 2e-6
+    assert attrs["metric"] == "test_error"
     assert json.loads(attrs["versions"])["numpy"] == np.__version__
     assert attrs["n_train"] == 60
 
@@ -142,3 +145,124 @@ def test_provenance_counts_the_rows_that_train():
     assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (80, 10)
     trace = simulate(dataset, "objp", agents=4, rounds=1)
     assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (60, 30)
+
+
+def test_loaded_data_keep_their_default_problem():
+    """Data of two classes may ask for softmax, and do when they were loaded too."""
+    data = replace(make_dataset(n_classes=2), default_problem="logistic")
+    trace = simulate(data, "objp", agents=2, rounds=3, evaluate_every=3)
+    same = simulate(data, "objp", problem="logistic", agents=2, rounds=3, evaluate_every=3)
+    other = simulate(data, "objp", problem="softmax", agents=2, rounds=3, evaluate_every=3)
+    np.testing.assert_array_equal(trace.train_loss, same.train_loss)
+    assert (trace.train_loss != other.train_loss).all()
+    assert json.loads(trace.attrs["problem"])["loss"]["name"] == "logistic"
+
+
+LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"
+NEIGHBOURS = {
+    "objp": LEFT_OUT,
+    "objt": LEFT_OUT,
+    "outp": REPLACED,
+    "dp_admm": REPLACED,
+    "dpsgd": REPLACED,
+    "pvp": REPLACED,
+    "dvp": REPLACED,
+    "dp_admm_sharing": "one feature column of one party is another",
+}
+
+
+def total(name, sensitivity):
+    columns = {"scheme": "columns", "blocks": [3, 4]} if name.endswith("sharing") else 2
+    data = replace(make_dataset(n_classes=2), default_problem="logistic")
+    shared = {"epsilon": 0.5, "sensitivity": sensitivity, "rounds": 1}
+    return simulate(data, name, agents=columns, **shared).epsilon_total
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
+    local, worst = (total(name, sensitivity) for sensitivity in ("local", "global"))
+    for found in (local, worst):
+        assert f"neighbours: {NEIGHBOURS[name]}" in found.attrs["comment"]
+        assert math.isfinite(found[-1])
+    assert local.attrs["guarantee"] == "none"
+    if name == "dp_admm_sharing":
+        assert worst.attrs["guarantee"] == "none"
+        assert "lemma 1 does not bound" in local.attrs["comment"]
+        assert worst.attrs == local.attrs
+    else:
+        assert worst.attrs["guarantee"] == "conditional"
+        assert "the agent's own records" in local.attrs["comment"]
+        assert "worst-case sensitivity of admissible records" in worst.attrs["comment"]
+
+
+@pytest.mark.parametrize("name", ["iadmm", "admm", "centralized", "admm_sharing"])
+@pytest.mark.parametrize("sensitivity", ["local", "global"])
+def test_what_sends_no_noise_guarantees_nothing(name, sensitivity):
+    found = total(name, sensitivity)
+    assert found.attrs["guarantee"] == "none"
+    assert found.attrs["comment"] == "what is sent has no noise"
+    assert math.isinf(found[-1])
+
+
+LOSS = """
+import numpy as np
+
+from admmbench.problems.losses.base import BinaryLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class Mine(BinaryLoss):
+    slope_bound = 1.0
+    curvature_bound = 0.25
+
+    scale: float = 1.0
+
+    def value(self, u, y):
+        return self.scale * np.logaddexp(0, -y * u)
+
+    def slope(self, u, y):
+        return self.scale * -y / (1 + np.exp(y * u))
+
+    def curvature(self, u, y):
+        return self.scale / (2 + 2 * np.cosh(u))
+"""
+
+
+@pytest.fixture
+def loss(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(LOSS)
+    return str(path)
+
+
+@pytest.mark.parametrize("agents", [3, {"scheme": "columns", "blocks": [3, 4]}])
+def test_a_loss_of_a_file_serves_as_a_built_in_one(loss, agents):
+    data = make_dataset(n_classes=2)
+    name = "objp" if agents == 3 else "admm_sharing"
+    shared = {"agents": agents, "epsilon": 1, "rounds": 4, "dtype": "float64"}
+    mine = simulate(data, name, problem={"loss": loss, "strength": 0.1}, **shared)
+    built_in = {"loss": "logistic", "strength": 0.1}
+    if agents == 3:  # a loss states its conventions; a plug-in has the frame's
+        built_in |= {"per": "total", "average": "records", "records": {}}
+    theirs = simulate(data, name, problem=built_in, **shared)
+    for variable in ("train_loss", "test_loss", "test_error"):
+        np.testing.assert_allclose(mine[variable], theirs[variable], rtol=1e-9)
+    assert json.loads(mine.attrs["problem"])["loss"] == {"name": loss, "scale": 1.0}
+
+
+def test_a_loss_of_a_file_has_parameters(loss):
+    data = make_dataset(n_classes=2)
+    shared = {"agents": 3, "rounds": 1}
+    one, two = (
+        simulate(data, "centralized", problem={"loss": {"name": loss, "scale": k}}, **shared)
+        for k in (1, 2)
+    )
+    assert float(one.test_loss[0, 0]) < float(two.test_loss[0, 0])
+    with pytest.raises(ValueError, match=r"problem\.loss\.scal: .*did you mean 'scale'"):
+        simulate(data, "objp", problem={"loss": {"name": loss, "scal": 1}}, **shared)
+
+
+def test_a_missing_file_of_a_loss_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"missing\.py.*there is no such file"):
+        simulate("digits", "objp", problem=str(tmp_path / "missing.py"))

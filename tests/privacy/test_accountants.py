@@ -15,8 +15,8 @@ from admmbench.analysis import report
 from admmbench.analysis.aggregate import aggregate
 from admmbench.config import ConfigError, Experiment, read_experiment
 from admmbench.datasets import load_dataset
-from admmbench.jobs import job
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import job
 from admmbench.privacy import ACCOUNTANTS, Ledger
 from admmbench.privacy.accountants import accountant
 

@@ -58,7 +58,7 @@ def new_times(project):
 CHANGES = {
     "an algorithm": (
         {f"objp/{POINT}"} | RESULTS,
-        edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi"),
+        edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace("),
     ),
     "the engine": (ALL_RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
     "a docstring": (
@@ -123,7 +123,7 @@ def test_a_change_renews(project, name):
 
 def test_an_update_line_changes_its_own_runs(project):
     before = project.files()
-    project.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    project.edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace(")
     project.run()
     after = project.files()
     changed = {name for name in before if before[name] != after[name]}
@@ -144,7 +144,7 @@ def test_another_branch_and_back_ends_in_the_same_files(project):
     git("add", "src", "config", "workflow", "Snakefile")
     git("commit", "--quiet", "--message=first")
     git("checkout", "--quiet", "-b", "other")
-    project.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    project.edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace(")
     git("commit", "--quiet", "--all", "--message=second")
     git("checkout", "--quiet", "main")
     assert project.planned_jobs() == set()

@@ -121,7 +121,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     release
         The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
     state_copies
-        Copies of all local models that the state has.
+        Copies of all local models that the state has, or of all parties' predictions where columns are shared out.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)

@@ -60,6 +60,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
 
     sharing = ("columns",)
     variables = {"lyapunov": ("1", "Lyapunov function")}
+    state_copies = 1
 
     rho: Annotated[float, Field(gt=0)] = 1.0
     coupling: Literal["parallel", "averaged"] = "parallel"

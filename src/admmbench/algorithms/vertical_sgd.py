@@ -39,6 +39,7 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
     """
 
     sharing = ("columns",)
+    state_copies = 0
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     batch_size: Annotated[int, Field(ge=1)] = 100

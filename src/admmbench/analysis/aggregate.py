@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import status_attrs
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.seal import intact
@@ -27,6 +28,7 @@ _SHARED = (
     "data_checksums",
     "citation",
     "problem",
+    "metric",
     "sensitivity",
     "rounds",
     "evaluate_every",
@@ -117,7 +119,9 @@ def _described(
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
     for own in joined.data_vars.values():
-        own.attrs.pop("delta", None)  # a coordinate here: methods may have their own
+        for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
+            own.attrs.pop(fact, None)
+    joined["epsilon_total"].attrs.pop("comment", None)  # what its guarantee is worth
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"
@@ -126,6 +130,10 @@ def _described(
     joined["algorithm"].attrs = {"long_name": "method"}
     joined["agents"].attrs = {"long_name": "agents", "units": "1"}
     joined["features"].attrs = {"long_name": "features", "units": "1"}
+    joined["notion"].attrs = {"long_name": "notion of differential privacy of a release"}
+    joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
+    joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
+    joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
     joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
     joined.attrs = {
         "Conventions": "CF-1.11",
@@ -142,7 +150,9 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
     """Coordinates that say what is behind a label."""
     methods = experiment.algorithms
     specs = {run.method.label: run.spec for run in experiment.runs}
+    facts = [_facts(specs[method.label]) for method in methods]
     return {
+        **{name: ("algorithm", [each[name] for each in facts]) for name in facts[0]},
         "method": ("algorithm", [method.name for method in methods]),
         "variant": ("algorithm", [method.variant for method in methods]),
         "params": ("algorithm", [_params(experiment, method) for method in methods]),
@@ -153,6 +163,25 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
             "algorithm",
             [fingerprint.of_run(specs[method.label]) for method in methods],
         ),
+    }
+
+
+def _facts(spec: RunSpec) -> dict[str, str]:
+    """What a method declares about itself, for readers of its results.
+
+    Returns
+    -------
+    ``notion`` of differential privacy of a release (``pure``, ``approximate``, or ``none`` where nothing noisy is
+    sent), ``neighbours`` that it is about, ``guarantee`` of the composed loss (``conditional`` or ``none``), and
+    ``caveats``, a JSON list.
+    """
+    method, release = spec.method, spec.method.release
+    notion = "none" if release is None else "pure" if release.pure else "approximate"
+    return {
+        "notion": notion,
+        "neighbours": release.neighbours if release else "",
+        "guarantee": method.guarantee(spec.sensitivity).kind,
+        "caveats": json.dumps(method.caveats, ensure_ascii=False),
     }
 
 

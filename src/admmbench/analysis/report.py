@@ -156,14 +156,11 @@ def _section(section: Section) -> dict[str, Any]:
         "setting": _setting(results),
         "methods": _methods(results),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
-        "errors": {
-            "Final test error": _errors(results, "final"),
-            "Lowest test error of all rounds": _errors(results, "best"),
-        },
+        "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
         "times": _times(results),
         "accountants": _accountants(results),
         "privacy": _privacy(results),
-        "caveats": _caveats(results),
+        "notes": _notes(results),
         "versions": json.loads(attrs["versions"]),
         "checksums": json.loads(attrs["data_checksums"]),
     }
@@ -175,7 +172,8 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     data = (
         f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
     )
-    data += f"{attrs['n_features']:,} features, {attrs['n_classes']} classes"
+    targets = f"{attrs['n_classes']} classes" if attrs["n_classes"] else "numbers as targets"
+    data += f"{attrs['n_features']:,} features, {targets}"
     return {
         "Data": data,
         **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
@@ -212,9 +210,25 @@ def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
+def _is_fraction(results: xr.Dataset) -> bool:
+    """Whether the metric of the problem is a part of the records, which is shown in percent."""
+    return "valid_range" in results[results.attrs["metric"]].attrs
+
+
+def _error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
+    """Captions of the tables of the problem's metric, and what each shows of a run."""
+    attrs = results[results.attrs["metric"]].attrs
+    unit = "%" if _is_fraction(results) else attrs["units"]
+    words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
+    name = attrs["long_name"]
+    return {f"Final {name}{words}": "final", f"Lowest {name} of all rounds{words}": "best"}
+
+
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
-    """Test error of each method: mean and band in percent for each epsilon, the lowest marked."""
-    band = statistics.band(statistics.reduce(results, "test_error", how) * 100)
+    """Metric of each method: mean and band for each epsilon, the lowest marked."""
+    percent = _is_fraction(results)
+    values = statistics.reduce(results, results.attrs["metric"], how)
+    band = statistics.band(100 * values if percent else values)
     # With a single method there is nothing to be best of.
     compared = band["mean"].notnull().sum("algorithm") > 1
     lowest = band["mean"].min("algorithm").where(compared)
@@ -229,7 +243,7 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
             failed = int(state["diverged"] + state["timed_out"])
             cells.append(
                 {
-                    **_band(cell),
+                    **_band(cell, ".2f" if percent else ".4g"),
                     "best": bool(cell["mean"] == lowest.sel(epsilon=epsilon)),
                     "lost": f"{failed} of {failed + int(state['completed'])} lost"
                     if failed
@@ -240,12 +254,12 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
     return rows
 
 
-def _band(cell: xr.Dataset) -> dict[str, str]:
+def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
     n = int(cell["n"])
     mean, lower, upper = (float(cell[name]) for name in ("mean", "lower", "upper"))
     return {
-        "mean": f"{mean:.2f}" if n else "–",
-        "band": f"[{lower:.2f}–{upper:.2f}]" if n > 1 else "",
+        "mean": f"{mean:{form}}" if n else "–",
+        "band": f"[{lower:{form}}–{upper:{form}}]" if n > 1 else "",
     }
 
 
@@ -284,6 +298,7 @@ def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
             "label": str(label),
             "epsilon": _epsilon(float(epsilon)),
             "delta": _delta(float(results["delta"].sel(algorithm=label))),
+            "guarantee": str(results["guarantee"].sel(algorithm=label).item()),
             "totals": [
                 _epsilon(float(values.sel(algorithm=label, epsilon=epsilon))) for values in found
             ],
@@ -294,17 +309,33 @@ def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
-def _caveats(results: xr.Dataset) -> list[str]:
-    """What the budgets of this experiment do and do not promise."""
-    methods, variants = results["method"].values, results["variant"].values
-    noisy = [float(e) for e in results["epsilon"].values if math.isfinite(e)]
-    local_updates = [json.loads(str(p)).get("local_updates", 1) for p in results["params"].values]
-    output = np.isin(methods, ("outp", "dp_admm", "pvp", "dpsgd", "dp_admm_sharing"))
+def _notes(results: xr.Dataset) -> list[str]:
+    """What a reader should know: about the budgets, where there are any, and what methods say of themselves."""
+    ran = (results["status"] >= 0).any("seed")
+    finite = ran.sel(epsilon=np.isfinite(results["epsilon"].values))
+    private = [str(label) for label in finite["algorithm"].values[finite.any("epsilon").values]]
+    caveats = [text for own in results["caveats"].values for text in json.loads(str(own))]
+    return [*(_about_budgets(results, private) if private else []), *dict.fromkeys(caveats)]
+
+
+def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
+    """What the budgets of this experiment do and do not promise.
+
+    Parameters
+    ----------
+    results
+        Of the experiment.
+    private
+        Labels of the methods that were run with a finite budget.
+    """
+    shown = results.sel(algorithm=private)
+    noisy = shown.sel(algorithm=shown["notion"].values != "none")
     notes = [
         "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
         "δ, is what the whole run spends."
     ]
-    if results.attrs["sensitivity"] == "local":
+    worth = _labels_by(noisy, "guarantee")
+    if results.attrs["sensitivity"] == "local" and "none" in worth:
         notes.append(
             "The noise is scaled by a local sensitivity, computed from the agent's own records, as in the "
             "papers: their norms (huang2019), or also the current iterate (ryu2021, ryu2022; hu2019 assumes "
@@ -313,39 +344,45 @@ def _caveats(results: xr.Dataset) -> list[str]:
             "gives if every iteration had the stated budget, not a valid guarantee. The setting "
             "sensitivity: global gives one."
         )
-    else:
+    if results.attrs["sensitivity"] == "global" and worth:
         notes.append(
             "The noise is scaled by the worst case over all admissible records, so each iteration has "
             "the stated budget."
         )
-    if (methods == "dp_admm_sharing").any():
+        if "none" in worth:
+            notes.append(f"No guarantee all the same: {', '.join(worth['none'])}.")
+    notes += [
+        f"Neighbouring data sets of {', '.join(labels)}: {difference}."
+        for difference, labels in _labels_by(noisy, "neighbours").items()
+    ]
+    notions = _labels_by(noisy, "notion")
+    if len(notions) > 1:
         notes.append(
-            "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
-            "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
-            "guarantee."
+            f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
+            "notions: compare methods at equal composed (ε, δ), not at equal ε for each iteration."
         )
-    if any(count > 1 for count in local_updates):
+    if _beyond_calibration(noisy):
         notes.append(
-            "E local updates use the data E times within one round, each with its own noise, although "
-            "only their mean is sent: they compose as well."
-        )
-    if output.any() and np.isin(methods, ("objp", "objt", "dvp")).any():
-        notes.append(
-            "ε-DP (objective perturbation) and (ε, δ)-DP (Gaussian noise, output "
-            "perturbation) are different notions: compare methods at equal composed (ε, δ), not at "
-            "equal ε for each iteration."
-        )
-    if output.any() and any(e > 1 for e in noisy):
-        notes.append(
-            "The calibration of the Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
+            "The calibration of Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
             "follow the papers."
         )
-    if ((methods == "outp") & (variants == "reference")).any():
-        notes.append(
-            "The reference variant of OutP draws its noise with standard deviation σ², as the authors' "
-            "code does, where the equation has variance σ²."
-        )
     return notes
+
+
+def _labels_by(results: xr.Dataset, fact: str) -> dict[str, list[str]]:
+    """Labels of the methods that share a fact, by its value."""
+    found: dict[str, list[str]] = {}
+    for label, value in zip(results["algorithm"].values, results[fact].values, strict=True):
+        found.setdefault(str(value), []).append(str(label))
+    return found
+
+
+def _beyond_calibration(results: xr.Dataset) -> bool:
+    """Whether Gaussian noise was drawn for a finite budget above 1."""
+    approximate = results.sel(algorithm=results["notion"].values == "approximate")
+    epsilon = results["epsilon"].values
+    large = approximate.sel(epsilon=np.isfinite(epsilon) & (epsilon > 1))
+    return bool((large["status"] >= 0).any())
 
 
 def _figure(section: Section, figure: Figure) -> dict[str, Any]:

@@ -83,6 +83,9 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
+        loss = spec.as_problem.loss
+        if loss.fraction:
+            trace[loss.metric].attrs["valid_range"] = [0.0, 1.0]
         found = _guarantee(spec)
         for each in spec.composed_by:
             comment = "; ".join(filter(None, [each.comment, found["comment"]]))

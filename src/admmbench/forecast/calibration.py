@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble, evaluate
 from admmbench.engine.spec import RunSpec
+from admmbench.forecast.cost import model_entries
 from admmbench.partition import as_partition
 
 # A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
@@ -106,15 +108,16 @@ def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
         return spec, min(1.0, _SAMPLE_ROWS / _train(spec))
     agents = _sampled_agents(spec, threads)
     some = {"scheme": "iid", "agents": agents, "shuffle": scheme.shuffled}
-    return spec.model_copy(update={"agents": some}), agents / spec.n_agents
+    # Made anew: a copy would keep what was found out about all agents.
+    given: dict[str, Any] = {name: getattr(spec, name) for name in RunSpec.model_fields}
+    return RunSpec(**{**given, "agents": some}), agents / spec.n_agents
 
 
 def _sampled_agents(spec: RunSpec, threads: int) -> int:
-    info, seeds = spec.info, len(spec.seeds)
     rows = max(1, _train(spec) // spec.n_agents)
-    model = seeds * info.n_classes * info.n_features
+    model = model_entries(spec)
     work = 4 * rows * model
-    size = 4 * (rows * info.n_features + 3 * model)
+    size = 4 * (rows * spec.n_features + spec.method.state_copies * model)
     enough = max(_WORK_PER_THREAD / work, _SAMPLE_BYTES / size / threads)
     return min(spec.n_agents, threads * math.ceil(enough))
 
@@ -131,7 +134,12 @@ def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
         low + (high - low) * generator.random((n, info.n_features), dtype=np.float32)
         for n in (n_train, n_test)
     )
-    y_train, y_test = (generator.integers(0, info.n_classes, n) for n in (n_train, n_test))
+    y_train, y_test = (
+        generator.integers(0, info.n_classes, n)
+        if info.n_classes
+        else generator.random(n, dtype=np.float32)
+        for n in (n_train, n_test)
+    )
     return Dataset(
         name=info.name,
         settings=info.settings,
@@ -141,4 +149,6 @@ def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
         y_test=y_test,
         class_names=info.class_names,
         domain=info.domain,
+        default_problem=info.default_problem,
+        target_unit=info.target_unit,
     )

@@ -35,17 +35,16 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
-    size = 4 if spec.dtype == "float32" else 8
-    model = seeds * info.n_classes * info.n_features
+    size, model = _size(spec), model_entries(spec)
     data = (info.n_train + info.n_test) * info.n_features
-    products = 4 * info.n_train * info.n_features * info.n_classes * seeds
-    updates = spec.rounds * spec.method.updates
+    products = 4 * info.n_train * model
+    gradients = spec.rounds * spec.method.gradients
     evaluations = spec.rounds / spec.evaluate_every + 1
-    seconds = updates * agents * model / _ENTRIES_PER_SECOND
-    seconds += (updates + evaluations) * products / _FLOPS_PER_SECOND
+    seconds = gradients * agents * model / _ENTRIES_PER_SECOND
+    seconds += (gradients + evaluations) * products / _FLOPS_PER_SECOND
     if spec.as_problem.sharing == "columns":
         # Each party factors its Gram matrix, in double precision.
-        widest = info.n_features / agents
+        widest = spec.n_features / agents
         gram = 8 * agents * widest**2
         data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
         seconds += agents * info.n_train * widest**2 / _FLOPS_PER_SECOND
@@ -59,13 +58,23 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     return Cost(threads, mem_mb, 5 + round(minutes))
 
 
-def state_bytes(spec: RunSpec) -> int:
-    """Bytes of a run's state: three copies of all local models (z, lambda and, with local updates, the chains).
+def model_entries(spec: RunSpec) -> int:
+    """Entries of one model, for all seeds."""
+    return len(spec.seeds) * spec.as_problem.loss.outputs(spec.info) * spec.n_features
 
-    Where columns are shared out it is the predictions of all parties, z and the dual variable.
+
+def state_bytes(spec: RunSpec) -> int:
+    """Bytes of a run's state: the global model, and the method's copies of all local ones.
+
+    Where columns are shared out its copies are of all parties' predictions, beside z and the dual variable.
     """
-    size = 4 if spec.dtype == "float32" else 8
+    agents = spec.method.state_copies * spec.n_agents
+    entries = (1 + agents) * model_entries(spec)
     if spec.as_problem.sharing == "columns":
-        return size * (spec.n_agents + 2) * len(spec.seeds) * spec.info.n_train
-    model = len(spec.seeds) * spec.info.n_classes * spec.info.n_features
-    return size * 3 * spec.n_agents * model
+        entries = model_entries(spec) + (2 + agents) * len(spec.seeds) * spec.info.n_train
+    return _size(spec) * entries
+
+
+def _size(spec: RunSpec) -> int:
+    """Bytes of a number."""
+    return 4 if spec.dtype == "float32" else 8

@@ -46,6 +46,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "variant": spec.variant,
         "params": _json(spec.params),
         "problem": _json(spec.as_problem.describe()),
+        "metric": spec.as_problem.loss.metric,
         "partition": _json(spec.agents),
         "agents": spec.n_agents,
         "epsilon": spec.epsilon,

@@ -50,7 +50,8 @@ def simulate(
     variant
         ``paper``: the equations; ``reference``: what the authors' code computes.
     problem
-        Name, or ``{"name": ..., parameter: ...}``; the data set's default if absent.
+        Name or path of a loss, or ``{"loss": ..., "penalty": ..., "strength": ...}``, see
+        `admmbench.problems.as_problem`; the data set's default loss if absent.
     agents
         Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
     epsilon

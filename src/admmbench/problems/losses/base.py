@@ -64,6 +64,8 @@ class Loss(ABC):
     convention: ClassVar[Convention] = Convention()
     metric: ClassVar[str]
     """Name of the variable that says how good predictions are."""
+    fraction: ClassVar[bool] = True
+    """Whether the metric is a part of the records, 0 to 1."""
 
     @property
     @abstractmethod
@@ -211,6 +213,7 @@ class RegressionLoss(ScalarLoss):
     """A loss for targets that are numbers."""
 
     metric = "test_rmse"
+    fraction = False
 
     def check(self, data: DatasetInfo) -> None:
         """Numbers."""
