@@ -48,6 +48,17 @@ def _load(path: Path, changed: int) -> ModuleType:
     return module
 
 
+def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:
+    """Find the subclasses of ``base`` that a module defines."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, base)
+        and value.__module__ == module.__name__
+    ]
+
+
 def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
     """Find the one subclass of ``base`` that a module defines.
 
@@ -56,13 +67,7 @@ def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
     ValueError
         If there is none, or more than one.
     """
-    found = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, base)
-        and value.__module__ == module.__name__
-    ]
+    found = subclasses(module, base)
     if len(found) != 1:
         names = [cls.__name__ for cls in found]
         raise ValueError(

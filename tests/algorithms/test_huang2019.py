@@ -15,9 +15,9 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.algorithms.dvp import noise_budget
+from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import stream
 from admmbench.privacy.mechanisms import fill_gaussian, fill_spherical
-from tests.conftest import make_dataset
 
 P, J, N, STRENGTH, EPS, DELTA, RHO, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 0.2, 7, [4, 1]
 SIZES = [21, 21, 20]

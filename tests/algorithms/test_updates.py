@@ -11,9 +11,9 @@ import pytest
 from scipy import optimize, special
 
 from admmbench import simulate
+from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import stream
 from admmbench.privacy.mechanisms import fill_gaussian, fill_laplace
-from tests.conftest import make_dataset
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
 RHO = {"c1": 0.3, "c2": 0.2, "period": 3, "growth": 1.5}

@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 
+from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run
 from admmbench.engine.spec import RunSpec
-from tests.conftest import make_dataset
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,11 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     release
         The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
     state_copies
-        Copies of all local models that the state has.
+        Copies of all local models that the state has at most, besides global ones.
+    draws
+        Whether it draws random numbers besides its noise, by `Federation.draw`.
+    examples
+        Parameters that deserve the checks of `admmbench.checks`; the defaults alone if none change its course.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -137,6 +141,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     release: ClassVar[Release | None] = None
     state_copies: ClassVar[int] = 2
+    draws: ClassVar[bool] = False
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     variant: Literal["paper", "reference"] = "paper"
 

@@ -31,6 +31,7 @@ class ObjP(Inexact):
     """
 
     release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
+    examples = ({"local_updates": 3},)
 
     local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"

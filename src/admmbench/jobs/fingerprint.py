@@ -52,7 +52,7 @@ def of_modules(
 ) -> str:
     """Hash of the import closure of some modules of this package, files outside it, and versions of other packages."""
     digest = hashlib.sha256()
-    imported = (name for file in files for name in _imports(file))
+    imported = (name for file in files for name in imports(file))
     for name in sorted(closure((*roots, *imported))):
         digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
     for file in files:
@@ -71,7 +71,7 @@ def closure(roots: Iterable[str]) -> set[str]:
         if name in found or not name.startswith(_PACKAGE):
             continue
         found.add(name)
-        queue.extend(_imports(_source(name)))
+        queue.extend(imports(_source(name)))
         if "." in name:
             queue.append(name.rpartition(".")[0])  # importing a module runs its packages
     return found
@@ -107,8 +107,8 @@ def _source(name: str) -> Path:
 
 
 @lru_cache
-def _imports(path: Path) -> tuple[str, ...]:
-    """Modules of this package that a file imports, those for type checking left out."""
+def imports(path: Path) -> tuple[str, ...]:
+    """Find the modules of this package that a file imports, those for type checking left out."""
     return tuple(_named(ast.parse(path.read_text())))
 
 
