@@ -7,15 +7,17 @@ if TYPE_CHECKING:
     from admmbench.algorithms import list_algorithms
     from admmbench.datasets import list_datasets, load_dataset
     from admmbench.jobs.simulate import simulate
+    from admmbench.problems.losses import list_losses
 
 __version__ = "0.1.0"
 
-__all__ = ["list_algorithms", "list_datasets", "load_dataset", "simulate"]
+__all__ = ["list_algorithms", "list_datasets", "list_losses", "load_dataset", "simulate"]
 
 # Loaded when first used: a second of imports that planning a study does not need.
 _HOMES = {
     "list_algorithms": "admmbench.algorithms",
     "list_datasets": "admmbench.datasets",
+    "list_losses": "admmbench.problems.losses",
     "load_dataset": "admmbench.datasets",
     "simulate": "admmbench.jobs.simulate",
 }

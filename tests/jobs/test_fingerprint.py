@@ -142,3 +142,23 @@ def test_a_fingerprint_imports_nothing(package):
         check=True,
     )
     assert shown.stdout.split() == ["False", "False"]
+
+
+def test_a_plug_in_is_followed_through_the_api(tmp_path):
+    """To the modules of the names that it takes, not to those of the others."""
+    path = tmp_path / "mine.py"
+    path.write_text("from admmbench.api import Linearized, parameters\n")
+    reached = fingerprint.closure(fingerprint.imports(path))
+    assert {"admmbench.algorithms.linearized", "admmbench.validation"} <= reached
+    assert not reached & {"admmbench.api", "admmbench.algorithms.exact"}
+
+
+def test_a_data_set_outside_the_package_counts(tmp_path):
+    source = Path(admmbench.__file__).parent / "templates" / "dataset.py"
+    path = tmp_path / "wine.py"
+    path.write_text(source.read_text())
+    before = fingerprint.of_dataset(str(path))
+    path.write_text(source.read_text().replace("% 5", "% 6"))
+    fingerprint.meaning.cache_clear()
+    fingerprint.of_modules.cache_clear()
+    assert fingerprint.of_dataset(str(path)) != before

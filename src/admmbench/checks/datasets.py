@@ -160,9 +160,7 @@ def rows_of_a_group_are_together(case: _Case) -> None:
     ensure(data.groups.dtype == np.int32, f"groups are {data.groups.dtype}, not int32")
     ensure(data.groups.shape == (data.n_train,), "groups are not one for each training row")
     ensure(bool((np.diff(data.groups) >= 0).all()), "rows of a group are not together")
-    ensure(
-        bool(0 <= data.groups[0] <= data.groups[-1] < data.n_groups), "a group has no name"
-    )
+    ensure(bool(0 <= data.groups[0] <= data.groups[-1] < data.n_groups), "a group has no name")
     ensure(len(set(data.group_names)) == data.n_groups, "two groups have the same name")
 
 
