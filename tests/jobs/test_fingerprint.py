@@ -92,7 +92,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
     assert changed(package, before) == set()
 
-    edit(package / "algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    edit(package / "algorithms/objp.py", "noise.laplace(", "noise.gaussian(")
     assert changed(package, before) == {"objp"}
 
     edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
@@ -101,8 +101,8 @@ def test_edits_reach_the_runs_that_they_concern(package):
 
     edit(
         package / "algorithms/inexact.py",
-        "dual_ascent(dual, rho, w",
-        "dual_ascent(dual, 2 * rho, w",
+        "return math.sqrt(t) / self.a",
+        "return 2 * math.sqrt(t) / self.a",
     )
     assert changed(package, before) == {"objp", "objt"}
 

@@ -113,18 +113,6 @@ def arrays_are_as_described(case: _Case) -> None:
         )
 
 
-def arrays_are_typed_contiguous_and_read_only(case: _Case) -> None:
-    """As mapped from the prepared form."""
-    data = case.dataset
-    for part in ("X_train", "X_test", "y_train", "y_test"):
-        array = getattr(data, part)
-        ensure(isinstance(array, np.memmap), f"{part} is not mapped from its file")
-        ensure(array.flags.c_contiguous, f"{part} is not C-contiguous")
-        ensure(not array.flags.writeable, f"{part} can be written")
-    for X in (data.X_train, data.X_test):
-        ensure(X.dtype == np.float32, f"features are {X.dtype}, not float32")
-
-
 def features_are_within_their_domain(case: _Case) -> None:
     """Worst-case sensitivities rest on it."""
     low, high = case.dataset.domain
@@ -187,7 +175,6 @@ _CHECKS: tuple[Callable[[_Case], None], ...] = (
     facts_are_complete,
     its_default_problem_suits_it,
     arrays_are_as_described,
-    arrays_are_typed_contiguous_and_read_only,
     features_are_within_their_domain,
     targets_are_classes_or_numbers,
     rows_of_a_group_are_together,

@@ -60,8 +60,8 @@ def make_regression(
     """
     rng = np.random.default_rng(seed)
     X = rng.random((n_train + n_test, n_features), dtype=np.float32)
-    y = (X - 0.5) @ rng.normal(size=n_features) + 0.1 * rng.normal(size=len(X))
-    y = y.astype(np.float32)
+    signal = (X - 0.5) @ rng.normal(size=n_features)
+    y = (signal + 0.1 * rng.normal(size=len(X))).astype(np.float32)
     return Dataset(
         name="made numbers",
         settings={},

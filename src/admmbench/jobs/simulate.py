@@ -41,7 +41,7 @@ def simulate(
     Parameters
     ----------
     dataset
-        Name, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
+        Name or path of a plug-in, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
     algorithm
         Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
     params
@@ -49,7 +49,7 @@ def simulate(
     variant
         ``paper``: the equations; ``reference``: what the authors' code computes.
     problem
-        Name, or ``{"name": ..., parameter: ...}``; the data set's default if absent.
+        A loss, or ``{"loss": ..., "penalty": ..., "strength": ...}``; the data set's default if absent.
     agents
         Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
     epsilon
