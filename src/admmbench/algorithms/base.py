@@ -133,7 +133,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     draws
         Whether it draws random numbers besides its noise, by `Federation.draw`.
     examples
-        Parameters that deserve the checks of `admmbench.checks`; the defaults alone if none change its course.
+        Parameters that change its course, so that it is checked with them besides the defaults.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -142,7 +142,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     release: ClassVar[Release | None] = None
     state_copies: ClassVar[int] = 2
     draws: ClassVar[bool] = False
-    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     variant: Literal["paper", "reference"] = "paper"
 
