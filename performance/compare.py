@@ -3,9 +3,9 @@
     python performance/compare.py OLD NEW [--cases femnist-objp ...] [--threads 2] [--repeats 5]
 
 Each commit is checked out into a folder of its own. For every case the two take turns, a process each, so that what
-slows the machine down slows both; the ratio is that of their medians, and the range is over pairs of neighbours. A round
-is timed by the variable `seconds` of `admmbench.simulate`, from the first evaluation to the last, so that compiling,
-loading and evaluating do not count. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
+slows the machine down slows both; the ratio is that of their medians, and the range is over pairs of neighbours. A
+round is timed by the variable `seconds` of `admmbench.simulate`, from the first evaluation to the last, so that
+compiling, loading and evaluating do not count. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
 """
 
 import argparse

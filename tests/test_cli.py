@@ -3,8 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
+import pytest
 import xarray as xr
 
+from admmbench import simulate
 from admmbench.cli import main
 
 
@@ -37,8 +40,65 @@ def test_faults_are_one_line(tmp_path, capsys):
 def test_list_names_everything(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out
-    for name in ("objp", "digits", "squared_hinge"):
-        assert name in shown
+    assert "objp" in shown
+    assert "huber" in shown
+    assert "digits" in shown
+
+
+@pytest.mark.parametrize("kind", ["method", "loss", "dataset"])
+def test_what_new_writes_passes_its_checks_and_serves(kind, tmp_path, capsys):
+    if kind == "loss":
+        pytest.importorskip("admmbench.checks.losses")
+    assert main(["new", kind, f"my_{kind}", "--output", str(tmp_path / "plugins")]) == 0
+    path = tmp_path / "plugins" / f"my_{kind}.py"
+    assert f"admmbench check {path}" in capsys.readouterr().out
+    assert f"class My{kind.capitalize()}(" in path.read_text()
+    assert "emplate" not in path.read_text()
+    assert main(["check", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "all hold" in shown
+    assert "✗" not in shown
+    given = {"dataset": "digits", "method": "iadmm", "problem": "softmax"} | {
+        "method": {"method": str(path)},
+        "loss": {"dataset": "diabetes", "problem": str(path)},
+        "dataset": {"dataset": str(path)},
+    }[kind]
+    trace = simulate(given["dataset"], given["method"], problem=given["problem"], rounds=2)
+    assert np.isfinite(trace.train_loss).all()
+
+
+def test_new_overwrites_nothing(tmp_path, capsys):
+    words = ["new", "loss", "mine", "--output", str(tmp_path)]
+    assert main(words) == 0
+    (tmp_path / "mine.py").write_text("precious")
+    assert main(words) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert (tmp_path / "mine.py").read_text() == "precious"
+    assert main(["new", "loss", "My-Loss", "--output", str(tmp_path)]) == 1
+    assert "such as my_loss" in capsys.readouterr().err
+
+
+def test_a_failing_check_says_what_is_wrong(tmp_path, capsys):
+    path = tmp_path / "bad.py"
+    main(["new", "dataset", "bad", "--output", str(tmp_path)])
+    path.write_text(path.read_text().replace('licence="CC BY 4.0"', 'licence=""'))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "✗ facts are complete\n    describe() gives no licence\n" in shown
+    assert "1 failed" in shown
+    assert "Traceback" not in shown
+
+
+def test_an_exception_in_a_check_shows_where(tmp_path, capsys):
+    path = tmp_path / "worse.py"
+    main(["new", "dataset", "worse", "--output", str(tmp_path)])
+    path.write_text(path.read_text().replace("n_train=142", "n_train=142 / 0"))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "ZeroDivisionError" in shown
+    assert str(path) in shown
 
 
 def test_module_and_script_are_the_same():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import partition
-from tests.conftest import make_dataset
+from admmbench.checks.made import make_dataset
 
 
 def rows_of(scheme, dataset, seeds=1):

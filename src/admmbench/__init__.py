@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from admmbench.algorithms import list_algorithms
     from admmbench.datasets import list_datasets, load_dataset
     from admmbench.jobs.simulate import simulate
-    from admmbench.problems import list_losses
+    from admmbench.problems.losses import list_losses
 
 __version__ = "0.1.0"
 
@@ -17,7 +17,7 @@ __all__ = ["list_algorithms", "list_datasets", "list_losses", "load_dataset", "s
 _HOMES = {
     "list_algorithms": "admmbench.algorithms",
     "list_datasets": "admmbench.datasets",
-    "list_losses": "admmbench.problems",
+    "list_losses": "admmbench.problems.losses",
     "load_dataset": "admmbench.datasets",
     "simulate": "admmbench.jobs.simulate",
 }

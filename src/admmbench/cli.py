@@ -26,11 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="admmbench: %(message)s")
     try:
-        options.command(options)
+        status: int | None = options.command(options)
     except (ValueError, RuntimeError, OSError, MemoryError) as error:
         print(f"admmbench: {_message(error)}", file=sys.stderr)
         return 1
-    return 0
+    return status or 0
 
 
 def _message(error: Exception) -> str:
@@ -56,7 +56,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = _command(commands, "list", _list, "list algorithms, data sets and losses")
+    command = _command(commands, "list", _list, "list methods, losses and data sets")
+
+    command = _command(commands, "new", _new, "write a method, a loss or a data set to start from")
+    command.add_argument("kind", choices=("method", "loss", "dataset"))
+    command.add_argument("name", help="of the module, such as my_method")
+    command.add_argument("--output", type=Path, default=Path(), help="folder (default: this one)")
+
+    command = _command(commands, "check", _check, "check that a plug-in keeps its contracts")
+    command.add_argument("name", help="path of a file, or name of a method, loss or data set")
 
     command = _command(commands, "prepare", _prepare, "fetch, check and prepare a data set")
     command.add_argument("dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'")
@@ -147,9 +155,46 @@ def _add_configfile(command: argparse.ArgumentParser) -> None:
 def _list(options: argparse.Namespace) -> None:
     from admmbench import list_algorithms, list_datasets, list_losses
 
-    print("algorithms:", ", ".join(list_algorithms()))
-    print("data sets:", ", ".join(list_datasets()))
+    print("methods:", ", ".join(list_algorithms()))
     print("losses:", ", ".join(list_losses()))
+    print("data sets:", ", ".join(list_datasets()))
+
+
+def _new(options: argparse.Namespace) -> None:
+    from admmbench import templates
+
+    path = templates.write(options.kind, options.name, options.output)
+    print(f"{path} is a {options.kind} as it stands; change it, and see what it owes:")
+    print(f"  admmbench check {path}")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from admmbench import checks
+
+    console = Console(highlight=False, soft_wrap=True)
+    total = failed = 0
+    for check in checks.of(options.name):
+        total += 1
+        try:
+            check.run()
+        except AssertionError as error:
+            failed += 1
+            _failed(console, check.name, str(error))
+        except Exception:
+            failed += 1
+            _failed(console, check.name, traceback.format_exc())
+        else:
+            console.print(f"[green]✓[/] {check.name}")
+    console.print(f"{total} checks, " + (f"{failed} failed" if failed else "all hold"))
+    return int(failed > 0)
+
+
+def _failed(console: Any, name: str, text: str) -> None:
+    console.print(f"[red]✗[/] {name}")
+    for line in text.rstrip().splitlines():
+        console.print(f"    {line}", markup=False)
 
 
 def _prepare(options: argparse.Namespace) -> None:

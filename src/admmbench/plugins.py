@@ -38,7 +38,7 @@ def load_file(path: Path) -> ModuleType:
 
 @lru_cache
 def _load(path: Path, changed: int) -> ModuleType:
-    """Import it once for each content, as pickles of its objects ask for the module that made them."""
+    """Import it once for each content."""
     # Files of one name in several folders are several modules.
     place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
     name = f"_admmbench_plugin_{path.stem}_{place}"
@@ -51,6 +51,17 @@ def _load(path: Path, changed: int) -> ModuleType:
     return module
 
 
+def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:
+    """Find the subclasses of ``base`` that a module defines."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, base)
+        and value.__module__ == module.__name__
+    ]
+
+
 def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
     """Find the one subclass of ``base`` that a module defines.
 
@@ -59,13 +70,7 @@ def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
     ValueError
         If there is none, or more than one.
     """
-    found = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, base)
-        and value.__module__ == module.__name__
-    ]
+    found = subclasses(module, base)
     if len(found) != 1:
         names = [cls.__name__ for cls in found]
         raise ValueError(

@@ -18,6 +18,7 @@ from scipy import linalg, optimize
 from sklearn.linear_model import LogisticRegression
 
 from admmbench import list_losses, simulate
+from admmbench.checks.made import make_dataset
 from admmbench.datasets import describe
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
@@ -26,7 +27,6 @@ from admmbench.engine.streams import stream
 from admmbench.privacy.mechanisms import fill_gaussian
 from admmbench.problems.losses import resolve
 from admmbench.problems.losses.base import RegressionLoss, ScalarLoss
-from tests.conftest import make_dataset
 
 STRENGTH, RHO, EPS, DELTA, B1, T, SEEDS = 0.02, 0.4, 0.9, 1e-4, 0.3, 5, [4, 1]
 N, N_TEST, BLOCKS = 16, 9, [3, 4, 20]

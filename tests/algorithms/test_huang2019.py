@@ -17,11 +17,11 @@ from admmbench import simulate
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dvp import noise_budget
+from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import stream
 from admmbench.privacy import Privacy
 from admmbench.privacy.mechanisms import fill_gaussian, fill_spherical
 from admmbench.problems import as_problem
-from tests.conftest import make_dataset
 
 P, J, N, STRENGTH, EPS, DELTA, RHO, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 0.2, 7, [4, 1]
 SIZES = [21, 21, 20]

@@ -15,12 +15,12 @@ from admmbench.algorithms.base import RhoSchedule
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.objt import ObjT
+from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import stream
 from admmbench.privacy import Privacy
 from admmbench.privacy.mechanisms import fill_gaussian, fill_laplace
 from admmbench.problems.base import Gradient
 from admmbench.sensitivity import Sensitivity
-from tests.conftest import make_dataset
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
 RHO = {"c1": 0.3, "c2": 0.2, "period": 3, "growth": 1.5}

@@ -1,43 +1,21 @@
-"""What holds for every data set that is registered, checked on the data themselves."""
+"""Data sets with files keep the contracts, and some hold what is known of them."""
 
 import numpy as np
 import pytest
 
+from admmbench.checks.datasets import of_dataset
 from admmbench.datasets import (
-    Dataset,
     DatasetError,
     _fetch,
     describe,
     list_datasets,
     load_dataset,
-    normalize,
-    open_prepared,
-    prepare,
 )
 from admmbench.engine.spec import RunSpec
 
 # The shards whose training files are small enough to be widely mirrored.
 FEMNIST_21 = {"name": "femnist", "shards": [*range(5), *range(15, 31)]}
-SPECS = {"femnist": FEMNIST_21}
-SMALL_SPECS = {"femnist": {"name": "femnist", "shards": [0]}}
-
-
-@pytest.fixture(params=list_datasets())
-def name(request):
-    return request.param
-
-
-@pytest.fixture
-def mirror(name, request):
-    """Return the mirror if the data set needs one; skip if it lacks a file of it."""
-    files = describe(SPECS.get(name, name)).files
-    if not files:
-        return None
-    folder = request.getfixturevalue("real_mirror")
-    for path in (folder / file.mirror_path for file in files):
-        if not (path.exists() or path.with_name(path.name + ".xz").exists()):
-            pytest.skip(f"the mirror lacks {path}")
-    return folder
+SPECS = {"femnist": {"name": "femnist", "shards": [0]}}
 
 
 @pytest.fixture(scope="session")
@@ -46,83 +24,19 @@ def session_cache(tmp_path_factory):
 
 
 @pytest.fixture
-def dataset(name, mirror, session_cache):
-    return load_dataset(SPECS.get(name, name), mirror=mirror, cache=session_cache)
+def mirror(name, real_mirror, monkeypatch):
+    """The mirror, if it has the files of the data set; skip if it lacks one."""
+    for path in (real_mirror / file.mirror_path for file in describe(SPECS.get(name, name)).files):
+        if not (path.exists() or path.with_name(path.name + ".xz").exists()):
+            pytest.skip(f"the mirror lacks {path}")
+    monkeypatch.setenv("ADMMBENCH_MIRROR", str(real_mirror))
 
 
-def test_is_as_described(name, dataset):
-    info = describe(SPECS.get(name, name))
-    assert info.exact
-    assert dataset.X_train.shape == (info.n_train, info.n_features)
-    assert dataset.X_test.shape == (info.n_test, info.n_features)
-    for fact in ("name", "n_train", "n_test", "n_features", "n_classes", "n_groups", "settings"):
-        assert getattr(dataset, fact) == getattr(info, fact), fact
-    for fact in ("class_names", "domain", "checksums", "note", "citation", "licence"):
-        assert getattr(dataset, fact) == getattr(info, fact), fact
-    for fact in ("default_problem", "target_unit"):
-        assert getattr(dataset, fact) == getattr(dataset.info, fact) == getattr(info, fact), fact
-
-
-def test_arrays_are_typed_contiguous_mapped_and_read_only(dataset):
-    for part in ("X_train", "X_test"):
-        assert getattr(dataset, part).dtype == np.float32
-        assert getattr(dataset, part).flags.c_contiguous
-    for part in ("X_train", "y_train", "X_test", "y_test"):
-        assert isinstance(getattr(dataset, part), np.memmap)
-        assert not getattr(dataset, part).flags.writeable
-
-
-def test_values_are_admissible(dataset):
-    low, high = dataset.domain
-    for X, y in ((dataset.X_train, dataset.y_train), (dataset.X_test, dataset.y_test)):
-        assert np.isfinite(X).all()
-        assert X.min() >= low
-        assert X.max() <= high
-        assert y.shape == (len(X),)
-        if dataset.n_classes:
-            assert y.dtype == np.int64
-            assert set(np.unique(y)) <= set(range(dataset.n_classes))
-        else:
-            assert y.dtype == np.float32
-            assert np.isfinite(y).all()
-
-
-def test_groups_are_increasing(dataset):
-    if dataset.groups is None:
-        assert dataset.n_groups == 0
-        return
-    assert dataset.groups.dtype == np.int32
-    assert dataset.groups.shape == (dataset.n_train,)
-    assert (np.diff(dataset.groups) >= 0).all()
-    assert 0 <= dataset.groups[0] <= dataset.groups[-1] < dataset.n_groups
-    assert len(set(dataset.group_names)) == dataset.n_groups
-
-
-def test_preparing_twice_gives_the_same_bytes(name, mirror, tmp_path):
-    spec = SMALL_SPECS.get(name, name)
-    for folder in ("one", "two"):
-        prepare(spec, tmp_path / folder, mirror=mirror)
-    files = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert files == sorted(path.name for path in (tmp_path / "two").iterdir())
-    for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-    open_prepared(tmp_path / "one", verify=True)
-
-
-def test_a_loaded_data_set_is_a_specification_of_itself(dataset):
-    assert isinstance(dataset, Dataset)
-    assert load_dataset(dataset) is dataset
-    assert normalize(dataset) == normalize({"name": dataset.name, **dataset.settings})
-
-
-def test_facts_are_complete(name):
-    info = describe(name)
-    assert info.title
-    assert info.licence
-    assert info.citation
-    assert info.checksums
-    assert all(info.checksums[file.name] == file.checksum for file in info.files)
-    assert len({file.mirror_path for file in info.files}) == len(info.files)
+@pytest.mark.parametrize("name", [name for name in list_datasets() if describe(name).files])
+def test_keeps_its_contract(name, mirror):
+    """What `tests/contracts` does for those that need no download."""
+    for check in of_dataset(SPECS.get(name, name)):
+        check.run()
 
 
 def test_digits():

@@ -61,3 +61,15 @@ def test_a_file_without_a_data_set_is_named(tmp_path):
         load_dataset(str(path))
     with pytest.raises(ValueError, match="no such file"):
         load_dataset(str(tmp_path / "missing.py"))
+
+
+def test_an_edited_file_is_prepared_again(coins, tmp_path):
+    assert load_dataset(coins).X_train[0, 0] == 0
+    (tmp_path / "coins.py").write_text(SOURCE.replace("linspace(0, 1", "linspace(0.5, 1"))
+    assert load_dataset(coins).X_train[0, 0] == 0.5
+
+
+def test_a_file_does_not_take_the_place_of_what_is_built_in(coins, tmp_path):
+    (tmp_path / "other.py").write_text(SOURCE.replace('name = "coins"', 'name = "digits"'))
+    with pytest.raises(ValueError, match="there is already a data set 'digits'"):
+        load_dataset(str(tmp_path / "other.py"))

@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 
+from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import STATUS
-from tests.conftest import make_dataset
 
 
 @pytest.mark.parametrize(

@@ -220,3 +220,23 @@ def test_the_file_of_a_loss_counts(tmp_path, method):
         assert of_edited(tmp_path / "methods/mine.py", edited, **run) != first
     else:
         assert of_edited(tmp_path / "mine.py", LOSS, problem="squared") != first
+
+
+def test_a_plug_in_is_followed_through_the_api(tmp_path):
+    """To the modules of the names that it takes, not to those of the others."""
+    path = tmp_path / "mine.py"
+    path.write_text("from admmbench.api import Linearized, parameters\n")
+    reached = fingerprint.closure(fingerprint.imports(path))
+    assert {"admmbench.algorithms.linearized", "admmbench.validation"} <= reached
+    assert not reached & {"admmbench.api", "admmbench.algorithms.exact"}
+
+
+def test_a_data_set_outside_the_package_counts(tmp_path):
+    source = Path(admmbench.__file__).parent / "templates" / "dataset.py"
+    path = tmp_path / "wine.py"
+    path.write_text(source.read_text())
+    before = fingerprint.of_dataset(str(path))
+    path.write_text(source.read_text().replace("% 5", "% 6"))
+    fingerprint.meaning.cache_clear()
+    fingerprint.of_modules.cache_clear()
+    assert fingerprint.of_dataset(str(path)) != before

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
+from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError
-from tests.conftest import make_dataset
 
 
 def test_the_example_of_the_documentation():

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import stream
 from admmbench.partition import Split
 from admmbench.privacy import Noise, Privacy, gaussian_multiplier
@@ -19,7 +20,6 @@ from admmbench.privacy.mechanisms import (
 )
 from admmbench.problems import as_problem
 from admmbench.sensitivity import Sensitivity
-from tests.conftest import make_dataset
 
 # Fixed seeds: a distribution test either holds for the code or does not.
 N = 400_000

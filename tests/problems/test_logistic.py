@@ -11,8 +11,8 @@ from scipy import optimize, special
 
 from admmbench import partition
 from admmbench.algorithms.linearized import noisy_step
+from admmbench.checks.made import make_dataset
 from admmbench.problems import as_problem
-from tests.conftest import make_dataset
 
 SHUFFLED = {"scheme": "iid", "agents": 7, "shuffle": True}
 DRAWN = {**SHUFFLED, "train": 61}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from admmbench import partition
+from admmbench.checks.made import make_dataset
 from admmbench.problems import as_problem, softmax
-from tests.conftest import make_dataset
 
 
 def bind(dataset, agents=1, seeds=1, shuffle=False, sensitivity="local", dtype="float64", **params):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from admmbench import partition
+from admmbench.checks.made import make_dataset
 from admmbench.problems import as_problem
-from tests.conftest import make_dataset
 
 LOSSES = ["logistic", "sigmoid"]
 SIGMOID_L = np.sqrt(3) / 18

@@ -121,7 +121,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     release
         The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
     state_copies
-        Copies of all local models that the state has, or of all parties' predictions where columns are shared out.
+        Copies of all local models that the state has at most, besides global ones, or of all parties' predictions where
+        columns are shared out.
+    draws
+        Whether it draws random numbers besides its noise, by `Federation.draw`.
+    examples
+        Parameters that change its course, so that it is checked with them besides the defaults.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -129,6 +134,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     release: ClassVar[Release | None] = None
     state_copies: ClassVar[int] = 2
+    draws: ClassVar[bool] = False
+    examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     variant: Literal["paper", "reference"] = "paper"
 

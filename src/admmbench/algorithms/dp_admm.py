@@ -47,7 +47,6 @@ class DPADMM(OutputPerturbation):
         ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 penalty; ``auto``: what fits the penalty.
     """
 
-    variants = ("paper",)
     variables = {"augmented_objective": ("nat", "augmented objective of the averaged models")}
     # The sums are in double precision.
     state_copies = 5

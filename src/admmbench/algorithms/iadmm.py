@@ -21,6 +21,8 @@ class IADMM(Inexact):
         the infinity norm.
     """
 
+    examples = ({"subproblem": "trust_region"},)
+
     subproblem: Literal["proximal", "trust_region"] = "proximal"
 
     @property

@@ -17,6 +17,7 @@ class Inexact(Linearized):
 
     order = "server"
     mean_over = "all"
+    variants = ("paper", "reference")
 
     def inverse_eta(self, t: int) -> float:
         """1 / eta_t with eta_t = a / sqrt(t): ryu2021, theorem 3 of ryu2022, and the authors' code."""

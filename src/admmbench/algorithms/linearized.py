@@ -60,7 +60,6 @@ class Linearized(Consensus):
     """
 
     mean_over: ClassVar[Literal["all", "own"]]
-    variants: ClassVar[tuple[str, ...]] = ("paper", "reference")
 
     a: Annotated[float, Field(gt=0)] = 1.0
 

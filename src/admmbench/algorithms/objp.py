@@ -28,6 +28,8 @@ class ObjP(ObjectivePerturbation):
         eta_t = a / (L + sqrt(t) / epsilon), theorem 2 of ryu2022 for an L-smooth f_p.
     """
 
+    examples = ({"local_updates": 3},)
+
     local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"
 

@@ -24,6 +24,8 @@ class OutP(OutputPerturbation):
     the noise has the standard deviation sigma^2 where the paper has sigma.
     """
 
+    variants = ("paper", "reference")
+
     @property
     def needs(self) -> tuple[Need, ...]:
         """Theorem 4 is about smooth f_p, and c1 a bound on gradients."""

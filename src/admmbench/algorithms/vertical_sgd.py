@@ -40,6 +40,8 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
 
     sharing = ("columns",)
     state_copies = 0
+    draws = True
+    examples = ({"batch_size": 20},)
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     batch_size: Annotated[int, Field(ge=1)] = 100

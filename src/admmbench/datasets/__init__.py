@@ -5,10 +5,11 @@ rest (fetching, verifying, the prepared form, caching) is common to all.
 """
 
 from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile
+from admmbench.datasets._fetch import DatasetError, RemoteFile, checksum, read_bytes
 from admmbench.datasets._prepared import open_prepared
 from admmbench.datasets._registry import (
     describe,
+    find_module,
     list_datasets,
     load_dataset,
     normalize,
@@ -23,11 +24,14 @@ __all__ = [
     "DatasetError",
     "DatasetInfo",
     "RemoteFile",
+    "checksum",
     "describe",
+    "find_module",
     "list_datasets",
     "load_dataset",
     "normalize",
     "open_prepared",
     "prepare",
+    "read_bytes",
     "register",
 ]

@@ -5,9 +5,11 @@ import hashlib
 import importlib
 import json
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from admmbench import plugins
@@ -16,7 +18,15 @@ from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, cache_folder, fetch
 from admmbench.validation import nearest
 
-__all__ = ["describe", "list_datasets", "load_dataset", "normalize", "prepare", "register"]
+__all__ = [
+    "describe",
+    "find_module",
+    "list_datasets",
+    "load_dataset",
+    "normalize",
+    "prepare",
+    "register",
+]
 
 Spec = str | Mapping[str, Any] | Dataset
 
@@ -46,6 +56,17 @@ def register(definition: DatasetDefinition) -> None:
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
     return sorted({*_BUILT_IN, *_REGISTERED, *plugins.installed(_GROUP)})
+
+
+def find_module(name: str) -> ModuleType:
+    """Module that defines a data set, by its name or the path of a file ending in ``.py``.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message gives the nearest name.
+    """
+    return sys.modules[type(_definition(name)).__module__]
 
 
 def normalize(spec: Spec) -> dict[str, Any]:
@@ -192,7 +213,10 @@ def _definition(name: Any) -> DatasetDefinition:
         return _REGISTERED[name]
     if str(name).endswith(".py"):
         found = plugins.only_subclass(plugins.load_file(Path(name)), DatasetDefinition)()  # type: ignore[type-abstract]
-        return _REGISTERED.setdefault(found.name, found)  # from now on its name will do
+        if found.name in _BUILT_IN:
+            raise ValueError(f"{name}: there is already a data set {found.name!r}")
+        _REGISTERED[found.name] = found  # from now on its name will do
+        return found
     if name in _BUILT_IN:
         module = importlib.import_module(f"admmbench.datasets.{name}")
     elif name in plugins.installed(_GROUP):
@@ -212,6 +236,9 @@ def _suggestion(name: Any, valid: Collection[str]) -> str:
 def _key(info: DatasetInfo) -> str:
     """Return a short hash of all that determines the prepared bytes."""
     content = [_prepared.FORMAT_VERSION, info.settings, info.checksums]
+    module = find_module(info.name)
+    if not module.__name__.startswith("admmbench.") and module.__file__:
+        content.append(Path(module.__file__).read_text())  # its author may be at work on it
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

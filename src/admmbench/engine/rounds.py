@@ -119,12 +119,26 @@ def run(
         return _rounds(spec, federation, progress or _silent, keeper)
 
 
-def assemble(spec: RunSpec, dataset: Dataset, pool: Workers) -> AnyFederation:
-    """Share out the data and give every agent its noise streams."""
+def assemble(
+    spec: RunSpec, dataset: Dataset, pool: Workers, size: int | None = None
+) -> AnyFederation:
+    """Share out the data and give every agent its noise streams.
+
+    Parameters
+    ----------
+    spec
+        What to run.
+    dataset
+        The data set.
+    pool
+        Threads.
+    size
+        Agents that are served together; by default as many as suit the machine.
+    """
     permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
     problem = spec.as_problem.bind(split, len(spec.seeds), spec.sensitivity, spec.dtype)
-    size = block_size(problem)
+    size = size or block_size(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))

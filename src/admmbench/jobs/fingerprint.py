@@ -15,12 +15,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 import admmbench
-from admmbench import algorithms
+from admmbench import algorithms, datasets
 from admmbench.engine.spec import RunSpec
 
 _PACKAGE = "admmbench"
+_API = f"{_PACKAGE}.api"
 _ROOT = Path(admmbench.__file__).parent
 # Other packages whose releases may change a run's numbers.
 _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
@@ -32,18 +34,23 @@ def of_run(spec: RunSpec) -> str:
     The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
     """
     loss = sys.modules[type(spec.as_problem.loss).__module__]
-    own = (algorithms.find_module(spec.algorithm), loss)
-    inside = [module.__name__ for module in own if module.__name__.startswith(f"{_PACKAGE}.")]
-    files = [Path(str(module.__file__)) for module in own if module.__name__ not in inside]
+    inside, files = _inside_and_files([algorithms.find_module(spec.algorithm), loss])
     problem = type(spec.as_problem).__module__
-    return of_modules(("admmbench.jobs.simulate", problem, *inside), tuple(files), _NUMERICAL)
+    return of_modules(("admmbench.jobs.simulate", problem, *inside), files, _NUMERICAL)
 
 
 def of_dataset(name: str) -> str:
     """Fingerprint of what prepares a data set."""
-    module = f"{_PACKAGE}.datasets.{name}"
-    own = (module,) if _is_module(module) else ()
-    return of_modules((f"{_PACKAGE}.datasets", *own))
+    inside, files = _inside_and_files([datasets.find_module(name)])
+    return of_modules((f"{_PACKAGE}.datasets", *inside), files)
+
+
+def _inside_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[Path, ...]]:
+    """Names of modules of this package, and files of those outside it."""
+    modules = list(modules)
+    inside = [module.__name__ for module in modules if module.__name__.startswith(f"{_PACKAGE}.")]
+    files = [Path(str(module.__file__)) for module in modules if module.__name__ not in inside]
+    return inside, tuple(files)
 
 
 @lru_cache
@@ -52,7 +59,7 @@ def of_modules(
 ) -> str:
     """Hash of the import closure of some modules of this package, files outside it, and versions of other packages."""
     digest = hashlib.sha256()
-    imported = (name for file in files for name in _imports(file))
+    imported = (name for file in files for name in imports(file))
     for name in sorted(closure((*roots, *imported))):
         digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
     for file in files:
@@ -71,7 +78,7 @@ def closure(roots: Iterable[str]) -> set[str]:
         if name in found or not name.startswith(_PACKAGE):
             continue
         found.add(name)
-        queue.extend(_imports(_source(name)))
+        queue.extend(imports(_source(name)))
         if "." in name:
             queue.append(name.rpartition(".")[0])  # importing a module runs its packages
     return found
@@ -107,8 +114,8 @@ def _source(name: str) -> Path:
 
 
 @lru_cache
-def _imports(path: Path) -> tuple[str, ...]:
-    """Modules of this package that a file imports, those for type checking left out."""
+def imports(path: Path) -> tuple[str, ...]:
+    """Find the modules of this package that a file imports, those for type checking left out."""
     return tuple(_named(ast.parse(path.read_text())))
 
 
@@ -117,6 +124,9 @@ def _named(node: ast.AST) -> Iterator[str]:
         return
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
+    elif isinstance(node, ast.ImportFrom) and node.module == _API:
+        # What plug-ins import from there is defined elsewhere; the rest is none of their business.
+        yield from (_homes()[alias.name] for alias in node.names if alias.name in _homes())
     elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGE):
         assert node.module is not None
         yield node.module
@@ -125,6 +135,17 @@ def _named(node: ast.AST) -> Iterator[str]:
                 yield f"{node.module}.{alias.name}"
     for child in ast.iter_child_nodes(node):
         yield from _named(child)
+
+
+@lru_cache
+def _homes() -> dict[str, str]:
+    """Modules that define the names of `admmbench.api`."""
+    return {
+        alias.name: node.module
+        for node in ast.parse(_source(_API).read_text()).body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
 
 def _is_module(name: str) -> bool:

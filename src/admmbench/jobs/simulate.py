@@ -42,7 +42,7 @@ def simulate(
     Parameters
     ----------
     dataset
-        Name, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
+        Name or path of a plug-in, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
     algorithm
         Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
     params

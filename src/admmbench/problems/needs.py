@@ -37,6 +37,11 @@ _NEEDS: dict[Need, tuple[Callable[[Problem], bool], str]] = {
 }
 
 
+def has(problem: Problem, need: Need) -> bool:
+    """Whether a problem has what a method may need."""
+    return _NEEDS[need][0](problem)
+
+
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
     """Raise a ValueError if a problem lacks something.
 
@@ -50,8 +55,8 @@ def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
         What there is.
     """
     for need in needs:
-        given, words = _NEEDS[need]
-        if not given(problem):
+        if not has(problem, need):
+            words = _NEEDS[need][1]
             raise ValueError(
                 f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"
             )

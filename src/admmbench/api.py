@@ -1,0 +1,108 @@
+"""Everything that the author of a method, a loss or a data set needs, in one place.
+
+It gives other modules' names on. A job's fingerprint follows each name to its module, so that a plug-in's results are
+renewed when something that it uses changed, and not otherwise.
+"""
+
+from admmbench.algorithms.base import (
+    Algorithm,
+    Array,
+    ColumnBlock,
+    ColumnFederation,
+    Guarantee,
+    Messages,
+    Rho,
+    RhoSchedule,
+    RowBlock,
+    RowFederation,
+    factors,
+)
+from admmbench.algorithms.consensus import (
+    Consensus,
+    ConsensusState,
+    Models,
+    OverRows,
+    Subproblem,
+)
+from admmbench.algorithms.exact import Exact
+from admmbench.algorithms.linearized import (
+    Linearized,
+    Schedule,
+    Step,
+    proximal_step,
+    trust_region_step,
+)
+from admmbench.algorithms.optimum import Optimum
+from admmbench.algorithms.sharing import Sharing, SharingState
+from admmbench.datasets import (
+    Arrays,
+    DatasetDefinition,
+    DatasetError,
+    DatasetInfo,
+    RemoteFile,
+    checksum,
+    read_bytes,
+)
+from admmbench.elementwise import elementwise
+from admmbench.privacy import Privacy, Release, gaussian_multiplier
+from admmbench.problems.base import Gradient, Problem
+from admmbench.problems.losses.base import (
+    BinaryLoss,
+    Convention,
+    Loss,
+    RegressionLoss,
+    ScalarLoss,
+)
+from admmbench.problems.needs import Need, require
+from admmbench.sensitivity import Sensitivity
+from admmbench.validation import parameters
+
+__all__ = [
+    "Algorithm",
+    "Array",
+    "Arrays",
+    "BinaryLoss",
+    "ColumnBlock",
+    "ColumnFederation",
+    "Consensus",
+    "ConsensusState",
+    "Convention",
+    "DatasetDefinition",
+    "DatasetError",
+    "DatasetInfo",
+    "Exact",
+    "Gradient",
+    "Guarantee",
+    "Linearized",
+    "Loss",
+    "Messages",
+    "Models",
+    "Need",
+    "Optimum",
+    "OverRows",
+    "Privacy",
+    "Problem",
+    "RegressionLoss",
+    "Release",
+    "RemoteFile",
+    "Rho",
+    "RhoSchedule",
+    "RowBlock",
+    "RowFederation",
+    "ScalarLoss",
+    "Schedule",
+    "Sensitivity",
+    "Sharing",
+    "SharingState",
+    "Step",
+    "Subproblem",
+    "checksum",
+    "elementwise",
+    "factors",
+    "gaussian_multiplier",
+    "parameters",
+    "proximal_step",
+    "read_bytes",
+    "require",
+    "trust_region_step",
+]

@@ -1,0 +1,183 @@
+"""What every data set owes: facts that fit its arrays, values in their domain, the same bytes each time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admmbench.checks import Check, ensure
+from admmbench.datasets import (
+    Dataset,
+    DatasetError,
+    DatasetInfo,
+    describe,
+    normalize,
+    open_prepared,
+    prepare,
+)
+from admmbench.problems.losses import as_loss
+
+_FACTS = (
+    *("name", "settings", "n_train", "n_test", "n_features", "n_groups", "class_names", "domain"),
+    *("checksums", "note", "citation", "licence", "default_problem", "target_unit"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A data set, prepared when it is first asked for."""
+
+    spec: str | Mapping[str, Any]
+
+    @cached_property
+    def info(self) -> DatasetInfo:
+        return describe(self.spec)
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory()
+
+    @cached_property
+    def folder(self) -> Path:
+        """Its prepared form."""
+        return self.prepare(Path(self._folder.name) / "one")
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        return open_prepared(self.folder, verify=True)
+
+    def prepare(self, folder: Path) -> Path:
+        """Prepare it; what is refused there is wrong with it."""
+        try:
+            prepare(self.spec, folder)
+        except DatasetError as error:
+            raise AssertionError(str(error)) from None
+        return folder
+
+
+def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
+    """Find all checks of a data set; they fetch its files if it has any.
+
+    Parameters
+    ----------
+    spec
+        Name, path of a plug-in, or a mapping with ``name`` and settings.
+    """
+    case = _Case(spec)
+    for check in _CHECKS:
+        yield Check(check.__name__.replace("_", " "), partial(check, case))
+
+
+def facts_are_complete(case: _Case) -> None:
+    """What a report says of it."""
+    info = case.info
+    for fact in ("name", "title", "licence", "citation"):
+        ensure(bool(getattr(info, fact)), f"describe() gives no {fact}")
+    ensure(bool(info.checksums), "describe() gives no checksums: of its files, or of what it reads")
+    for file in info.files:
+        ensure(
+            info.checksums.get(file.name) == file.checksum,
+            f"checksums lacks that of the file {file.name}",
+        )
+    ensure(
+        len({file.mirror_path for file in info.files}) == len(info.files),
+        "two files have the same place in a mirror",
+    )
+
+
+def its_default_problem_suits_it(case: _Case) -> None:
+    """A run that names no problem takes it."""
+    try:
+        as_loss(case.info.default_problem).check(case.info)
+    except ValueError as error:
+        raise AssertionError(f"default_problem {case.info.default_problem!r}: {error}") from None
+
+
+def arrays_are_as_described(case: _Case) -> None:
+    """Shapes, names and all other facts."""
+    data, info = case.dataset, case.info
+    ensure(info.exact, "describe() estimates n_train: count it")
+    shapes = [(info.n_train, info.n_features), (info.n_test, info.n_features)]
+    found = [data.X_train.shape, data.X_test.shape]
+    ensure(found == shapes, f"features have shapes {found}, described are {shapes}")
+    for fact in _FACTS:
+        ensure(
+            getattr(data, fact) == getattr(info, fact),
+            f"{fact} is {getattr(data, fact)!r}, described is {getattr(info, fact)!r}",
+        )
+
+
+def features_are_within_their_domain(case: _Case) -> None:
+    """Worst-case sensitivities rest on it."""
+    low, high = case.dataset.domain
+    for X in (case.dataset.X_train, case.dataset.X_test):
+        ensure(bool(np.isfinite(X).all()), "features are not finite")
+        ensure(
+            bool(low <= X.min() and X.max() <= high),
+            f"features are in [{X.min()}, {X.max()}], the domain is [{low}, {high}]",
+        )
+
+
+def targets_are_classes_or_numbers(case: _Case) -> None:
+    """Indices of the named classes, or finite numbers where there are none."""
+    data = case.dataset
+    kind = np.int64 if data.n_classes else np.float32
+    for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
+        ensure(y.shape == (len(X),), f"targets have shape {y.shape} for {len(X)} records")
+        ensure(y.dtype == kind, f"targets are {y.dtype}, not {np.dtype(kind)}")
+        if data.n_classes:
+            unknown = set(np.unique(y).tolist()) - set(range(data.n_classes))
+            ensure(not unknown, f"labels {sorted(unknown)} are none of {data.n_classes} classes")
+        else:
+            ensure(bool(np.isfinite(y).all()), "targets are not finite")
+    ensure(len(np.unique(data.y_train)) > 1, "all training targets are the same")
+
+
+def rows_of_a_group_are_together(case: _Case) -> None:
+    """In increasing order, with a name for each group."""
+    data = case.dataset
+    if data.groups is None:
+        ensure(data.n_groups == 0, "groups have names but no rows")
+        return
+    ensure(data.groups.dtype == np.int32, f"groups are {data.groups.dtype}, not int32")
+    ensure(data.groups.shape == (data.n_train,), "groups are not one for each training row")
+    ensure(bool((np.diff(data.groups) >= 0).all()), "rows of a group are not together")
+    ensure(bool(0 <= data.groups[0] <= data.groups[-1] < data.n_groups), "a group has no name")
+    ensure(len(set(data.group_names)) == data.n_groups, "two groups have the same name")
+
+
+def preparing_it_again_gives_the_same_bytes(case: _Case) -> None:
+    """Jobs are renewed when their data changed, and not otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        again = case.prepare(Path(folder) / "two")
+        names = [sorted(path.name for path in each.iterdir()) for each in (case.folder, again)]
+        ensure(names[0] == names[1], f"the prepared files are {names[0]}, then {names[1]}")
+        for name in names[0]:
+            same = (case.folder / name).read_bytes() == (again / name).read_bytes()
+            ensure(same, f"{name} has other bytes the second time")
+
+
+def its_settings_name_it(case: _Case) -> None:
+    """A prepared data set is a specification of itself."""
+    data = case.dataset
+    named = {"name": data.name, **data.settings}
+    ensure(normalize(case.spec) == named, f"{case.spec!r} is not {named!r}")
+    ensure(normalize(named) == named, f"{named!r} is not in its canonical form")
+
+
+_CHECKS: tuple[Callable[[_Case], None], ...] = (
+    facts_are_complete,
+    its_default_problem_suits_it,
+    arrays_are_as_described,
+    features_are_within_their_domain,
+    targets_are_classes_or_numbers,
+    rows_of_a_group_are_together,
+    preparing_it_again_gives_the_same_bytes,
+    its_settings_name_it,
+)

@@ -1,0 +1,47 @@
+"""Say here in one line what the data are, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admmbench.api import Arrays, DatasetDefinition, DatasetError, DatasetInfo, checksum
+
+SOURCE = "sklearn.datasets.load_wine"
+CHECKSUM = "sha256:3a28849ef2366c4b9d4e382b3fa5624a66f693c04d7fdcf43c529bbb0bb338d7"
+
+
+class Template(DatasetDefinition):
+    """Wine of three growers, 13 measurements, each divided by its largest; every fifth record tests."""
+
+    name = "template"
+
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Facts that are known without reading data; ``files`` would name what to fetch."""
+        return DatasetInfo(
+            name=self.name,
+            title="Wine of three growers",
+            settings=settings,
+            n_train=142,
+            n_test=36,
+            n_features=13,
+            class_names=("0", "1", "2"),
+            checksums={SOURCE: CHECKSUM},
+            licence="CC BY 4.0",
+            citation="S. Aeberhard and M. Forina. Wine. UCI Machine Learning Repository, 1992. doi:10.24432/C5PC7J",
+        )
+
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Features within ``info.domain`` as float32, classes as int64; ``paths`` has the files of ``info``."""
+        from sklearn.datasets import load_wine  # here, because it is slow to import
+
+        raw, labels = load_wine(return_X_y=True)
+        found = checksum(raw.tobytes() + labels.astype(np.int64).tobytes(), "sha256")
+        if found != CHECKSUM:
+            raise DatasetError(f"{SOURCE}: {found}, expected {CHECKSUM}")
+        X, y = (raw / raw.max(axis=0)).astype(np.float32), labels.astype(np.int64)
+        tests = np.arange(len(X)) % 5 == 0
+        return Arrays(X[~tests], y[~tests], X[tests], y[tests])

@@ -1,0 +1,57 @@
+"""Say here in one line what the method is, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from admmbench.api import (
+    Array,
+    Gradient,
+    Linearized,
+    Release,
+    Schedule,
+    Step,
+    Subproblem,
+    elementwise,
+    parameters,
+)
+
+
+@elementwise
+def damped_step(
+    gradient: float, z: float, w: float, dual: float, rho: float, stiffness: float
+) -> float:
+    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 + (stiffness / 2) ||v - z||^2 over v."""
+    return (-gradient + rho * w + dual + stiffness * z) / (rho + stiffness)
+
+
+@parameters
+class Template(Linearized):
+    """Objective perturbation whose steps get shorter at a speed of one's choice.
+
+    Parameters
+    ----------
+    power
+        Steps are 1 / stiffness long, and stiffness_t = t^power / a.
+    """
+
+    order = "server"  # or "agents": who begins a round
+    mean_over = "all"  # or "own": records that gradients are means over
+    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
+
+    power: Annotated[float, Field(ge=0)] = 0.5
+
+    @property
+    def step(self) -> Step:
+        """Closed form of an agent's subproblem."""
+        return damped_step
+
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """What the step takes besides gradient, models, dual and rho, in round ``sub.t``."""
+        return {"stiffness": sub.t**self.power / self.a}
+
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+        """Laplace noise of scale sensitivity / epsilon; without it, leave out `release` too."""
+        return sub.noise.laplace(gradient.sensitivity)

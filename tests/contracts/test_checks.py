@@ -1,0 +1,235 @@
+"""The checks can fail: for each a plug-in that breaks its contract and, as far as it goes, nothing else."""
+
+import re
+
+import pytest
+
+from admmbench.checks import of
+from admmbench.checks.datasets import of_dataset
+from admmbench.checks.methods import of_method
+
+METHOD = """
+import threading
+import numpy as np
+from admmbench.api import *
+from admmbench.templates.method import Template
+
+RUNS = [0]
+
+@parameters
+class Broken(Template):
+    '''Nothing good.'''
+"""
+
+UPDATE = "def update(self, sub): z = Template.update(self, sub); return {}"
+NOISE = "def perturb_gradient(self, sub, gradient): return {}"
+SCHEDULE = "def schedule(self, sub): return {{'stiffness': {}}}"
+OTHERS_SLICE = """
+def round(self, t, state, federation):
+    def step(block):
+        state.z[block.agents.start - 1] *= 0.5
+        state.z[block.agents] += 1 + block.agents.start
+    federation.each(step)
+    return Messages((), ())
+"""
+IN_MEMORY = """
+def init(self, federation):
+    RUNS[0] = 0
+    return Template.init(self, federation)
+
+def schedule(self, sub):
+    RUNS[0] += 1
+    return {'stiffness': RUNS[0]}
+"""
+OTHER_RUNS = IN_MEMORY.replace("RUNS[0] = 0", "RUNS[0] += 1")
+RAISES_IF = (
+    "def schedule(self, sub):\n    if {}: raise RuntimeError('no')\n    return {{'stiffness': 1}}"
+)
+
+METHODS = {
+    "is a frozen dataclass of checked parameters": ("", "decorate it with @parameters"),
+    "facts are complete": ("caveats = ('beware',)", "capital letter to a full stop"),
+    "needs are refused before anything runs": ("needs = ('smooth',)", "'smooth' is none of"),
+    "works for every problem that it does not refuse": (
+        RAISES_IF.format("not sub.parts.whole.penalty.smooth"),
+        "'penalty': 'l1'.*RuntimeError: no",
+    ),
+    "knows nothing of files seeds threads or other methods": (
+        "from admmbench.engine.streams import stream",
+        "it imports .*admmbench.engine.streams",
+    ),
+    "trace has its dims units and provenance": (
+        "variables = {'own': ('1', 'own')}\n"
+        "def measure(self, t, state, federation): return {'own': np.full(3, np.nan)}",
+        "own is not measured",
+    ),
+    "repetition changes no bit": (
+        NOISE.format("np.random.laplace(size=gradient.value.shape).astype(gradient.value.dtype)"),
+        "a repetition changes test_error",
+    ),
+    "going on from a checkpoint changes no bit": (IN_MEMORY, "a restart from a checkpoint"),
+    "threads change no bit": (
+        UPDATE.format("z * (2 - (threading.current_thread() is threading.main_thread()))"),
+        "threads change the state",
+    ),
+    "the order of agents changes no bit": (OTHERS_SLICE, "its block's slice only"),
+    "another block of agents agrees within rounding": (
+        UPDATE.format("z + z.mean(axis=0)"),
+        "agents are served together",
+    ),
+    "another block of seeds agrees within rounding": (
+        UPDATE.format("z + z.mean(axis=1, keepdims=True)"),
+        "another block of seeds changes test_loss",
+    ),
+    "double precision agrees within rounding": (
+        UPDATE.format("z.round(2) if z.dtype == np.float32 else z"),
+        "double precision changes",
+    ),
+    "more rounds go on where fewer ended": (OTHER_RUNS, "more rounds to come changes"),
+    "seeds differ where something is drawn": (
+        NOISE.format("0.0"),
+        "three seeds give 1 results; it declares noise",
+    ),
+    "the total is finite where noise is declared": (
+        "release = None",
+        "its release is None, and its noise is not zero",
+    ),
+    "without a budget nothing is noisy": (
+        NOISE.format("sub.noise.gaussian(gradient.sensitivity, gradient.sensitivity.l2)"),
+        "it adds noise though epsilon is infinite",
+    ),
+    "worst case sensitivity runs": (
+        RAISES_IF.format("sub.privacy.sensitivity == 'global'"),
+        "RuntimeError: no",
+    ),
+    "learns without noise": (SCHEDULE.format("-2 * sub.rho"), "the objective is"),
+    "what is declared is what is drawn": (
+        "release = Release('gaussian', 'gradient', neighbours='whatever')",
+        r"released {'laplace': 3}; declared: {'gaussian': 3}",
+    ),
+    "worst case noise knows nothing of the records": (
+        NOISE.format("sub.noise.laplace(Sensitivity(l1=abs(gradient.value).sum((2, 3))))"),
+        "other records change the scale of its noise",
+    ),
+    "divergence is recorded": (UPDATE.format("np.nan_to_num(z)"), r"status is .*0.*0.*0"),
+    "state copies bounds the state": ("state_copies = 1", "has 2.* copies .* says 1"),
+    "seeded shares are a partition of their own": (
+        UPDATE.format("z + z.mean(axis=1, keepdims=True)"),
+        "another block of shuffled seeds changes",
+    ),
+    "writers serve as agents": (
+        RAISES_IF.format("(sub.parts.n_samples == 0).any()"),
+        "RuntimeError: no",
+    ),
+}
+
+
+def plug_in(folder, header, body, name):
+    path = folder / f"{name.replace(' ', '_')}.py"
+    lines = "".join(f"    {line}\n" for line in body.splitlines() or ["pass"])
+    path.write_text(header + lines)
+    return path
+
+
+def fails(checks, name):
+    """Message of the failing check; an exception counts with its own."""
+    (check,) = (check for check in checks if check.name == name)
+    with pytest.raises(Exception, match=r"\w") as caught:
+        check.run()
+    return f"{caught.type.__name__}: {caught.value}"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_broken_method_is_caught(tmp_path, name):
+    body, message = METHODS[name]
+    header = METHOD.replace("@parameters\n", "") if name.startswith("is a frozen") else METHOD
+    path = plug_in(tmp_path, header, body, name)
+    found = fails(of_method(str(path)), name)
+    assert re.search(message, found), found
+
+
+def test_every_check_of_methods_is_broken_here():
+    from admmbench.templates import method
+
+    assert {check.name for check in of_method(method.__file__)} == set(METHODS)
+
+
+def test_gaussian_noise_with_an_l1_sensitivity_is_refused(tmp_path):
+    body = NOISE.format("sub.noise.gaussian(Sensitivity(l1=gradient.sensitivity.l1))")
+    path = plug_in(tmp_path, METHOD, body, "wrong norm")
+    found = fails(of_method(str(path)), "works for every problem that it does not refuse")
+    assert "Gaussian noise takes its scale from the l2 sensitivity" in found
+
+
+DATASET = """
+import numpy as np
+from dataclasses import replace
+from admmbench.api import *
+from admmbench.templates.dataset import Template
+
+
+class Broken(Template):
+    '''Nothing good.'''
+
+    name = "broken"
+    known = Template.describe
+    arrays = Template.read
+
+"""
+DESCRIBE = "def describe(self, settings): return replace(self.known(settings), {})"
+READ = "def read(self, info, paths): return replace(self.arrays(info, paths), {})"
+X, Y = "np.full((142, 13), {}, np.float32)", "np.full(142, {}, np.int64)"
+DATASETS = {
+    "facts are complete": (DESCRIBE.format("licence=''"), "gives no licence"),
+    "its default problem suits it": (
+        DESCRIBE.format("default_problem='logistic'"),
+        "it needs two classes",
+    ),
+    "arrays are as described": (DESCRIBE.format("exact=False"), "count it"),
+    "features are within their domain": (
+        READ.format(f"X_train={X.format(2)}"),
+        r"features in \[2.0, 2.0\]",
+    ),
+    "targets are classes or numbers": (
+        READ.format(f"y_train={Y.format(1)}"),
+        "all training targets are the same",
+    ),
+    "rows of a group are together": (
+        DESCRIBE.format("n_groups=2")
+        + "\n"
+        + READ.format(
+            "groups=(np.arange(142) % 2).astype(np.int32), group_names=('a', 'b')",
+        ),
+        "group",
+    ),
+    "preparing it again gives the same bytes": (
+        READ.format("X_train=np.random.random((142, 13)).astype(np.float32)"),
+        "X_train.npy has other bytes the second time",
+    ),
+    "its settings name it": (
+        "defaults = {'n': 1}\ndef validate(self, settings): return {'n': settings['n'] + 1}",
+        "not in its canonical form|is not",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_a_broken_data_set_is_caught(tmp_path, name):
+    body, message = DATASETS[name]
+    found = fails(of_dataset(str(plug_in(tmp_path, DATASET, body, name))), name)
+    assert found.startswith("AssertionError")
+    assert re.search(message, found), found
+
+
+def test_every_check_of_data_sets_is_broken_here():
+    assert {check.name for check in of_dataset("digits")} == set(DATASETS)
+
+
+def test_a_name_or_file_finds_its_checks(tmp_path):
+    assert [check.name for check in of("digits")] == [check.name for check in of_dataset("digits")]
+    with pytest.raises(ValueError, match="did you mean 'objp'"):
+        list(of("obpj"))
+    path = tmp_path / "empty.py"
+    path.write_text("")
+    with pytest.raises(ValueError, match="nothing to check"):
+        list(of(str(path)))

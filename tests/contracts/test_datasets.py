@@ -1,0 +1,18 @@
+"""Every data set that needs no download keeps the contracts that the package ships."""
+
+import pytest
+
+from admmbench.checks.datasets import of_dataset
+from admmbench.datasets import describe, list_datasets
+
+CHECKS = [
+    pytest.param(check, id=f"{name}: {check.name}")
+    for name in list_datasets()
+    if not describe(name).files
+    for check in of_dataset(name)
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_keeps_its_contract(check):
+    check.run()

@@ -1,0 +1,17 @@
+"""Every method, built in or installed, keeps the contracts that the package ships."""
+
+import pytest
+
+from admmbench import list_algorithms
+from admmbench.checks.methods import of_method
+
+CHECKS = [
+    pytest.param(check, id=f"{name}: {check.name}")
+    for name in list_algorithms()
+    for check in of_method(name)
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_keeps_its_contract(check):
+    check.run()
