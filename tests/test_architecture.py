@@ -21,8 +21,9 @@ ORDER = [
     "forecast",
     "housekeeping",
     "analysis",
+    "checks",
 ]
-BASE = ["elementwise", "files", "plugins", "progress", "validation"]
+BASE = ["elementwise", "files", "plugins", "progress", "sensitivity", "validation"]
 
 
 def modules():
