@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -88,7 +89,19 @@ def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
         if case.loss.convex:
             checks += [("the optimum over columns is one", _column_optimum)]
     for words, check in checks:
-        yield Check(words, partial(check, case))
+        yield Check(words, partial(_run, check, case))
+
+
+def _run(check: Callable[[_Case], None], case: _Case) -> None:
+    """Run a check; whatever else goes wrong is a failure of it, in words."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            check(case)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}") from error
 
 
 # What there is to check
@@ -398,7 +411,7 @@ def _one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[An
     return [function(item) for item in items]
 
 
-_RUN: Run = _one_by_one
+_ALL: Run = _one_by_one
 
 
 def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
@@ -426,7 +439,7 @@ def _row_gradients(case: _Case) -> None:
         wanted = _differences(own, z, 2)
         what = f"{data.name}, {penalty}, average {average}, per {per}"
         _close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{what}: gradient")
-        found = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], _RUN)
+        found = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], _ALL)
         total = own(z).sum(axis=0)
         _close(found["train_loss"], total, 1e-9 * (1 + total), f"{what}: train_loss")
         whole_gradient = parts.gradient(z, mean_over=divisor).value.sum(axis=0)
@@ -657,7 +670,7 @@ def _seeds_agree(case: _Case) -> None:
             parts = whole.block(slice(0, 2))
             gradient = parts.gradient(z, mean_over=parts.n_samples)
             l1, l2 = _both(gradient)
-            measured = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], _RUN)
+            measured = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], _ALL)
             facts.append(
                 {
                     "gradient": gradient.value,
@@ -714,7 +727,7 @@ def _column_gradients(case: _Case) -> None:
         w = rng.uniform(0.2, 1, (2, 1, 3)) * rng.choice([-1, 1], (1, 3))
 
         def objective(w: Array, whole: BoundColumns = whole, parties: Any = parties) -> Array:
-            return whole.evaluate(SimpleNamespace(w=w), parties, _RUN)["train_loss"]
+            return whole.evaluate(SimpleNamespace(w=w), parties, _ALL)["train_loss"]
 
         what = f"{data.name}, {penalty}"
         wanted = _differences(objective, w, 1)
