@@ -75,9 +75,13 @@ def test_values_are_admissible(dataset):
         assert np.isfinite(X).all()
         assert X.min() >= low
         assert X.max() <= high
-        assert y.dtype == np.int64
         assert y.shape == (len(X),)
-        assert set(np.unique(y)) <= set(range(dataset.n_classes))
+        assert y.dtype == (np.int64 if dataset.n_classes else np.float32)
+        if dataset.n_classes:
+            assert set(np.unique(y)) <= set(range(dataset.n_classes))
+        else:
+            assert np.isfinite(y).all()
+            assert dataset.target_unit
 
 
 def test_groups_are_increasing(dataset):
