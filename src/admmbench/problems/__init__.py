@@ -70,6 +70,10 @@ def as_problem(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
                 )
         strength = _COLUMNS_STRENGTH if given.strength is None else given.strength
+        if strength == 0:
+            raise ValueError(
+                "problem.strength: parties whose columns depend on each other need one above 0"
+            )
         return Columns(name, loss, given.penalty, strength)
     return Rows(
         name,
@@ -83,19 +87,24 @@ def as_problem(
 
 
 def _new_spelling(old: Mapping[str, Any]) -> str:
-    """Refusal of the spellings of version 0.1, with what they are now."""
-    name = old.get("name", "vertical")
-    new: dict[str, Any] = {"loss": old.get("loss", "logistic") if name == "vertical" else name}
-    factor = {"softmax": "regularization", "logistic": "strength", "vertical": "strength"}
+    """Refusal of the spellings of version 0.1, with what they are now; ValueError if that is refused too."""
+    left = dict(old)
+    name, loss = left.pop("name", "vertical"), left.pop("loss", "logistic")
+    new: dict[str, Any] = {"loss": name}
+    if name == "vertical":
+        new = {"loss": "logistic" if loss == "vertical" else loss}
     if name == "logistic":
-        new |= {"penalty": old.get("regularizer", "l2")}
-    if (strength := old.get(factor.get(name, ""))) is not None:
+        new |= {"penalty": left.pop("regularizer", "l2")}
+        new |= {"per": "agent"} if "strength" in left else {}
+    factor = {"softmax": "regularization", "vertical": "strength"}.get(str(name), "")
+    if (weight := left.pop(factor, None)) is not None:
         # beta ||W||^2 and lambda ||x||^2 are now weights of ||.||^2 / 2.
-        new |= {"strength": strength if name == "logistic" else 2 * strength}
-        new |= {} if name == "vertical" else {"per": "agent" if name == "logistic" else "total"}
-    bounds = {key: old[key] for key in ("max_l1_norm", "max_l2_norm") if old.get(key) is not None}
-    if bounds or old.get("max_l2_norm", 1) is None:
-        new |= {"records": bounds}
-    new["loss"] = "logistic" if new["loss"] == "vertical" else new["loss"]
+        new |= {"strength": 2 * float(weight)}
+        new |= {"per": "total"} if name == "softmax" else {}
+    bounds = {key: left.pop(key) for key in ("max_l1_norm", "max_l2_norm") if key in left}
+    if bounds:
+        new |= {"records": {key: bound for key, bound in bounds.items() if bound is not None}}
+    new |= left
+    as_loss(checked(_Settings, new, "problem").loss)
     where = ", with a partition that shares columns" if name == "vertical" else ""
     return f"problem: {dict(old)!r} is how version 0.1 wrote it; write {new!r}{where}"

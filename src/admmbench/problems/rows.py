@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -50,7 +50,8 @@ from admmbench.problems.batches import (
     record_norms,
     rows_of_seed,
 )
-from admmbench.problems.losses.base import Norms
+from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.needs import require
 from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
@@ -58,6 +59,13 @@ CHUNK_BYTES = 1.6e6
 _FEWEST_ROWS = 64
 # Time of the compiled loop for one prediction, over that of a matrix product.
 _LOOP_COST = 8
+
+
+class Steepest(NamedTuple):
+    """Suprema of the norms of a slope."""
+
+    l1: float
+    l2: float
 
 
 @runtime_checkable
@@ -149,6 +157,8 @@ class BoundRows(BoundProblem["RowParts"]):
     ) -> None:
         data = split.dataset
         problem.check(data.info)
+        if sensitivity == "global":
+            require("sensitivity: global", ("bounded slope",), problem)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.n_seeds, self.sensitivity, self.dtype = n_seeds, sensitivity, dtype
         self.split = split
@@ -203,7 +213,12 @@ class BoundRows(BoundProblem["RowParts"]):
     @property
     def gradient_bound(self) -> float:
         """Largest l2 norm of an admissible record's gradient: c1 of huang2019."""
-        return self.loss.slope_l2 * self.bound_l2
+        return self.steepest(self.loss).l2 * self.bound_l2
+
+    def steepest(self, loss: Loss) -> Steepest:
+        """Suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
+        K = self.model_shape[0]
+        return Steepest(loss.slope_l1 + K * loss.floor, loss.slope_l2 + math.sqrt(K) * loss.floor)
 
     # Penalty
 
@@ -386,7 +401,7 @@ class RowParts:
         The largest norm of the agent's own records (``local``) or of the admissible ones (``global``), times the bound
         on the slope.
         """
-        return self.whole.loss.slope_l2 * self._largest_norm
+        return self.whole.steepest(self.whole.loss).l2 * self._largest_norm
 
     @cached_property
     def curvature_bound(self) -> Array:
@@ -443,8 +458,9 @@ class RowParts:
         for batch in self._batches:
             batch.gradient(loss, z, value, largest, scale)
         if whole.sensitivity == "global":
-            largest.l1[:] = loss.slope_l1 * whole.bound_l1
-            largest.l2[:] = loss.slope_l2 * whole.bound_l2
+            steepest = whole.steepest(loss)
+            largest.l1[:] = steepest.l1 * whole.bound_l1
+            largest.l2[:] = steepest.l2 * whole.bound_l2
         return Gradient(
             value, Sensitivity(largest.l1 * scale[:, None], largest.l2 * scale[:, None])
         )

@@ -82,6 +82,11 @@ class Loss(ABC):
     def curvature_bound(self) -> float:
         """Supremum of the spectral norm of the second derivative."""
 
+    @property
+    def floor(self) -> float:
+        """Probabilities are clipped to [floor, 1], which the suprema leave out; 0: they are not."""
+        return 0.0
+
     @abstractmethod
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if the targets of a data set are not those of the loss."""

@@ -26,8 +26,9 @@ class Huber(RegressionLoss):
 
     def value(self, u: Array, y: Array) -> Array:
         """Quadratic, then linear."""
-        error, d = np.abs(u - y), self.threshold
-        return np.where(error <= d, np.square(error) / 2, d * error - d**2 / 2)
+        error = np.abs(u - y)
+        quadratic = np.minimum(error, self.threshold)
+        return np.asarray(quadratic * (error - quadratic / 2))
 
     def slope(self, u: Array, y: Array) -> Array:
         """Error, clipped to [-d, d]."""

@@ -1,7 +1,6 @@
-"""Logistic problem, against the formulas of huang2019 record by record, brute force over neighbours, and scipy."""
+"""Problems over rows, against the formulas of huang2019 record by record, brute force over neighbours, and scipy."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,58 +8,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from admmbench import partition
-from admmbench.algorithms.linearized import noisy_step
+from admmbench.algorithms.linearized import proximal_step
 from admmbench.checks.made import make_dataset
-from admmbench.problems import as_problem
+from tests.problems.helpers import (
+    BY_WRITER,
+    DRAWN,
+    SHUFFLED,
+    bind_rows,
+    everyone,
+    models,
+    one_by_one,
+    records,
+    rngs,
+    shares,
+    with_records,
+)
 
-SHUFFLED = {"scheme": "iid", "agents": 7, "shuffle": True}
-DRAWN = {**SHUFFLED, "train": 61}
-BY_WRITER = {"scheme": "by_writer"}
-
-
-def bind(dataset, scheme=1, seeds=(0,), sensitivity="local", dtype="float64", **params):
-    permutations = [np.random.default_rng(seed).permutation for seed in seeds]
-    split = partition.split(partition.as_partition(scheme), dataset, permutations)
-    problem = as_problem({"name": "logistic", "max_l2_norm": None, **params})
-    return problem.bind(split, len(seeds), sensitivity, dtype)
-
-
-def models(w, z):
-    """The part of a method's state that a problem evaluates."""
-    return SimpleNamespace(w=w, z=z)
+LOGISTIC = {"penalty": "l2", "strength": 1e-6, "per": "agent", "average": "agents"}
 
 
-def everyone(problem):
-    """All agents in one block."""
-    return problem.block(slice(0, problem.n_agents))
+def bind(dataset, scheme=1, seeds=(0,), sensitivity="local", dtype="float64", **settings):
+    """The problem of huang2019, with records as they are unless settings say otherwise."""
+    settings = {**LOGISTIC, **settings}
+    return bind_rows(dataset, "logistic", scheme, seeds, sensitivity, dtype, **settings)
 
 
-def one_by_one(function, items):
-    return [function(item) for item in items]
+def gradient_of(block, z, mean_over, floor=0.0):
+    """Gradients and their sensitivities in l1."""
+    found = block.gradient(z, mean_over=mean_over, floor=floor)
+    return found.value, found.sensitivity.l1
 
 
-def with_records(X, y, n_test=1):
-    """A data set of given training records."""
-    dataset = make_dataset(len(X), n_test, np.shape(X)[1], 2)
-    return replace(dataset, X_train=np.asarray(X, np.float32), y_train=np.asarray(y))
-
-
-def records(dataset):
-    """a and b = +-1 of all records, those of the training part first."""
-    a = np.concatenate([dataset.X_train, dataset.X_test]).astype(np.float64)
-    return a, np.where(np.concatenate([dataset.y_train, dataset.y_test]) == 1, 1.0, -1.0)
-
-
-def shares(scheme, dataset, seed):
-    """Rows of every agent, and those that test, as the scheme says in words."""
-    n = dataset.n_train
-    test = np.arange(n, n + dataset.n_test)
-    if scheme == BY_WRITER:
-        return [np.flatnonzero(dataset.groups == g) for g in range(dataset.n_groups)], test
-    train = scheme.get("train")
-    order = np.random.default_rng(seed).permutation(n + dataset.n_test if train else n)
-    return np.array_split(order[:train], scheme["agents"]), order[train:] if train else test
+def mean_losses(block, z):
+    """Mean loss of each agent's own records."""
+    return block.losses(z) / block.n_samples.clip(1)[:, None]
 
 
 def loss(a, b, w):
@@ -83,21 +64,6 @@ def penalty(kind, w):
     return np.abs(w).sum() if kind == "l1" else (w**2).sum() / 2
 
 
-@pytest.fixture
-def two():
-    return make_dataset(n_classes=2)
-
-
-@pytest.fixture
-def written():
-    """Three writers, of very different diligence."""
-    dataset = make_dataset(n_classes=2, groups=3)
-    return replace(dataset, groups=np.repeat(np.arange(3, dtype=np.int32), [4, 40, 16]))
-
-
-rngs = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
-
-
 # The loss and its gradient
 
 
@@ -113,8 +79,8 @@ def test_loss_gradient_and_sensitivity_are_the_papers(rng, n, J, S, scale):
     dataset = make_dataset(n, 3, J, 2, seed=int(rng.integers(1000)))
     block = everyone(bind(dataset, SHUFFLED, range(S)))
     z = scale * rng.normal(size=(7, S, 1, J))
-    value, sensitivity = block.gradient(z, block.n_samples)
-    losses = block.mean_loss(z)
+    value, sensitivity = gradient_of(block, z, block.n_samples)
+    losses = mean_losses(block, z)
     a, b = records(dataset)
     for s in range(S):
         for i, rows in enumerate(shares(SHUFFLED, dataset, s)[0]):
@@ -128,7 +94,7 @@ def test_loss_gradient_and_sensitivity_are_the_papers(rng, n, J, S, scale):
 def test_agents_of_a_writer_each_hold_its_records(written):
     block = everyone(bind(written, BY_WRITER, range(2)))
     z = np.random.default_rng(0).normal(size=(3, 2, 1, 7))
-    value, losses = block.gradient(z, block.n_samples).value, block.mean_loss(z)
+    value, losses = block.gradient(z, block.n_samples).value, mean_losses(block, z)
     assert block.n_samples.tolist() == [4, 40, 16]
     a, b = records(written)
     for s in range(2):
@@ -151,8 +117,8 @@ def test_any_numbers_of_records_add_up(rng, sizes, J):
     groups = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     block = everyone(bind(replace(dataset, groups=groups, group_names=writers), BY_WRITER))
     z = rng.normal(size=(len(sizes), 1, 1, J))
-    value, sensitivity = block.gradient(z, 1)
-    losses = block.mean_loss(z)
+    value, sensitivity = gradient_of(block, z, 1)
+    losses = mean_losses(block, z)
     a, b = records(dataset)
     for i, size in enumerate(sizes):
         own, w = range(sum(sizes[:i]), sum(sizes[: i + 1])), z[i, 0, 0]
@@ -168,7 +134,7 @@ def test_gradient_is_the_derivative_of_the_loss(two):
     block = everyone(bind(two))
     w = np.random.default_rng(1).normal(size=(1, 1, 1, 7))
     numerical = optimize.approx_fprime(
-        w.ravel(), lambda v: float(block.mean_loss(v.reshape(w.shape))[0, 0]), 1e-6
+        w.ravel(), lambda v: float(mean_losses(block, v.reshape(w.shape))[0, 0]), 1e-6
     )
     found = block.gradient(w, block.n_samples).value
     np.testing.assert_allclose(found.ravel(), numerical, atol=1e-5)
@@ -179,7 +145,7 @@ def test_sums_are_divided_by_what_is_asked(two):
     z = np.random.default_rng(2).normal(size=(4, 1, 1, 7))
     own, all_ = block.gradient(z, block.n_samples), block.gradient(z, 60)
     np.testing.assert_allclose(own.value / 4, all_.value, rtol=1e-12)
-    np.testing.assert_allclose(own.sensitivity / 4, all_.sensitivity, rtol=1e-12)
+    np.testing.assert_allclose(own.sensitivity.l1 / 4, all_.sensitivity.l1, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -189,17 +155,17 @@ def test_huge_margins_neither_overflow_nor_lose_the_loss(dtype, margin):
     """One record a = (1), b = 1, so that the model is the margin."""
     block = everyone(bind(with_records([[1.0]], [1]), dtype=dtype))
     w = np.full((1, 1, 1, 1), margin, dtype)
-    (value,), (sensitivity,) = block.gradient(w, 1)
+    (value,), (sensitivity,) = gradient_of(block, w, 1)
     expected_loss = {-1000: 1000, -100: 100, 0: np.log(2), 100: np.exp(-100), 1000: 0}[margin]
     slope = {-1000: -1, -100: -1, 0: -0.5, 100: -np.exp(-100), 1000: 0}[margin]
-    assert block.mean_loss(w)[0, 0] == pytest.approx(expected_loss, rel=1e-6, abs=1e-40)
+    assert mean_losses(block, w)[0, 0] == pytest.approx(expected_loss, rel=1e-6, abs=1e-40)
     assert value[0, 0, 0] == pytest.approx(slope, rel=1e-6, abs=1e-40)
     assert sensitivity[0] == pytest.approx(-slope, rel=1e-6, abs=1e-40)
 
 
 def test_probabilities_are_clipped_to_the_floor(two):
     w = np.full((1, 1, 1, 7), 3.0)
-    (value,), (sensitivity,) = everyone(bind(two)).gradient(w, 60, floor=0.01)
+    (value,), (sensitivity,) = gradient_of(everyone(bind(two)), w, 60, floor=0.01)
     a, b = records(two)
     terms = []
     for j in range(60):
@@ -219,7 +185,7 @@ def test_single_precision_is_close_to_double_precision(two):
     exact = double.gradient(z.astype(np.float64), double.n_samples).value
     np.testing.assert_allclose(value, exact, atol=1e-6)
     np.testing.assert_allclose(
-        single.mean_loss(z), double.mean_loss(z.astype(np.float64)), rtol=1e-6
+        mean_losses(single, z), mean_losses(double, z.astype(np.float64)), rtol=1e-6
     )
 
 
@@ -231,7 +197,7 @@ def test_removing_any_record_stays_within_the_sensitivity(two):
     w = np.random.default_rng(4).normal(size=(1, 1, 1, 7))
     a, b = records(two)
     for kind in ("local", "global"):
-        (full,), (bound,) = everyone(bind(two, sensitivity=kind)).gradient(w, 60)
+        (full,), (bound,) = gradient_of(everyone(bind(two, sensitivity=kind)), w, 60)
         distances = []
         for i in range(60):
             rest = sum(gradient(a[j], b[j], w[0, 0, 0]) for j in range(60) if j != i) / 60
@@ -245,10 +211,15 @@ def test_removing_any_record_stays_within_the_sensitivity(two):
 @given(rng=rngs, J=st.integers(1, 6), norm=st.none() | st.floats(0.1, 5))
 def test_no_admissible_record_contributes_more_than_the_global_sensitivity(rng, J, norm):
     block = everyone(
-        bind(make_dataset(5, 1, J, 2), sensitivity="global", max_l2_norm=norm, dtype="float64")
+        bind(
+            make_dataset(5, 1, J, 2),
+            sensitivity="global",
+            records={"max_l2_norm": norm},
+            dtype="float64",
+        )
     )
     w = 50 * rng.normal(size=J)
-    sensitivity = block.gradient(w.reshape(1, 1, 1, J), 5).sensitivity[0, 0]
+    sensitivity = gradient_of(block, w.reshape(1, 1, 1, J), 5)[1][0, 0]
     for _ in range(20):
         a = rng.random(J) ** rng.choice([0.1, 1, 10])
         if norm is not None:
@@ -261,9 +232,11 @@ def test_no_admissible_record_contributes_more_than_the_global_sensitivity(rng, 
 def worst_record(norm):
     """All features at 1, or the same direction with a given norm, and a model that is confidently wrong about it."""
     block = everyone(
-        bind(with_records(np.ones((1, 5)), [0]), sensitivity="global", max_l2_norm=norm)
+        bind(
+            with_records(np.ones((1, 5)), [0]), sensitivity="global", records={"max_l2_norm": norm}
+        )
     )
-    return block, block.gradient(np.full((1, 1, 1, 5), 100.0), 1)
+    return block, gradient_of(block, np.full((1, 1, 1, 5), 100.0), 1)
 
 
 @pytest.mark.parametrize(("norm", "largest"), [(None, 5), (1, 5**0.5)])
@@ -322,7 +295,9 @@ def neighbours(rng, J, extreme):
 def bind_pair(one, other, kind, **params):
     """Blocks of both neighbours, and c1 that is common to them."""
     found = [
-        everyone(bind(with_records(a, b > 0), sensitivity=kind, **{"max_l2_norm": 1.0, **params}))
+        everyone(
+            bind(with_records(a, b > 0), sensitivity=kind, records={"max_l2_norm": 1.0}, **params)
+        )
         for a, b in (one, other)
     ]
     return found, max(block.gradient_bound[0, 0] for block in found)
@@ -342,14 +317,14 @@ def test_replacing_a_record_moves_the_step_of_dp_admm_as_far_as_lemma_1_says(
     rng, J, extreme, kind, regularizer, rho, inverse_eta
 ):
     one, other, z = neighbours(rng, J, extreme)
-    blocks, c1 = bind_pair(one, other, kind, regularizer=regularizer, strength=0.1)
+    blocks, c1 = bind_pair(one, other, kind, penalty=regularizer, strength=0.1)
     m, w, dual = len(one[0]), rng.normal(size=len(z)), rng.normal(size=len(z))
     gradients, steps = [], []
     for block, (a, b) in zip(blocks, (one, other), strict=True):
         value = block.gradient(z.reshape(1, 1, 1, -1), block.n_samples).value
         gradients.append(value.ravel().copy())
-        block.problem.add_regularizer(value, z.reshape(1, 1, 1, -1))
-        steps.append(noisy_step(value.ravel(), 0.0, rho, w, dual, z, inverse_eta))
+        block.whole.add_penalty_gradient(value, z.reshape(1, 1, 1, -1))
+        steps.append(proximal_step(value.ravel(), z, w, dual, rho, inverse_eta))
         # (38a) and (39a)
         slope = np.sign(z) if regularizer == "l1" else z
         literal = -mean(gradient, a, b, z, range(m)) - 0.1 * slope
@@ -367,11 +342,11 @@ def test_replacing_a_record_moves_the_step_of_dp_admm_as_far_as_lemma_1_says(
 def solve(block, w, dual, rho):
     """Minimise f_i(v) - <dual, v> + (rho / 2) ||v - w||^2: (6), line 4 of algorithm 2."""
     # Where the minimiser would be without a loss; what is searched for is the way from there.
-    start = (rho * w + dual) / (rho + block.problem.regularizer_weight)
+    start = (rho * w + dual) / (rho + block.whole.penalty_curvature)
 
     def slope(way):
         at = (start + way).reshape(1, 1, 1, -1)
-        own = block.problem.add_regularizer(block.gradient(at, block.n_samples).value, at)
+        own = block.whole.add_penalty_gradient(block.gradient(at, block.n_samples).value, at)
         return own.ravel() - dual + rho * (start + way - w)
 
     found = optimize.root(slope, np.zeros_like(w), tol=1e-13).x
@@ -457,7 +432,7 @@ def test_smoothness_is_that_of_equal_records():
 @given(rng=rngs, norm=st.floats(0.05, 4), dtype=st.sampled_from(["float32", "float64"]))
 def test_records_obey_their_bound_and_short_ones_stay(rng, norm, dtype):
     dataset = make_dataset(30, 5, 6, 2, seed=int(rng.integers(1000)))
-    problem = bind(dataset, max_l2_norm=norm, dtype=dtype)
+    problem = bind(dataset, records={"max_l2_norm": norm}, dtype=dtype)
     original = dataset.X_train.astype(np.float64)
     long = np.linalg.norm(original, axis=1) > norm
     norms = np.linalg.norm(problem.X.astype(np.float64), axis=1)
@@ -478,11 +453,11 @@ def test_scaling_here_is_as_good_as_scaling_the_data(two, scheme):
     before = replace(two, X_train=scaled(two.X_train), X_test=scaled(two.X_test))
     facts = []
     for dataset, bound in ((two, 0.7), (before, None)):
-        problem = bind(dataset, scheme, range(2), max_l2_norm=bound, strength=0.01)
+        problem = bind(dataset, scheme, range(2), records={"max_l2_norm": bound}, strength=0.01)
         block = everyone(problem)
         z = np.random.default_rng(7).normal(size=(7, 2, 1, 7))
         metrics = problem.evaluate(models(z[0], z), [block], one_by_one)
-        facts.append([*block.gradient(z, 60), block.mean_loss(z), block.smoothness])
+        facts.append([*gradient_of(block, z, 60), mean_losses(block, z), block.smoothness])
         facts[-1] += [problem.optimum(), *metrics.values()]
     for ours, theirs in zip(*facts, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
@@ -494,143 +469,13 @@ def test_without_a_bound_records_are_as_they_are(two):
     assert problem.bound_l2 == pytest.approx(7**0.5)
 
 
-# The regulariser
-
-
-@settings(max_examples=25)
-@given(rng=rngs, kind=st.sampled_from(["l1", "l2"]), strength=st.floats(0, 3))
-def test_regularizer_is_the_papers_and_its_gradient_is_added(rng, kind, strength):
-    problem = bind(
-        make_dataset(9, 1, 4, 2),
-        {"scheme": "iid", "agents": 3},
-        regularizer=kind,
-        strength=strength,
-    )
-    w = rng.normal(size=(3, 1, 1, 4))
-    for i in range(3):
-        expected = strength * penalty(kind, w[i, 0, 0])
-        assert problem.regularizer(w)[i, 0] == pytest.approx(expected, rel=1e-9, abs=1e-300)
-    slope = np.array([optimize.approx_fprime(v.ravel(), lambda x: penalty(kind, x)) for v in w])
-    before = rng.normal(size=w.shape)
-    for whole, weight in ((False, strength), (True, 3 * strength)):
-        gradient = before.copy()
-        assert problem.add_regularizer(gradient, w, whole=whole) is gradient
-        np.testing.assert_allclose(gradient - before, weight * slope.reshape(w.shape), atol=1e-5)
-
-
-def test_the_l1_subgradient_at_zero_is_zero_and_its_bound_is_attained(two):
-    problem = bind(two, regularizer="l1", strength=0.3)
-    subgradient = problem.add_regularizer(np.zeros(7), np.array([0, 1, -1, 2, 0, -3, 1e-9]))
-    np.testing.assert_allclose(subgradient, 0.3 * np.array([0, 1, -1, 1, 0, -1, 1]))
-    for w in np.random.default_rng(8).normal(size=(20, 7)):
-        norm = np.linalg.norm(problem.add_regularizer(np.zeros(7), w))
-        assert norm == pytest.approx(problem.regularizer_bound)  # no entry of w is zero
-    assert problem.regularizer_bound == pytest.approx(0.3 * 7**0.5)
-    assert not problem.params.smooth
-    assert problem.regularizer_weight == np.inf
-
-
-def test_the_l2_regularizer_is_curved_but_has_no_bounded_gradient(two):
-    problem = bind(two, 4, regularizer="l2", strength=0.3)
-    assert problem.params.smooth
-    assert problem.regularizer_weight == 0.3
-    assert problem.regularizer_bound == np.inf
-
-
-@settings(max_examples=15)
-@given(rng=rngs, strength=st.floats(0.01, 2), scale=st.sampled_from([0.1, 1, 3]))
-def test_prox_minimises_coordinate_by_coordinate(rng, strength, scale):
-    problem = bind(make_dataset(4, 1, 3, 2), 2, regularizer="l1", strength=strength)
-    v, step = scale * rng.normal(size=(2, 1, 1, 3)), rng.uniform(0.1, 2, size=(2, 1, 1, 1))
-    found = problem.prox(v, step)
-    for i in range(2):
-        for j in range(3):
-            target, gamma = v[i, 0, 0, j], step[i, 0, 0, 0]
-
-            def objective(x, target=target, gamma=gamma):
-                return strength * gamma * abs(x) + (x - target) ** 2 / 2
-
-            best = optimize.minimize_scalar(
-                objective, bounds=(-9 * scale, 9 * scale), method="bounded", options={"xatol": 1e-9}
-            )
-            assert found[i, 0, 0, j] == pytest.approx(best.x, abs=1e-5)
-
-
-def test_prox_of_a_smooth_regularizer_changes_nothing(two):
-    v = np.random.default_rng(9).normal(size=(1, 1, 1, 7))
-    np.testing.assert_array_equal(bind(two).prox(v, np.ones((1, 1, 1, 1))), v)
-
-
-# The optimum
-
-
-def objective(kind, strength, a, b, parts, w):
-    """sum_i f_i(w): (4a)."""
-    regular = len(parts) * strength * penalty(kind, w)
-    return regular + sum(np.mean(loss(a[rows].T, b[rows], w)) for rows in parts)
-
-
-def minimum(kind, strength, a, b, parts):
-    """Smallest objective, by scipy; for l1 with w = u - v and u, v >= 0."""
-    total, J = len(parts) * strength, a.shape[1]
-
-    def smooth(w):
-        parts_of = [(a[rows], b[rows]) for rows in parts]
-        value = sum(np.mean(loss(x.T, y, w)) for x, y in parts_of)
-        slope = sum(-(x.T @ (y * special.expit(-y * (x @ w)))) / len(x) for x, y in parts_of)
-        return value, slope
-
-    def l2(w):
-        value, slope = smooth(w)
-        return value + total / 2 * (w @ w), slope + total * w
-
-    def l1(uv):
-        value, slope = smooth(uv[:J] - uv[J:])
-        return value + total * uv.sum(), np.concatenate([slope + total, total - slope])
-
-    options = {"maxiter": 10_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
-    function, start = (l2, np.zeros(J)) if kind == "l2" else (l1, np.zeros(2 * J))
-    bounds = None if kind == "l2" else [(0, None)] * (2 * J)
-    found = optimize.minimize(
-        function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return found.x if kind == "l2" else found.x[:J] - found.x[J:]
-
-
-@pytest.mark.parametrize("strength", [1e-4, 3e-2])
-@pytest.mark.parametrize("kind", ["l1", "l2"])
-@pytest.mark.parametrize("scheme", [BY_WRITER, DRAWN], ids=["writers", "drawn"])
-def test_optimum_minimises_the_sum_of_the_agents_objectives(written, scheme, kind, strength):
-    problem = bind(written, scheme, range(2), regularizer=kind, strength=strength)
-    a, b = records(written)
-    found = problem.optimum()
-    assert found.shape == (2, 1, 7)
-    for s in range(2):
-        parts, _ = shares(scheme, written, s)
-        best = minimum(kind, strength, a, b, parts)
-        least = objective(kind, strength, a, b, parts, best)
-        excess = objective(kind, strength, a, b, parts, found[s, 0]) - least
-        assert -1e-8 <= excess <= (1e-8 if kind == "l2" else 1e-4) * least
-        if kind == "l2":
-            np.testing.assert_allclose(found[s, 0], best, rtol=1e-4, atol=1e-4)
-    if scheme == BY_WRITER:
-        # Every record with the same weight is another problem: the check above can tell.
-        pooled = minimum(kind, 3 * strength, a, b, [np.arange(60)])
-        assert objective(kind, strength, a, b, parts, pooled) > least * 1.001
-
-
-def test_a_strong_l1_regularizer_leaves_few_features(written):
-    w = bind(written, BY_WRITER, regularizer="l1", strength=0.05).optimum()
-    assert 0 < np.count_nonzero(w) < 7
-
-
 # Evaluation
 
 
 @pytest.mark.parametrize("kind", ["l1", "l2"])
 @pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN, BY_WRITER], ids=["files", "drawn", "writers"])
 def test_evaluation_is_the_literal_one(written, scheme, kind):
-    problem = bind(written, scheme, range(2), regularizer=kind, strength=0.01)
+    problem = bind(written, scheme, range(2), penalty=kind, strength=0.01)
     rng = np.random.default_rng(10)
     n = problem.n_agents
     w, z = rng.normal(size=(2, 1, 7)), rng.normal(size=(n, 2, 1, 7))
@@ -687,10 +532,12 @@ def test_blocks_of_agents_do_not_change_a_bit(two):
     all_ = together.gradient(z, together.n_samples)
     for p in range(7):
         alone = problem.block(slice(p, p + 1))
-        value, sensitivity = alone.gradient(z[p : p + 1], alone.n_samples)
+        value, sensitivity = gradient_of(alone, z[p : p + 1], alone.n_samples)
         np.testing.assert_array_equal(all_.value[p], value[0])
-        np.testing.assert_array_equal(all_.sensitivity[p], sensitivity[0])
-        np.testing.assert_array_equal(together.mean_loss(z)[p], alone.mean_loss(z[p : p + 1])[0])
+        np.testing.assert_array_equal(all_.sensitivity.l1[p], sensitivity[0])
+        np.testing.assert_array_equal(
+            mean_losses(together, z)[p], mean_losses(alone, z[p : p + 1])[0]
+        )
         for fact in ("gradient_bound", "curvature_bound", "smoothness"):
             np.testing.assert_array_equal(getattr(together, fact)[p], getattr(alone, fact)[0])
 
@@ -698,23 +545,27 @@ def test_blocks_of_agents_do_not_change_a_bit(two):
 @pytest.mark.parametrize(
     "scheme", [{"scheme": "iid", "agents": 7}, SHUFFLED, DRAWN], ids=["fixed", "shuffled", "drawn"]
 )
-def test_seeds_in_a_batch_do_not_change_a_bit(two, scheme):
+def test_seeds_in_a_batch_do_not_change_each_other(two, scheme):
+    """Not a bit where each has its own rows; a matrix product of shared rows may sum in another order."""
+    rtol = 0 if scheme.get("shuffle") else 3e-6
     problem = bind(two, scheme, range(3), dtype="float32", strength=0.01)
     z = np.random.default_rng(12).normal(size=(7, 3, 1, 7)).astype(np.float32)
     block = everyone(problem)
-    value, sensitivity = block.gradient(z, block.n_samples)
+    value, sensitivity = gradient_of(block, z, block.n_samples)
     metrics, optimum = problem.evaluate(models(z[0], z), [block], one_by_one), problem.optimum()
     for s in range(3):
         single = bind(two, scheme, [s], dtype="float32", strength=0.01)
         alone = everyone(single)
         z_s = z[:, s : s + 1]
         found = alone.gradient(z_s, alone.n_samples)
-        np.testing.assert_array_equal(value[:, s], found.value[:, 0])
-        np.testing.assert_array_equal(sensitivity[:, s], found.sensitivity[:, 0])
-        np.testing.assert_array_equal(block.mean_loss(z)[:, s], alone.mean_loss(z_s)[:, 0])
+        for together, own in (
+            (value[:, s], found.value[:, 0]),
+            (sensitivity[:, s], found.sensitivity.l1[:, 0]),
+            (mean_losses(block, z)[:, s], mean_losses(alone, z_s)[:, 0]),
+        ):
+            np.testing.assert_allclose(together, own, rtol=rtol, atol=rtol / 10)
         np.testing.assert_array_equal(optimum[s], single.optimum()[0])
         for name, values in single.evaluate(models(z_s[0], z_s), [alone], one_by_one).items():
-            # A matrix product may sum in another order when it has more columns.
             np.testing.assert_allclose(metrics[name][s], values[0], rtol=1e-6, err_msg=name)
 
 
@@ -722,7 +573,7 @@ def test_one_model_for_all_agents_is_broadcast(two):
     block = everyone(bind(two, SHUFFLED, range(2)))
     w = np.random.default_rng(13).normal(size=(1, 2, 1, 7))
     np.testing.assert_array_equal(
-        block.mean_loss(w), block.mean_loss(np.broadcast_to(w, (7, 2, 1, 7)))
+        mean_losses(block, w), mean_losses(block, np.broadcast_to(w, (7, 2, 1, 7)))
     )
 
 
@@ -741,19 +592,9 @@ def test_an_agent_without_records_contributes_nothing(empty):
     problem = bind(dataset, BY_WRITER, strength=0.01)
     block = everyone(problem)
     z = np.ones((3, 1, 1, 7))
-    value, sensitivity = block.gradient(z, block.n_samples)
+    value, sensitivity = gradient_of(block, z, block.n_samples)
     assert block.n_samples.tolist() == [0 if g == empty else 10 for g in range(3)]
-    facts = (value, sensitivity, block.mean_loss(z), block.gradient_bound, block.curvature_bound)
+    facts = (value, sensitivity, mean_losses(block, z), block.gradient_bound, block.curvature_bound)
     for fact in facts:
         assert not fact[empty].any()
         assert all(fact[g].any() for g in others)
-    a, b = records(dataset)
-    parts = [np.arange(10), np.arange(10, 20)]
-    # Its regulariser counts, as it is an agent.
-    best = minimum("l2", 0.01 * 3 / 2, a, b, parts)
-    np.testing.assert_allclose(problem.optimum()[0, 0], best, atol=1e-4)
-
-
-def test_more_than_two_classes_are_refused(made):
-    with pytest.raises(ValueError, match="logistic needs two classes, made has 3; use softmax"):
-        bind(made)

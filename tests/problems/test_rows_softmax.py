@@ -1,6 +1,6 @@
-"""Softmax problem, against literal formulas, finite differences, brute force and scipy."""
+"""Softmax over rows, against literal formulas, finite differences, brute force and scipy."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from admmbench import partition
 from admmbench.checks.made import make_dataset
-from admmbench.problems import as_problem, softmax
+from tests.problems.helpers import bind_rows, everyone, models, one_by_one, rngs, with_classes
 
 
-def bind(dataset, agents=1, seeds=1, shuffle=False, sensitivity="local", dtype="float64", **params):
-    permutations = [np.random.default_rng(seed).permutation for seed in range(seeds)]
-    scheme = partition.as_partition({"scheme": "iid", "agents": agents, "shuffle": shuffle})
-    split = partition.split(scheme, dataset, permutations)
-    return as_problem({"name": "softmax", **params}).bind(split, seeds, sensitivity, dtype)
+def bind(
+    dataset, agents=1, seeds=1, shuffle=False, sensitivity="local", dtype="float64", **settings
+):
+    scheme = {"scheme": "iid", "agents": agents, "shuffle": shuffle}
+    return bind_rows(dataset, "softmax", scheme, range(seeds), sensitivity, dtype, **settings)
 
 
-def everyone(problem):
-    """All agents in one block."""
-    return problem.block(slice(0, problem.n_agents))
+def gradient_of(block, z, mean_over, floor=0.0):
+    """Gradients and their sensitivities in l1."""
+    found = block.gradient(z, mean_over=mean_over, floor=floor)
+    return found.value, found.sensitivity.l1
 
 
 def literal_gradient(X, y, W, n):
@@ -38,12 +38,9 @@ def literal_terms(X, y, W, n):
     return np.abs(X[:, None, :] * residual[:, :, None]).sum(axis=(1, 2)) / n
 
 
-models = st.integers(0, 10**6).map(lambda seed: np.random.default_rng(seed))
-
-
 @settings(max_examples=25)
 @given(
-    rng=models,
+    rng=rngs,
     n=st.integers(1, 40),
     J=st.integers(1, 9),
     K=st.integers(2, 5),
@@ -54,27 +51,39 @@ def test_gradient_and_sensitivity_are_the_papers(rng, n, J, K, S, scale):
     dataset = make_dataset(n, 3, J, K, seed=int(rng.integers(1000)))
     local = everyone(bind(dataset, seeds=S))
     z = scale * rng.normal(size=(S, K, J))
-    (value,), (sensitivity,) = local.gradient(z[None], mean_over=n)
+    (value,), (sensitivity,) = gradient_of(local, z[None], n)
     X, y = dataset.X_train.astype(np.float64), dataset.y_train
     for s in range(S):
         np.testing.assert_allclose(value[s], literal_gradient(X, y, z[s], n), atol=1e-12)
         assert sensitivity[s] == pytest.approx(literal_terms(X, y, z[s], n).max(), rel=1e-9)
 
 
-def test_blocks_of_rows_add_up(monkeypatch, made):
-    z = np.random.default_rng(0).normal(size=(2, 3, 7))
-    whole = everyone(bind(made, seeds=2)).gradient(z[None], 60)
-    monkeypatch.setattr(softmax, "ROWS", 7)
-    parts = everyone(bind(made, seeds=2)).gradient(z[None], 60)
-    np.testing.assert_allclose(whole.value, parts.value, atol=1e-14)
-    np.testing.assert_array_equal(whole.sensitivity, parts.sensitivity)
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("chunk", [7, 25])
+def test_chunks_of_records_add_up(made, chunk, shuffle):
+    """Agents of 20 records, in pieces of at most a chunk, several agents' together."""
+    z = np.random.default_rng(0).normal(size=(3, 2, 3, 7))
+    whole = bind(made, 3, seeds=2, shuffle=shuffle)
+    value, sensitivity = gradient_of(everyone(whole), z, 60)
+    losses = everyone(whole).losses(z)
+    whole.chunk = chunk
+    parts = everyone(whole)
+    found = gradient_of(parts, z, 60)
+    np.testing.assert_allclose(found[0], value, atol=1e-14)
+    np.testing.assert_allclose(found[1], sensitivity, rtol=1e-12)
+    np.testing.assert_allclose(parts.losses(z), losses, rtol=1e-12)
+    state = models(z[0], z)
+    large = bind(made, 3, seeds=2, shuffle=shuffle).evaluate(state, [parts], one_by_one)
+    small = whole.evaluate(state, [parts], one_by_one)
+    for name, values in large.items():
+        np.testing.assert_allclose(small[name], values, rtol=1e-12, err_msg=name)
 
 
 def test_gradient_is_the_derivative_of_the_loss(made):
     local = everyone(bind(made))
     w = np.random.default_rng(1).normal(size=(1, 3, 7))
     numerical = optimize.approx_fprime(
-        w.ravel(), lambda v: float(local.loss(v.reshape(1, 3, 7))[0]) / 60, 1e-6
+        w.ravel(), lambda v: float(local.losses(v.reshape(1, 1, 3, 7))[0, 0]) / 60, 1e-6
     )
     np.testing.assert_allclose(local.gradient(w[None], 60).value.ravel(), numerical, atol=1e-5)
 
@@ -84,7 +93,7 @@ def test_removing_any_record_stays_within_the_sensitivity(made):
     w = np.random.default_rng(2).normal(size=(1, 3, 7))
     for kind in ("local", "global"):
         local = everyone(bind(made, sensitivity=kind))
-        (full,), (bound,) = local.gradient(w[None], 60)
+        (full,), (bound,) = gradient_of(local, w[None], 60)
         distances = []
         for i in range(60):
             X, y = np.delete(made.X_train, i, 0), np.delete(made.y_train, i)
@@ -105,21 +114,23 @@ def test_global_sensitivity_is_attained_by_an_admissible_record():
     w = np.zeros((1, 2, 5))
     w[0, 1] = 100
     bound = everyone(bind(dataset, sensitivity="global")).gradient(w[None], 1)
-    assert np.abs(bound.value).sum() == pytest.approx(bound.sensitivity[0, 0]) == pytest.approx(10)
+    assert (
+        np.abs(bound.value).sum() == pytest.approx(bound.sensitivity.l1[0, 0]) == pytest.approx(10)
+    )
 
 
 @settings(max_examples=20)
-@given(rng=models, bound=st.floats(0.1, 5))
+@given(rng=rngs, bound=st.floats(0.1, 5))
 def test_clipped_records_obey_their_bound(rng, bound):
     dataset = make_dataset(20, 3, 6, 3, seed=int(rng.integers(1000)))
-    problem = bind(dataset, sensitivity="global", max_l1_norm=bound)
+    problem = bind(dataset, sensitivity="global", records={"max_l1_norm": bound})
     share = everyone(problem)._shares[0]
-    assert share.l1_norms.max() <= bound * (1 + 1e-9)
-    assert share.norms(2).max() <= problem.bound_l2 * (1 + 1e-9)
+    assert share.norms.l1.max() <= bound * (1 + 1e-9)
+    assert share.norms.l2.max() <= problem.bound_l2 * (1 + 1e-9)
     kept = np.abs(dataset.X_train).sum(axis=1) <= bound
-    X = share.records(slice(0, 20))
+    X = share.X
     np.testing.assert_allclose(X[kept], dataset.X_train[kept])
-    sensitivity = everyone(problem).gradient(rng.normal(size=(1, 1, 3, 6)), 20).sensitivity
+    sensitivity = gradient_of(everyone(problem), rng.normal(size=(1, 1, 3, 6)), 20)[1]
     assert sensitivity[0, 0] == pytest.approx(2 * problem.bound_l1 / 20)
 
 
@@ -144,7 +155,7 @@ def test_smoothness_bounds_the_hessian_of_the_agent(made):
     worst = 0.0
     for seed in range(20):
         w = np.random.default_rng(seed).normal(size=(3, 7)) * (seed % 4)
-        hessian = problem.regularizer_weight * np.eye(21)
+        hessian = problem.penalty_curvature * np.eye(21)
         for x in X:
             h = special.softmax(w @ x)
             hessian += np.kron(np.diag(h) - np.outer(h, h), np.outer(x, x)) / 60
@@ -170,7 +181,7 @@ def test_order_of_memory_does_not_matter(made):
 def test_probability_floor_is_the_clip_of_the_authors_code(made):
     w = np.zeros((1, 3, 7))
     w[0, 0] = 60
-    (value,), (sensitivity,) = everyone(bind(made)).gradient(w[None], 60, floor=1e-3)
+    (value,), (sensitivity,) = gradient_of(everyone(bind(made)), w[None], 60, floor=1e-3)
     X, y = made.X_train.astype(np.float64), made.y_train
     h = np.clip(special.softmax(X @ w[0].T, axis=1), 1e-3, 1)
     residual = h - np.eye(3)[y]
@@ -179,16 +190,41 @@ def test_probability_floor_is_the_clip_of_the_authors_code(made):
     assert sensitivity[0] == pytest.approx(expected)
 
 
+def test_clipped_probabilities_stay_within_the_global_sensitivity():
+    """Ten classes of which all but one are as probable as the floor lets them be: ||h - y||_1 is more than 2."""
+    dataset = with_classes(np.ones((1, 5)), [0], 10)
+    w = np.zeros((1, 1, 10, 5))
+    w[0, 0, 1] = 100
+    for own in ({"floor": 0.1}, {}):
+        problem = bind_rows(
+            dataset, {"name": "softmax", **own}, sensitivity="global", dtype="float64"
+        )
+        block = everyone(problem)
+        found = block.gradient(w, 1, floor=0.0 if own else 0.1)
+        change = found.value.ravel()
+        assert np.abs(change).sum() == pytest.approx(5 * 2.7)
+        assert np.abs(change).sum() <= found.sensitivity.l1[0, 0] <= 1.2 * np.abs(change).sum()
+        assert np.linalg.norm(change) <= found.sensitivity.l2[0, 0]
+        if own:
+            assert (
+                block.gradient_bound[0, 0] == found.sensitivity.l2[0, 0] == problem.gradient_bound
+            )
+
+
 def test_shuffled_shares_hold_every_record_once_and_differ_by_seed(made):
-    problem = bind(made, agents=4, seeds=3, shuffle=True)
-    block = everyone(problem)
-    for s in range(3):
-        rows = np.concatenate([share.rows for share in block._shares if share.seeds.start == s])
-        assert sorted(rows) == list(range(60))
-    first, second = block._shares[:2]
-    assert first.agent == second.agent
-    assert list(first.rows) != list(second.rows)
+    """One feature per record tells which agent holds it."""
+    marked = replace(
+        made, X_train=np.eye(60, dtype=np.float32), X_test=np.zeros((30, 60), np.float32)
+    )
+    value = (
+        everyone(bind(marked, 4, seeds=3, shuffle=True)).gradient(np.zeros((4, 3, 3, 60)), 60).value
+    )
+    held = value.any(axis=2)
+    assert (held.sum(axis=0) == 1).all()
+    assert (held.sum(axis=2) == 15).all()
+    assert (held[:, 0] != held[:, 1]).any()
     w = np.random.default_rng(4).normal(size=(3, 3, 7))
+    block = everyone(bind(made, 4, seeds=3, shuffle=True))
     total = block.gradient(np.broadcast_to(w, (4, 3, 3, 7)), 60).value.sum(axis=0)
     X, y = made.X_train.astype(np.float64), made.y_train
     for s in range(3):
@@ -196,11 +232,11 @@ def test_shuffled_shares_hold_every_record_once_and_differ_by_seed(made):
 
 
 def test_evaluation_is_the_literal_one(made):
-    problem = bind(made, agents=3, seeds=2, regularization=0.01)
+    problem = bind(made, agents=3, seeds=2, strength=0.02)
     w = np.random.default_rng(5).normal(size=(2, 3, 7))
     blocks = [problem.block(slice(0, 2)), problem.block(slice(2, 3))]
-    state = SimpleNamespace(w=w)
-    found = problem.evaluate(state, blocks, lambda function, items: [function(i) for i in items])
+    state = models(w)
+    found = problem.evaluate(state, blocks, one_by_one)
     for s in range(2):
         for X, y, name in (
             (made.X_test, made.y_test, "test_loss"),
@@ -214,18 +250,16 @@ def test_evaluation_is_the_literal_one(made):
         assert found["test_error"][s] == wrong.mean()
 
 
-def test_an_agent_without_records_contributes_nothing():
-    dataset = make_dataset(20, 5, groups=2)
-    object.__setattr__(dataset, "groups", np.zeros(20, np.int32))
-    split = partition.split(
-        partition.as_partition({"scheme": "by_writer"}), dataset, [lambda n: np.arange(n)]
+def test_test_records_are_scaled_as_training_records_are(made):
+    bounded = bind(made, records={"max_l1_norm": 2.5})
+    w = np.random.default_rng(5).normal(size=(1, 3, 7))
+    found = bounded.evaluate(models(w), [everyone(bounded)], one_by_one)
+    X = made.X_test.astype(np.float64)
+    X *= np.minimum(1, 2.5 / X.sum(axis=1, keepdims=True))
+    logp = special.log_softmax(X @ w[0].T, axis=1)
+    assert found["test_loss"][0] == pytest.approx(
+        -logp[np.arange(30), made.y_test].mean(), rel=1e-5
     )
-    block = everyone(as_problem("softmax").bind(split, 1))
-    value, sensitivity = block.gradient(np.ones((2, 1, 3, 7), np.float32), block.n_samples)
-    assert list(block.n_samples) == [20, 0]
-    assert value[0].any()
-    assert not value[1].any()
-    assert sensitivity[1, 0] == 0
 
 
 def test_blocks_of_agents_do_not_change_a_bit(made):
@@ -235,11 +269,4 @@ def test_blocks_of_agents_do_not_change_a_bit(made):
     for p in range(5):
         alone = problem.block(slice(p, p + 1)).gradient(z[p : p + 1], 60)
         np.testing.assert_array_equal(together.value[p], alone.value[0])
-        np.testing.assert_array_equal(together.sensitivity[p], alone.sensitivity[0])
-
-
-def test_unknown_problem_and_parameter():
-    with pytest.raises(ValueError, match="did you mean 'softmax'"):
-        as_problem("sofmax")
-    with pytest.raises(ValueError, match="regularisation"):
-        as_problem({"name": "softmax", "regularisation": 1})
+        np.testing.assert_array_equal(together.sensitivity.l1[p], alone.sensitivity.l1[0])

@@ -1,0 +1,298 @@
+"""What people may write for a problem, its defaults, and how they are told that they may not."""
+
+import ast
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admmbench.checks.made import make_dataset
+from admmbench.problems import as_problem, list_losses
+from admmbench.problems.losses import as_loss
+from tests.problems.helpers import bind_columns, bind_rows, with_numbers
+
+NAMES = ["huber", "logistic", "sigmoid", "softmax", "squared", "squared_hinge"]
+PLUGIN = '''
+import numpy as np
+from admmbench.problems.losses.base import RegressionLoss
+from admmbench.validation import parameters
+
+@parameters
+class LogCosh(RegressionLoss):
+    """ln cosh((u - y) / width) width^2."""
+
+    slope_bound = 1.0
+    curvature_bound = 1.0
+
+    def value(self, u, y):
+        """Value."""
+        error = np.abs(u - y)
+        return error + np.log1p(np.exp(-2 * error)) - np.log(2)
+
+    def slope(self, u, y):
+        """Slope."""
+        return np.tanh(u - y)
+
+    def curvature(self, u, y):
+        """Curvature."""
+        return 1 - np.tanh(u - y) ** 2
+'''
+
+
+def test_losses_are_listed_by_name():
+    assert set(NAMES) <= set(list_losses())
+    assert list_losses() == sorted(list_losses())
+
+
+@pytest.mark.parametrize("sharing", ["rows", "columns"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_a_problem_with_the_defaults_of_the_literature(name, sharing):
+    problem = as_problem(name, sharing)
+    assert (
+        problem
+        == as_problem({"loss": name}, sharing)
+        == as_problem({"loss": {"name": name}}, sharing)
+    )
+    assert problem.sharing == sharing
+    assert problem.penalty_name == "l2"
+    if sharing == "columns":  # hu2019: lambda = 1e-4 of ||x||^2
+        assert problem.strength == 2e-4
+    elif name == "logistic":  # huang2019
+        assert (problem.strength, problem.per, problem.average) == (1e-6, "agent", "agents")
+        assert problem.records.model_dump() == {"max_l1_norm": None, "max_l2_norm": 1}
+    else:  # ryu2022: beta = 1e-6 of ||W||^2
+        assert (problem.strength, problem.per, problem.average) == (2e-6, "total", "records")
+        assert problem.records.model_dump() == {"max_l1_norm": None, "max_l2_norm": None}
+
+
+settings_of_rows = st.fixed_dictionaries(
+    {"loss": st.sampled_from([*NAMES, {"name": "huber", "threshold": 2.5}])},
+    optional={
+        "penalty": st.sampled_from(["l1", "l2"]),
+        "strength": st.floats(0, 10),
+        "per": st.sampled_from(["agent", "total"]),
+        "average": st.sampled_from(["agents", "records"]),
+        "records": st.fixed_dictionaries(
+            {}, optional={"max_l1_norm": st.floats(0.1, 9), "max_l2_norm": st.floats(0.1, 9)}
+        ),
+    },
+)
+
+
+@given(settings_of_rows)
+def test_what_is_written_counts_and_the_description_is_the_problem(spec):
+    problem = as_problem(spec, "rows")
+    for key in ("strength", "per", "average"):
+        assert getattr(problem, key) == spec.get(key, getattr(problem, key))
+    described = json.loads(json.dumps(problem.describe()))
+    again = as_problem(described, "rows")
+    assert again == problem
+    assert again.describe() == described
+    if "records" in spec:  # complete: what is absent there is no bound
+        assert described["records"] == spec["records"]
+
+
+def test_a_loss_keeps_its_parameters():
+    assert as_problem({"loss": {"name": "huber", "threshold": 3}}, "rows").loss.threshold == 3
+    assert as_loss({"name": "huber"}).threshold == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("sofmax", "unknown loss 'sofmax'; did you mean 'softmax'"),
+        ("huberr", "did you mean 'huber'"),
+        ({"loss": "logistc"}, "did you mean 'logistic'"),
+        ({"loss": "hinge"}, "did you mean 'squared_hinge'"),
+        ({"loss": "no_such_file.py"}, "there is no such file"),
+        ({"loss": {"threshold": 1}}, "the key 'name' is missing"),
+        ({"loss": {"name": "huber", "treshold": 1}}, "problem.loss.treshold: .*'threshold'"),
+        ({"loss": {"name": "huber", "threshold": 0}}, "problem.loss.threshold: .*greater than 0"),
+        ({"loss": {"name": "squared", "threshold": 1}}, "problem.loss.threshold"),
+        ({}, "problem.loss: Field required"),
+        ({"loss": "softmax", "regularisation": 1}, "regularisation"),
+        ({"loss": "softmax", "strenght": 1}, "did you mean 'strength'"),
+        ({"loss": "softmax", "strength": -1}, "problem.strength: .*greater than or equal to 0"),
+        ({"loss": "softmax", "penalty": "l3"}, "problem.penalty: .*'l1' or 'l2'"),
+        ({"loss": "softmax", "per": "each"}, "problem.per: .*'agent' or 'total'"),
+        ({"loss": "softmax", "average": "rows"}, "problem.average: .*'records' or 'agents'"),
+        ({"loss": "softmax", "records": {"max_l3_norm": 1}}, "records: .*did you mean 'max_l"),
+        ({"loss": "softmax", "records": {"max_l1_norm": 0}}, "records.max_l1_norm: .*greater"),
+    ],
+)
+def test_refusals_name_the_key_and_the_nearest(spec, words):
+    with pytest.raises(ValueError, match=words):
+        as_problem(spec, "rows")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("per", "agent"), ("average", "records"), ("records", {"max_l2_norm": 1})]
+)
+def test_what_is_about_rows_is_refused_over_columns(key, value):
+    with pytest.raises(ValueError, match=f"^problem.{key}: it is about shared rows"):
+        as_problem({"loss": "logistic", key: value}, "columns")
+
+
+def test_over_columns_a_penalty_is_needed():
+    """Columns that depend on each other have no single solution without one."""
+    with pytest.raises(ValueError, match=r"^problem\.strength: .*above 0"):
+        as_problem({"loss": "logistic", "strength": 0}, "columns")
+    assert as_problem({"loss": "logistic", "strength": 0}, "rows").strength == 0
+
+
+# The spellings of version 0.1
+
+
+numbers = st.floats(1e-9, 100) | st.sampled_from([1, "1e-6"])
+bounds = st.none() | st.floats(0.1, 10)
+old_spellings = st.one_of(
+    st.fixed_dictionaries(
+        {"name": st.just("softmax")}, optional={"regularization": numbers, "max_l1_norm": bounds}
+    ),
+    st.fixed_dictionaries(
+        {"name": st.just("logistic")},
+        optional={
+            "regularizer": st.sampled_from(["l1", "l2"]),
+            "strength": numbers,
+            "max_l2_norm": bounds,
+        },
+    ),
+    st.fixed_dictionaries(
+        {"name": st.just("vertical")},
+        optional={"strength": numbers, "loss": st.sampled_from(["logistic", "sigmoid"])},
+    ),
+    st.just("vertical"),
+)
+
+
+@given(old_spellings, st.sampled_from(["rows", "columns"]))
+def test_old_spellings_are_refused_with_the_new_one_which_is_accepted(old, sharing):
+    with pytest.raises(ValueError, match=r"version 0\.1 wrote it; write \{") as refusal:
+        as_problem(old, sharing)
+    words = str(refusal.value)
+    new = ast.literal_eval(re.search(r"write (\{.*\})", words)[1])
+    old = {"name": old} if isinstance(old, str) else old
+    vertical = old["name"] == "vertical"
+    assert ("a partition that shares columns" in words) == vertical
+    problem = as_problem(new, "columns" if vertical else "rows")
+    assert problem.loss_name == (old.get("loss", "logistic") if vertical else old["name"])
+    assert problem.penalty_name == old.get("regularizer", "l2")
+    if old["name"] == "logistic":
+        assert problem.strength == float(old.get("strength", 1e-6))
+        assert (problem.per, problem.average) == ("agent", "agents")
+        assert problem.records.max_l2_norm == old.get("max_l2_norm", 1)
+    elif vertical:  # beta ||x||^2 is 2 beta times ||x||^2 / 2
+        assert problem.strength == 2 * float(old.get("strength", 1e-4))
+    else:
+        assert problem.strength == 2 * float(old.get("regularization", 1e-6))
+        assert (problem.per, problem.average) == ("total", "records")
+        assert problem.records.max_l1_norm == old.get("max_l1_norm")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"name": "sofmax"}, "unknown loss 'sofmax'; did you mean 'softmax'"),
+        ({"name": "logistic", "strenght": 2}, "unknown key 'strenght'; did you mean 'strength'"),
+        ({"name": "softmax", "regularization": -1}, "problem.strength"),
+        ({"name": "vertical", "loss": "hinge"}, "unknown loss 'hinge'"),
+        ({"name": ["softmax"]}, "problem.loss"),
+    ],
+)
+def test_what_was_wrong_in_an_old_spelling_is_named(spec, words):
+    with pytest.raises(ValueError, match=words):
+        as_problem(spec, "rows")
+
+
+def test_nothing_of_an_old_spelling_is_dropped():
+    with pytest.raises(ValueError, match=r"write \{'loss': 'huber', 'strength': 2\}"):
+        as_problem({"name": "huber", "strength": 2}, "rows")
+
+
+# Losses and data sets that do not suit each other
+
+
+@pytest.mark.parametrize(
+    ("loss", "data", "words"),
+    [
+        ("logistic", make_dataset(), "loss logistic: it needs two classes, made has 3 classes; use softmax"),
+        ("sigmoid", with_numbers(), "made has numbers as targets; use squared or huber"),
+        ("squared_hinge", make_dataset(), "needs two classes"),
+        ("softmax", with_numbers(), "loss softmax: it needs classes, .*; use squared or huber"),
+        ("squared", make_dataset(), "made has 3 classes; use softmax or logistic"),
+        ("huber", make_dataset(n_classes=2), "made has 2 classes; use softmax or logistic"),
+    ],
+)  # fmt: skip
+def test_targets_that_a_loss_cannot_have_are_refused(loss, data, words):
+    for bind in (bind_rows, bind_columns):
+        with pytest.raises(ValueError, match=f"^problem: .*{words}"):
+            bind(data, loss)
+
+
+def test_several_outputs_are_refused_over_columns(made):
+    words = "problem: loss softmax has several outputs, shared columns need one; use logistic"
+    with pytest.raises(ValueError, match=words):
+        bind_columns(made, "softmax")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_units_and_long_names_are_those_of_the_loss(name):
+    data = with_numbers() if name in ("squared", "huber") else make_dataset(n_classes=2)
+    for sharing in ("rows", "columns")[: 1 + (name != "softmax")]:
+        found = as_problem(name, sharing).variables(data.info)
+        metric, test, train = list(found.items())[:3]
+        if name in ("squared", "huber"):
+            assert metric == ("test_rmse", ("m", "root mean squared test error"))
+            assert test == ("test_loss", ("(m)2", "mean test loss"))
+        else:
+            unit = "nat" if name in ("softmax", "logistic") else "1"
+            assert metric == ("test_error", ("1", "test error"))
+            assert test == ("test_loss", (unit, "mean test loss"))
+        assert train[1] == (test[1][0], "training objective")
+        agents_alike = sharing == "rows" and name == "logistic"
+        assert ("empirical_loss" in found) == agents_alike
+
+
+def test_a_loss_is_one_file(tmp_path):
+    """A plug-in needs value, slope, curvature and their suprema; all checks hold for it."""
+    from admmbench.checks.losses import of_loss
+
+    path = tmp_path / "log_cosh.py"
+    path.write_text(PLUGIN)
+    for check in of_loss(str(path)):
+        check.run()
+    problem = as_problem({"loss": str(path), "strength": 0.1}, "rows")
+    assert problem.describe()["loss"] == str(path)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("slope_bound = 1.0", "slope_bound = 2.0"),
+        ("slope_bound = 1.0", "slope_bound = 0.5"),
+        ("slope_bound = 1.0", "slope_bound = np.inf"),
+        ("curvature_bound = 1.0", "curvature_bound = 0.5"),
+        ("curvature_bound = 1.0", "curvature_bound = 2.0"),
+        ("curvature_bound = 1.0", "curvature_bound = 1.0\n    convex = False"),
+        ("return np.tanh(u - y)", "return -np.tanh(u - y)"),
+        ("return 1 - np.tanh", "return 2 - np.tanh"),
+        ("error + np.log1p(np.exp(-2 * error)) - np.log(2)", "np.log(np.cosh(error))"),
+        ("return np.tanh(u - y)", "return np.tanh(u - y).astype(np.float64)"),
+    ],
+)
+def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
+    from admmbench.checks.losses import of_loss
+
+    path = tmp_path / "wrong.py"
+    assert right in PLUGIN
+    path.write_text(PLUGIN.replace(right, wrong))
+    faults = []
+    for check in of_loss(str(path)):
+        try:
+            check.run()
+        except AssertionError as error:
+            faults.append((check.name, str(error)))
+    assert faults
+    assert all(words for _, words in faults)

@@ -1,0 +1,243 @@
+"""Losses: what `admmbench.checks` promises of each, a search for violations, and the formulas as printed."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from admmbench.checks.losses import of_loss
+from admmbench.problems import list_losses
+from admmbench.problems.losses import as_loss
+from admmbench.problems.losses.base import ScalarLoss
+
+HUBERS = [{"name": "huber", "threshold": 0.3}, {"name": "huber", "threshold": 12}]
+LOSSES = [*list_losses(), *HUBERS]
+
+
+def label(spec):
+    return spec if isinstance(spec, str) else f"{spec['name']} {spec['threshold']}"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        pytest.param(check, id=f"{label(spec)}: {check.name}")
+        for spec in LOSSES
+        for check in of_loss(spec)
+    ],
+)
+def test_promises_of_every_loss(check):
+    check.run()
+
+
+# A search by hypothesis, which shrinks what it finds
+
+every = pytest.mark.parametrize("spec", LOSSES, ids=label)
+scalar = pytest.mark.parametrize(
+    "spec", [spec for spec in LOSSES if isinstance(as_loss(spec), ScalarLoss)], ids=label
+)
+reals = st.floats(-1e6, 1e6)
+
+
+def targets_of(loss):
+    """Targets that the formulas take."""
+    if not isinstance(loss, ScalarLoss):
+        return st.integers(0, 3)
+    two_classes = SimpleNamespace(n_classes=2, name="two", target_unit="1")
+    try:
+        loss.check(two_classes)
+    except ValueError:
+        return reals
+    return st.sampled_from([-1.0, 1.0])
+
+
+def predictions(loss):
+    return st.lists(reals, min_size=4, max_size=4) if loss_outputs(loss) == 4 else st.tuples(reals)
+
+
+def loss_outputs(loss):
+    return 1 if isinstance(loss, ScalarLoss) else 4
+
+
+def of_one(function, u, y):
+    """A method of a loss for one record."""
+    return function(np.array(u, np.float64)[None, None], np.array([[y]]))[0, 0]
+
+
+@every
+@given(data=st.data())
+def test_no_slope_is_steeper_than_the_suprema(spec, data):
+    loss = as_loss(spec)
+    slope = of_one(loss.slopes, data.draw(predictions(loss)), data.draw(targets_of(loss)))
+    assert np.abs(slope).sum() <= loss.slope_l1 * (1 + 1e-12)
+    assert np.linalg.norm(slope) <= loss.slope_l2 * (1 + 1e-12)
+
+
+@every
+@given(data=st.data())
+def test_slopes_change_no_faster_than_the_curvature_allows(spec, data):
+    loss = as_loss(spec)
+    y = data.draw(targets_of(loss))
+    u, way = (np.array(data.draw(predictions(loss))) for _ in range(2))
+    for far in (1.0, 1e-3, 1e-6):
+        ends = [of_one(loss.slopes, at, y) for at in (u, u + far * way)]
+        moved = np.linalg.norm((u + far * way) - u)
+        rounding = 1e-12 * (1 + np.linalg.norm(u) + abs(y))
+        assert np.linalg.norm(ends[1] - ends[0]) <= loss.curvature_bound * moved + rounding
+
+
+@scalar
+@given(data=st.data())
+def test_no_curvature_is_larger_than_the_supremum(spec, data):
+    loss = as_loss(spec)
+    u, y = np.array(data.draw(predictions(loss))), np.array([data.draw(targets_of(loss))])
+    assert abs(loss.curvature(u, y)[0]) <= loss.curvature_bound * (1 + 1e-12)
+
+
+@every
+@given(data=st.data())
+def test_values_lie_between_the_tangent_and_its_parabola(spec, data):
+    """l(v) - l(u) - l'(u)(v - u) is at most L/2 ||v - u||^2, and not negative where the loss is convex."""
+    loss = as_loss(spec)
+    y = data.draw(targets_of(loss))
+    u, v = (np.array(data.draw(predictions(loss))) for _ in range(2))
+    first, second = (float(of_one(loss.losses, at, y)) for at in (u, v))
+    linear = float(of_one(loss.slopes, u, y) @ (v - u))
+    gap = second - first - linear
+    parabola = loss.curvature_bound / 2 * float((v - u) @ (v - u))
+    rounding = 1e-12 * (1 + abs(first) + abs(second) + abs(linear))
+    assert gap <= parabola + rounding
+    assert gap >= (0 if loss.convex else -parabola) - rounding
+
+
+# The formulas, one record at a time
+
+
+@pytest.mark.parametrize(
+    ("spec", "l1", "l2", "curvature"),
+    [
+        ("softmax", 2, 2**0.5, 1 / 2),
+        ("logistic", 1, 1, 1 / 4),
+        ("sigmoid", 1 / 4, 1 / 4, 3**0.5 / 18),
+        ("squared", math.inf, math.inf, 1),
+        ("squared_hinge", math.inf, math.inf, 2),
+        ("huber", 1, 1, 1),
+        (HUBERS[0], 0.3, 0.3, 1),
+        (HUBERS[1], 12, 12, 1),
+    ],
+    ids=str,
+)
+def test_suprema_are_the_known_ones(spec, l1, l2, curvature):
+    loss = as_loss(spec)
+    assert loss.slope_l1 == pytest.approx(l1)
+    assert loss.slope_l2 == pytest.approx(l2)
+    assert loss.curvature_bound == pytest.approx(curvature)
+    assert loss.convex == (spec != "sigmoid")
+
+
+def literal(spec, u, y):
+    """Mathematics as printed, where it does not overflow."""
+    if spec == "logistic":
+        return math.log1p(math.exp(-y * u)) if -y * u < 700 else -y * u
+    if spec == "sigmoid":
+        return 1 / (1 + math.exp(y * u)) if y * u < 700 else 0.0
+    if spec == "squared":
+        return (u - y) ** 2 / 2
+    if spec == "squared_hinge":
+        return max(0, 1 - y * u) ** 2
+    d, error = as_loss(spec).threshold, abs(u - y)
+    return error**2 / 2 if error <= d else d * error - d**2 / 2
+
+
+@scalar
+@given(data=st.data())
+def test_values_are_the_formulas(spec, data):
+    loss = as_loss(spec)
+    u, y = data.draw(st.floats(-600, 600)), data.draw(targets_of(loss))
+    wanted = literal(spec, u, y)
+    assert of_one(loss.losses, [u], y) == pytest.approx(wanted, rel=1e-9, abs=1e-300)
+    assert loss.value(np.array([u]), np.array([y]))[0] == pytest.approx(
+        wanted, rel=1e-9, abs=1e-300
+    )
+
+
+@given(u=st.lists(st.floats(-300, 300), min_size=2, max_size=6), data=st.data())
+def test_softmax_is_the_formula(u, data):
+    y = data.draw(st.integers(0, len(u) - 1))
+    loss = as_loss("softmax")
+    logp = special.log_softmax(u)
+    assert of_one(loss.losses, u, y) == pytest.approx(-logp[y], rel=1e-12, abs=1e-12)
+    slope = np.exp(logp) - np.eye(len(u))[y]
+    np.testing.assert_allclose(of_one(loss.slopes, u, y), slope, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["logistic", "sigmoid"])
+def test_huge_margins_neither_overflow_nor_lose_the_loss(name, dtype):
+    loss = as_loss(name)
+    right, y = np.array([1e4, -1e4, 500, -500], dtype), np.array([1, -1, 1, -1], dtype)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_allclose(loss.losses(right[:, None], y), 0, atol=1e-200)
+        np.testing.assert_allclose(loss.slope(right, y), 0, atol=1e-30)
+        wrong = [1e4, 1e4, 500, 500] if name == "logistic" else np.ones(4)
+        np.testing.assert_allclose(loss.losses(-right[:, None], y), wrong)
+        slope = -y if name == "logistic" else np.zeros(4)
+        np.testing.assert_allclose(loss.slope(-right, y), slope, atol=1e-30)
+
+
+@pytest.mark.filterwarnings("error")
+def test_huber_is_linear_far_out_whatever_a_square_would_do():
+    far = np.array([[1e200], [-1e200]])
+    np.testing.assert_allclose(as_loss("huber").losses(far, np.zeros(2)), 1e200)
+
+
+@pytest.mark.parametrize("name", ["logistic", "sigmoid"])
+def test_small_losses_are_not_rounded_away(name):
+    u = np.full((1, 1, 1), 50, np.float32)
+    found = as_loss(name).losses(u, np.ones((1, 1), np.float32))
+    assert found[0, 0] == pytest.approx(np.exp(-50), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "sigmoid", "squared_hinge"])
+def test_two_classes_are_minus_and_plus_one_and_a_tie_goes_to_the_first(name):
+    loss = as_loss(name)
+    y = loss.targets(np.array([0, 1, 0, 1]), np.dtype(np.float32))
+    np.testing.assert_array_equal(y, np.array([-1, 1, -1, 1], np.float32), strict=True)
+    u = np.array([0.0, 0.0, 2.0, 2.0])[:, None]
+    np.testing.assert_array_equal(loss.mistakes(u, y), [0, 1, 1, 0])
+
+
+def test_a_tie_of_several_classes_goes_to_the_first():
+    u = np.array([[1.0, 1.0, 0.0], [0.0, 3.0, 3.0]])
+    found = as_loss("softmax").mistakes(u[None].repeat(3, 0), np.arange(3)[:, None])
+    np.testing.assert_array_equal(found, [[0, 1], [1, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("name", ["squared", "huber"])
+def test_the_metric_of_a_regression_is_the_root_of_the_mean_square(name):
+    loss = as_loss(name)
+    u, y = np.array([1.0, 2.0, 7.0])[:, None], np.array([1.0, 4.0, 3.0])
+    score = loss.score(loss.mistakes(u, y).mean(axis=0))
+    assert score == pytest.approx((20 / 3) ** 0.5)
+
+
+@pytest.mark.parametrize("floor", [1e-9, 0.01, 0.3])
+def test_clipped_probabilities_are_those_of_the_authors_code(floor):
+    u = np.array(list(itertools.product((-8.0, 0.0, 5.0), repeat=3)))
+    for y in range(3):
+        h = np.clip(special.softmax(u, axis=1), floor, 1) - np.eye(3)[y]
+        found = as_loss("softmax").clipped(floor).slopes(u[:, None], np.full((27, 1), y))[:, 0]
+        np.testing.assert_allclose(found, h, atol=1e-14)
+    for y in (-1.0, 1.0):
+        p = np.clip(special.expit(y * u[:, 0]), floor, 1)
+        found = as_loss("logistic").clipped(floor).slope(u[:, 0], np.full(27, y))
+        np.testing.assert_allclose(found, -y * (1 - p), atol=1e-14)
+    for name in ("squared", "huber", "sigmoid", "squared_hinge"):
+        loss = as_loss(name)
+        assert loss.clipped(floor) is loss
+        assert loss.floor == 0

@@ -1,0 +1,119 @@
+"""Penalties, against finite differences and a minimiser without derivatives; and their weights in the objectives."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from admmbench.checks.made import make_dataset
+from admmbench.problems.penalties import PENALTIES
+from tests.problems.helpers import bind_columns, bind_rows, everyone, models, one_by_one, rngs
+
+both = pytest.mark.parametrize("name", sorted(PENALTIES))
+
+
+def literal(name, w):
+    """R(w)."""
+    return np.abs(w).sum() if name == "l1" else (w**2).sum() / 2
+
+
+def test_there_are_two():
+    assert set(PENALTIES) == {"l1", "l2"}
+
+
+@both
+@given(rng=rngs, lead=st.sampled_from([(), (2,), (3, 2)]))
+def test_values_are_the_formulas_for_each_model(name, rng, lead):
+    w = rng.normal(size=(*lead, 2, 4)).astype(np.float32)
+    found = PENALTIES[name].value(w)
+    assert found.shape == lead
+    assert found.dtype == np.float64
+    for place in np.ndindex(*lead):
+        assert found[place] == pytest.approx(literal(name, w[place].astype(np.float64)), rel=1e-6)
+
+
+@both
+def test_gradients_are_differences_of_values(name):
+    w = np.random.default_rng(1).normal(size=(2, 4))
+    wanted = optimize.approx_fprime(w.ravel(), lambda v: literal(name, v), 1e-7)
+    np.testing.assert_allclose(PENALTIES[name].gradient(w).ravel(), wanted, atol=1e-6)
+
+
+def test_the_l1_subgradient_at_zero_is_zero_and_its_bound_is_attained():
+    at = np.array([0, 1, -1, 2, 0, -3, 1e-9])
+    np.testing.assert_array_equal(PENALTIES["l1"].gradient(at), [0, 1, -1, 1, 0, -1, 1])
+    for w in np.random.default_rng(8).normal(size=(20, 7)):  # no entry is zero
+        norm = np.linalg.norm(PENALTIES["l1"].gradient(w))
+        assert norm == pytest.approx(PENALTIES["l1"].gradient_bound(7)) == pytest.approx(7**0.5)
+    assert not PENALTIES["l1"].smooth
+    assert PENALTIES["l1"].curvature == math.inf
+
+
+def test_the_l2_penalty_is_curved_but_has_no_bounded_gradient():
+    assert PENALTIES["l2"].smooth
+    assert PENALTIES["l2"].curvature == 1
+    assert PENALTIES["l2"].gradient_bound(7) == math.inf
+
+
+@both
+@settings(max_examples=15)
+@given(rng=rngs, scale=st.sampled_from([0.1, 1, 3]), dtype=st.sampled_from(["float32", "float64"]))
+def test_prox_minimises_coordinate_by_coordinate(name, rng, scale, dtype):
+    v = (scale * rng.normal(size=(2, 1, 1, 3))).astype(dtype)
+    step = rng.uniform(0.1, 2, size=(2, 1, 1, 1))
+    found = PENALTIES[name].prox(v, step)
+    assert found.dtype == dtype
+    for i, j in itertools.product(range(2), range(3)):
+        target, gamma = float(v[i, 0, 0, j]), step[i, 0, 0, 0]
+
+        def objective(x, target=target, gamma=gamma):
+            return gamma * literal(name, np.array(x)) + (x - target) ** 2 / 2
+
+        best = optimize.minimize_scalar(
+            objective, bounds=(-9 * scale, 9 * scale), method="bounded", options={"xatol": 1e-9}
+        )
+        assert found[i, 0, 0, j] == pytest.approx(best.x, abs=1e-5)
+
+
+@both
+@pytest.mark.parametrize("per", ["agent", "total"])
+def test_strength_is_that_of_each_agent_or_of_all_together(name, per):
+    dataset = make_dataset(12, 3, 4, 2)
+    agents = {"scheme": "iid", "agents": 3}
+    problem = bind_rows(dataset, "logistic", agents, penalty=name, strength=0.3, per=per)
+    own, total = (0.3, 0.9) if per == "agent" else (0.1, 0.3)
+    assert problem.own_strength == pytest.approx(own)
+    assert problem.total_strength == pytest.approx(total)
+    assert problem.penalty_curvature == pytest.approx(own if name == "l2" else math.inf)
+    bound = own * 4**0.5 if name == "l1" else math.inf
+    assert problem.penalty_gradient_bound == pytest.approx(bound)
+    w = np.random.default_rng(2).normal(size=(3, 1, 1, 4))
+    before = np.random.default_rng(3).normal(size=w.shape)
+    slope = np.sign(w) if name == "l1" else w
+    for whole, weight in ((False, own), (True, total)):
+        gradient = before.copy()
+        assert problem.add_penalty_gradient(gradient, w, total=whole) is gradient
+        np.testing.assert_allclose(gradient - before, weight * slope, atol=1e-12)
+    with_it, without = (
+        bind_rows(dataset, "logistic", agents, penalty=name, strength=strength, per=per).evaluate(
+            models(w[0], w), [everyone(problem)], one_by_one
+        )["train_loss"][0]
+        for strength in (0.3, 0)
+    )
+    assert with_it - without == pytest.approx(total * literal(name, w[0]))
+
+
+@both
+def test_over_columns_strength_is_that_of_the_mean(name):
+    dataset = make_dataset(12, 3, 4, 2)
+    w = np.random.default_rng(4).normal(size=(1, 1, 4))
+    small, large = (
+        bind_columns(dataset, blocks=2, penalty=name, strength=strength) for strength in (0.1, 0.4)
+    )
+    assert large.weight == pytest.approx(12 * 0.4)
+    values = [each.evaluate(models(w), [], one_by_one)["train_loss"][0] for each in (small, large)]
+    assert values[1] - values[0] == pytest.approx(0.3 * literal(name, w))
