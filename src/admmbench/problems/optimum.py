@@ -11,6 +11,7 @@ from admmbench.problems.penalties import Penalty
 
 # A line search that gains nothing ends the search where rounding ends it.
 _OPTIONS = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
+_MOST_SEARCHES = 100
 
 
 def minimize(
@@ -63,9 +64,17 @@ def minimize(
             smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=_OPTIONS
         )
         return np.asarray(found.x.reshape(shape))
+    # Steps along both parts of an entry, or against a bound, can end the search early: without what it remembers of
+    # them it goes on, until that gains nothing.
     bounds = optimize.Bounds(np.zeros(2 * size), np.full(2 * size, np.inf))
-    found = optimize.minimize(
-        split, np.zeros(2 * size), jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
-    )
-    plus, minus = found.x.reshape(2, *shape)
-    return np.asarray(plus - minus)
+    start, least = np.zeros((2, *shape)), np.inf
+    for _ in range(_MOST_SEARCHES):
+        found = optimize.minimize(
+            split, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
+        )
+        plus, minus = found.x.reshape(2, *shape)
+        W: Array = plus - minus
+        if not found.fun < least:
+            break
+        start, least = np.stack([W.clip(0), (-W).clip(0)]), found.fun
+    return W
