@@ -546,8 +546,8 @@ def test_blocks_of_agents_do_not_change_a_bit(two):
     "scheme", [{"scheme": "iid", "agents": 7}, SHUFFLED, DRAWN], ids=["fixed", "shuffled", "drawn"]
 )
 def test_seeds_in_a_batch_do_not_change_each_other(two, scheme):
-    """Not a bit where each has its own rows; a matrix product of shared rows may sum in another order."""
-    rtol = 0 if scheme.get("shuffle") else 3e-6
+    """Beyond rounding: a product may sum in another order, and numpy rounds an exponential by its place in an array."""
+    rtol = 3e-6
     problem = bind(two, scheme, range(3), dtype="float32", strength=0.01)
     z = np.random.default_rng(12).normal(size=(7, 3, 1, 7)).astype(np.float32)
     block = everyone(problem)

@@ -450,6 +450,8 @@ class RowParts:
         """
         whole = self.whole
         loss = whole.loss.clipped(floor) if floor else whole.loss
+        if whole.model_shape[0] == 1:  # compiled loops are made for one layout
+            z = np.ascontiguousarray(z)
         # An agent without records has a sum of nothing, whatever it is divided by.
         scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
         value = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
