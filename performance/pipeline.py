@@ -21,7 +21,7 @@ import yaml
 
 from admmbench.config import read
 from admmbench.datasets import load_dataset
-from admmbench.jobs.simulate import run
+from admmbench.jobs.simulate import run_spec
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("Snakefile", "config", "workflow", "envs", "src")
@@ -59,10 +59,10 @@ def computing() -> float:
     """Seconds of `simulate` for all runs of the quick study; its first call, which imports, is not counted."""
     experiment = read([ROOT / QUICK], ROOT / "config/config.yaml").experiments["quick"]
     data = load_dataset(experiment.dataset)
-    run(experiment.runs[0].spec, data)
+    run_spec(experiment.runs[0].spec, data)
     start = time.perf_counter()
     for each in experiment.runs:
-        run(each.spec, data)
+        run_spec(each.spec, data)
     return time.perf_counter() - start
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from admmbench import load_dataset
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
-from admmbench.jobs.simulate import run
+from admmbench.jobs.simulate import run_spec
 
 MOST_ITERATIONS = 2000
 
@@ -37,9 +37,9 @@ def sharing(data: Dataset, rounds: int, threads: int) -> tuple[float, float]:
         evaluate_every=rounds,
     )
     small = {"scheme": "columns", "blocks": 1, "features": 10}  # loads what is compiled
-    run(spec.model_copy(update={"agents": small, "rounds": 2}), data)
+    run_spec(spec.model_copy(update={"agents": small, "rounds": 2}), data)
     start = time.perf_counter()
-    trace = run(spec, data, threads)
+    trace = run_spec(spec, data, threads)
     return time.perf_counter() - start, float(trace.test_loss[0, -1])
 
 

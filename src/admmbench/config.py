@@ -31,7 +31,15 @@ from pydantic import (
 )
 
 from admmbench import datasets
-from admmbench.engine.spec import Agents, RunSpec, Seeds
+from admmbench.engine.spec import (
+    SEEDS,
+    Agents,
+    EvaluateEvery,
+    MethodError,
+    RunSpec,
+    Seeds,
+    evaluate_every,
+)
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.validation import (
@@ -48,7 +56,6 @@ from admmbench.validation import (
 T = TypeVar("T", bound=BaseModel)
 
 # Of an experiment that does not say.
-SEEDS = 10
 SEED_BLOCK = 10
 
 
@@ -137,12 +144,7 @@ class Experiment(Strict):
         str | dict[str, Any] | None, Field(description="the data set's default if absent")
     ] = None
     rounds: Count
-    evaluate_every: Annotated[
-        Count,
-        Field(
-            description="rounds between two evaluations; 100 if absent, or all rounds if these are fewer"
-        ),
-    ] = Field(default_factory=lambda given: min(100, given["rounds"]))
+    evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
     seeds: Annotated[
         Seeds | None,
         Field(
@@ -208,9 +210,8 @@ class Experiment(Strict):
                 _ = spec.method, spec.n_agents, spec.as_problem
                 metrics += [m for m in measured(spec) if self.timed or m != "seconds"]
             except ValueError as error:
+                where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
                 lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
-                own = any(line.startswith(("params", "unknown algorithm")) for line in lines)
-                where = f"algorithms.{number} ({method.label}): " if own else ""
                 raise ValueError(where + "; ".join(lines)) from None
         for number, figure in enumerate(self.figures):
             if figure.metric not in metrics:
@@ -284,6 +285,14 @@ class Experiment(Strict):
         return {**base, **changes}
 
 
+def _of_the_method(error: ValueError) -> bool:
+    """Whether a run is refused for what the method alone says."""
+    if not isinstance(error, ValidationError):
+        return isinstance(error, MethodError)
+    causes = [fault.get("ctx", {}).get("error") for fault in error.errors()]
+    return any(isinstance(cause, MethodError) for cause in causes)
+
+
 def _once(what: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
@@ -342,7 +351,7 @@ class Study(Strict):
     config: Config
     experiments: dict[str, Experiment]
 
-    def run(self, experiment: str, method: str, point: str) -> Run:
+    def find_run(self, experiment: str, method: str, point: str) -> Run:
         """Find the job that a file name stands for."""
         return self._runs[experiment, method, point]
 

@@ -794,7 +794,7 @@ def test_local_only_is_scikit_learn_on_the_first_columns(parties):
 
 def test_local_only_cannot_join_more_parties_than_there_are(monkeypatch):
     """It is refused before anything runs, by the name of the parameter."""
-    monkeypatch.setattr("admmbench.jobs.simulate.run", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("admmbench.jobs.simulate.run_spec", lambda *_: pytest.fail("it ran"))
     with pytest.raises(ValueError, match=r"params\.parties: 3, but there are 2") as raised:
         trace_of(learnable(), "local_only", {"parties": 3})
     assert "\n" not in str(raised.value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from admmbench.checks.made import make_dataset
-from admmbench.engine.rounds import evaluated_rounds, run
+from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import STATUS
 
@@ -45,8 +45,8 @@ def test_a_run_goes_on_from_what_any_keeper_has():
     data = make_dataset()
     spec = RunSpec(dataset=data, algorithm="objp", agents=3, epsilon=1, rounds=6, evaluate_every=2)
     memory, rounds = Memory(4), []
-    first = run(spec, data, keeper=memory)
-    second = run(spec, data, progress=lambda t, _: rounds.append(t), keeper=memory)
+    first = run_rounds(spec, data, keeper=memory)
+    second = run_rounds(spec, data, progress=lambda t, _: rounds.append(t), keeper=memory)
     assert rounds == [5, 6]
     np.testing.assert_array_equal(losses(first, spec), losses(second, spec))
 
@@ -55,7 +55,7 @@ def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
     data = make_dataset()
     spec = RunSpec(dataset=data, algorithm="objp", agents=3, rounds=6, time_limit=1e-9)
     memory = Memory(None)
-    status = run(spec, data, keeper=memory).dataset(spec, {}).status
+    status = run_rounds(spec, data, keeper=memory).dataset(spec, {}).status
     assert (status == STATUS["timed_out"]).all()
     assert memory.kept["t"] == 1
     assert (memory.kept["trace"]["status"] == STATUS["completed"]).all()

@@ -12,7 +12,7 @@ from rich.console import Console
 from admmbench import config
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import calibration, plan
-from admmbench.forecast.calibration import Speed, kind, measure
+from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
 
@@ -80,7 +80,7 @@ def test_other_work_is_measured_by_itself(other):
 @pytest.mark.parametrize("agents", [1, 3, {"scheme": "iid", "agents": 7, "shuffle": True}])
 def test_measuring_takes_some_rounds(agents, monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
-    speed = measure(spec(agents=agents), threads=1)
+    speed = time_rounds(spec(agents=agents), threads=1)
     assert min(speed.assembly, speed.round, speed.evaluation) > 0
 
 
@@ -90,14 +90,14 @@ def test_a_sample_of_the_agents_stands_for_all(monkeypatch):
     monkeypatch.setattr(calibration.time, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(calibration, "_SAMPLE_BYTES", 1)
     monkeypatch.setattr(calibration, "_WORK_PER_THREAD", 1)
-    assert measure(spec(agents=10), threads=1) == Speed(10, 10, 10)
+    assert time_rounds(spec(agents=10), threads=1) == Speed(10, 10, 10)
     # Four of ten on four threads: the busiest thread has three of ten, and one of the sample.
-    assert measure(spec(agents=10), threads=4) == Speed(2.5, 3, 2.5)
+    assert time_rounds(spec(agents=10), threads=4) == Speed(2.5, 3, 2.5)
 
 
 def test_writers_are_measured_without_their_files():
     femnist = spec(dataset={"name": "femnist", "shards": [0]}, agents={"scheme": "by_writer"})
-    assert measure(femnist, threads=1).round > 0
+    assert time_rounds(femnist, threads=1).round > 0
 
 
 COLUMNS = {
@@ -173,7 +173,7 @@ def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
 def test_numbers_as_targets_are_measured(loss, monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
     run = spec(**NUMBERS, problem=loss)
-    assert measure(run, threads=1).round > 0
+    assert time_rounds(run, threads=1).round > 0
     assert estimate(run, 1).mem_mb > 0
     made = calibration._random(run.info, 30, 9)
     assert made.y_train.dtype == np.float32
@@ -184,7 +184,7 @@ def test_numbers_as_targets_are_measured(loss, monkeypatch):
 
 def test_shared_columns_are_measured_without_their_files(monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
-    speed = measure(spec(**COLUMNS), threads=1)
+    speed = time_rounds(spec(**COLUMNS), threads=1)
     assert min(speed.assembly, speed.round, speed.evaluation) > 0
 
 

@@ -7,7 +7,7 @@ from admmbench.forecast.cost import Cost, estimate
 
 def spec(wildcards):
     """What the job computes."""
-    return STUDY.run(wildcards.experiment, wildcards.method, wildcards.point).spec
+    return STUDY.find_run(wildcards.experiment, wildcards.method, wildcards.point).spec
 
 
 def cost(wildcards):

@@ -31,6 +31,9 @@ WholeT = TypeVar("WholeT", covariant=True)
 PartsT = TypeVar("PartsT", covariant=True)
 
 
+UNIT_OF_LOSS = "loss"
+
+
 class Block(Protocol[PartsT]):
     """A few agents, B of them, that are served together; arrays about them start with their axis."""
 
@@ -117,7 +120,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variants
         What ``variant`` may be: ``reference`` only where authors published code.
     variables
-        What `measure` returns besides the usual: units and long name by name.
+        What `measure` returns besides the usual: units and long name by name; `UNIT_OF_LOSS` stands for that of the
+        problem's loss.
     release
         The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
     state_copies

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from admmbench.algorithms.base import (
     HUANG2019_RHO,
+    UNIT_OF_LOSS,
     Array,
     Messages,
     Rho,
@@ -47,7 +48,9 @@ class DPADMM(OutputPerturbation):
         ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 penalty; ``auto``: what fits the penalty.
     """
 
-    variables = {"augmented_objective": ("nat", "augmented objective of the averaged models")}
+    variables = {
+        "augmented_objective": (UNIT_OF_LOSS, "augmented objective of the averaged models"),
+    }
     # The sums are in double precision.
     state_copies = 5
 

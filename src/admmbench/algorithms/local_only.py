@@ -29,7 +29,7 @@ class LocalOnly(Optimum):
     def check(self, problem: Problem, agents: int) -> None:
         """There are so many."""
         if self.parties > agents:
-            raise ValueError(f"params.parties: {self.parties}, but there are {agents} parties")
+            raise ValueError(f"parties: {self.parties}, but there are {agents} parties")
 
     def find(self, problem: Whole) -> Array:
         """Model whose other entries are 0."""

@@ -5,9 +5,11 @@ ryu2021 and ryu2022 use it as their baseline.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.base import Array, Guarantee, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Schedule
 from admmbench.algorithms.output_perturbation import OutputPerturbation
@@ -48,6 +50,10 @@ class OutP(OutputPerturbation):
         bound = 2 * sub.parts.whole.gradient_bound / (sub.n_samples * stiffness)
         sigma = 2 / stiffness * gaussian_multiplier(sub.privacy.epsilon, sub.privacy.delta)
         return sub.noise.gaussian(Sensitivity(l2=np.asarray(bound)), std=np.asarray(sigma**2))
+
+    def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
+        """The code's steps and noise know nothing of the records, whatever the sensitivity."""
+        return super().guarantee("global" if self.reference else sensitivity)
 
     @property
     def caveats(self) -> tuple[str, ...]:

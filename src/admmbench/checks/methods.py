@@ -165,7 +165,7 @@ def works_for_every_problem_that_it_does_not_refuse(case: Case) -> None:
             continue
         spec = case.spec(setting, rounds=3, evaluate_every=3, seeds=[0])
         try:
-            trace = engine.run(spec, setting.make(0)).dataset(spec, {})
+            trace = engine.run_rounds(spec, setting.make(0)).dataset(spec, {})
         except engine.AlgorithmError as error:
             raise AssertionError(f"with {setting.problem}: {error}") from error
         lost = trace.status.values != 0
@@ -239,9 +239,9 @@ def going_on_from_a_checkpoint_changes_no_bit(case: Case) -> None:
     """All that the rounds to come depend on is in the state."""
     half = Stopping(6)
     with contextlib.suppress(StoppedError):
-        engine.run(case.spec(), case.data, keeper=half)
+        engine.run_rounds(case.spec(), case.data, keeper=half)
     play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
-    trace = engine.run(case.spec(), case.data, keeper=From(half.kept))
+    trace = engine.run_rounds(case.spec(), case.data, keeper=From(half.kept))
     resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
     same(case.usual, resumed, "a restart from a checkpoint")
 
@@ -389,7 +389,7 @@ def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
 def divergence_is_recorded(case: Case) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
-    trace = engine.run(spec, case.data, keeper=Breaking()).dataset(spec, {})
+    trace = engine.run_rounds(spec, case.data, keeper=Breaking()).dataset(spec, {})
     status = list(trace.status.values)
     ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
     kept = [0, 2]

@@ -25,7 +25,7 @@ from admmbench.engine.federation import Federation, Workers, workers
 from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs.packing import pack, unpack
-from admmbench.jobs.simulate import run
+from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import Ledger, Noise
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
@@ -129,7 +129,7 @@ class Case:
         """Trace of a run, without its times."""
         spec = self.spec(**changes)
         assert isinstance(spec.dataset, Dataset)
-        return run(spec, spec.dataset).drop_vars("seconds")
+        return run_spec(spec, spec.dataset).drop_vars("seconds")
 
     @cached_property
     def usual(self) -> xr.Dataset:

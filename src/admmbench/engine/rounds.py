@@ -82,7 +82,7 @@ class Keeper(Protocol):
         """Keep a run that is about to end before its last round."""
 
 
-def run(
+def run_rounds(
     spec: RunSpec,
     dataset: Dataset,
     threads: int = 1,
@@ -157,47 +157,47 @@ def _rounds(
     method = spec.method
     rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
     trace = Trace(spec.seeds, rounds, measured(spec))
-    run = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
+    snapshot = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
     if keeper:
-        keeper.load(run)
-    begin = time.monotonic() - run.elapsed
+        keeper.load(snapshot)
+    begin = time.monotonic() - snapshot.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
     last = spec.rounds + method.extra_rounds
-    while run.t < last:
-        run.t += 1
-        _round(run, spec, federation)
-        run.elapsed = time.monotonic() - begin
-        progress(run.t, last)
-        if run.trace.all_diverged():
+    while snapshot.t < last:
+        snapshot.t += 1
+        _round(snapshot, spec, federation)
+        snapshot.elapsed = time.monotonic() - begin
+        progress(snapshot.t, last)
+        if snapshot.trace.all_diverged():
             break
-        if run.elapsed > 60 * spec.time_limit and run.t < last:
+        if snapshot.elapsed > 60 * spec.time_limit and snapshot.t < last:
             if keeper:
-                keeper.save(run)  # for the same run with a longer limit
-            run.trace.time_out()
+                keeper.save(snapshot)  # for the same run with a longer limit
+            snapshot.trace.time_out()
             break
         if keeper:
-            keeper.after_round(run)
-    return run.trace
+            keeper.after_round(snapshot)
+    return snapshot.trace
 
 
-def _round(run: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
+def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
     """Do one round, and evaluate it if asked for."""
     method, offset = spec.method, spec.method.extra_rounds
-    due = run.t - offset in run.trace.rounds
+    due = snapshot.t - offset in snapshot.trace.rounds
     if due:
-        for noise in run.noise:
+        for noise in snapshot.noise:
             noise.record_magnitude()
     start = time.perf_counter()
     try:
-        sent = method.round(run.t, run.state, federation)
+        sent = method.round(snapshot.t, snapshot.state, federation)
     except Exception as error:
         raise AlgorithmError(
-            f"{type(method).__name__}.round raised in round {run.t}: {type(error).__name__}: {error}"
+            f"{type(method).__name__}.round raised in round {snapshot.t}: {type(error).__name__}: {error}"
         ) from error
-    run.seconds += time.perf_counter() - start
+    snapshot.seconds += time.perf_counter() - start
     if due:
-        values = evaluate(spec, run.state, sent, run.t, federation)
-        run.trace.record(run.t - offset, values, run.seconds)
+        values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
+        snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
 
 
 def evaluated_rounds(rounds: int, every: int) -> list[int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -36,6 +37,9 @@ from admmbench.validation import (
     no_boolean,
     unknown,
 )
+
+SEEDS = 10
+"""How many seeds there are if nobody says: as many as in the papers."""
 
 
 def _seeds(value: Any) -> Any:
@@ -96,6 +100,31 @@ Seeds = Annotated[
 Accountants = Annotated[tuple[str, ...] | None, AfterValidator(_accountants)]
 
 
+EvaluateEvery = Annotated[
+    Count,
+    Field(description="rounds between two evaluations; 10 if absent, or all if these are fewer"),
+]
+
+
+def evaluate_every(given: Mapping[str, Any]) -> int:
+    """Rounds between two evaluations if nobody says how many."""
+    return min(10, int(given["rounds"])) if "rounds" in given else 10
+
+
+class MethodError(ValueError):
+    """The method is at fault, or a parameter of it."""
+
+
+@contextlib.contextmanager
+def _about_the_method(where: str = "") -> Iterator[None]:
+    try:
+        yield
+    except MethodError:
+        raise
+    except ValueError as error:
+        raise MethodError(f"{where}{error}") from None
+
+
 class RunSpec(Strict):
     """Arguments of `admmbench.simulate` that decide the numbers; see there."""
 
@@ -111,8 +140,8 @@ class RunSpec(Strict):
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     rounds: Count = 100
-    evaluate_every: Count = Field(default_factory=lambda given: min(10, given["rounds"]))
-    seeds: Seeds = (0,)
+    evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
+    seeds: Seeds = tuple(range(SEEDS))
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[Number, Field(gt=0)] = math.inf
     accountants: Accountants = None
@@ -128,20 +157,19 @@ class RunSpec(Strict):
         problem = self.as_problem
         problem.check(self.info)
         self._check_sharing()
-        try:
+        if self.sensitivity == "global" and problem.sharing == "rows":
+            require("sensitivity: global", ("bounded slope",), problem)
+        with _about_the_method("algorithm: "):
             require(self.algorithm, self.method.needs, problem)
-            if self.sensitivity == "global" and problem.sharing == "rows":
-                require("sensitivity: global", ("bounded slope",), problem)
+        with _about_the_method("params."):
             self.method.check(problem, self.n_agents)
-        except ValueError as error:
-            raise ValueError(f"algorithm: {error}") from None
         return self
 
     def _check_sharing(self) -> None:
         """Rows or columns: partition and method must agree."""
         given = partition.as_partition(self.agents).sharing
         if given not in self.method.sharing:
-            raise ValueError(
+            raise MethodError(
                 f"algorithm: {self.algorithm} works on shared {' or '.join(self.method.sharing)}, the partition "
                 f"gives agents {given}"
             )
@@ -160,13 +188,15 @@ class RunSpec(Strict):
     @cached_property
     def method(self) -> Algorithm[Any, Any]:
         """Algorithm with its parameters."""
-        cls = algorithms.resolve(self.algorithm)
+        with _about_the_method():
+            cls = algorithms.resolve(self.algorithm)
         if self.variant not in cls.variants:
-            raise ValueError(
+            raise MethodError(
                 f"variant: {self.algorithm} has no authors' code to follow, only {' or '.join(cls.variants)}"
             )
-        own = f"algorithm {self.algorithm}"
-        return configured(cls, {**self.params, "variant": self.variant}, "params", own)
+        given, own = {**self.params, "variant": self.variant}, f"algorithm {self.algorithm}"
+        with _about_the_method():
+            return configured(cls, given, "params", own)
 
     @cached_property
     def n_agents(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from admmbench.algorithms.base import Guarantee
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
 
@@ -106,5 +107,7 @@ def status_attrs() -> dict[str, Any]:
 def _guarantee(spec: RunSpec) -> dict[str, str]:
     """What the total is worth, and between which data sets."""
     found, release = spec.method.guarantee(spec.sensitivity), spec.method.release
+    if found.kind != "none" and not spec.privacy.private:
+        found = Guarantee("none", "an infinite budget adds no noise")
     words = [found.conditions] + ([f"neighbours: {release.neighbours}"] if release else [])
     return {"guarantee": found.kind, "comment": "; ".join(words)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from admmbench.algorithms.base import UNIT_OF_LOSS
 from admmbench.engine.spec import RunSpec
 
 Variables = dict[str, tuple[tuple[str, ...], str, str]]
@@ -19,7 +20,7 @@ _ALWAYS: Variables = {
 COMMENTS = {
     "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
-    "train_loss": "sum over agents of f_p(w), regulariser included",
+    "train_loss": "objective of all agents together, penalty included",
     "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",
 }
 
@@ -30,7 +31,12 @@ def measured(spec: RunSpec) -> Variables:
     totals: Variables = {
         each.variable: (("round",), "1", each.long_name) for each in spec.composed_by
     }
-    return {**_for_seeds(problem), **_ALWAYS, **totals, **_for_seeds(spec.method.variables)}
+    unit = spec.as_problem.loss.unit(spec.info)
+    own = {
+        name: (unit if units == UNIT_OF_LOSS else units, long_name)
+        for name, (units, long_name) in spec.method.variables.items()
+    }
+    return {**_for_seeds(problem), **_ALWAYS, **totals, **_for_seeds(own)}
 
 
 def _for_seeds(variables: Mapping[str, tuple[str, str]]) -> Variables:

@@ -58,7 +58,7 @@ def _continuous(value: object) -> bool:
     return isinstance(value, float)
 
 
-def measure(spec: RunSpec, threads: int) -> Speed:
+def time_rounds(spec: RunSpec, threads: int) -> Speed:
     """Time a method on some of the agents, with random samples.
 
     Parameters

@@ -19,7 +19,7 @@ from admmbench.files import replacing
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.seal import sealed
-from admmbench.jobs.simulate import run
+from admmbench.jobs.simulate import run_spec
 
 CHECKPOINT_MINUTES = 5.0
 
@@ -69,11 +69,11 @@ def execute(
     """
     _refuse_other_code(spec, planned)
     if checkpoint is None:
-        _save(run(spec, data, threads, progress), output)
+        _save(run_spec(spec, data, threads, progress), output)
         return
     keeper = Checkpoint(checkpoint, _identity(spec, data), 60 * checkpoint_minutes())
     with keeper.listening():
-        trace = run(spec, data, threads, progress, keeper)
+        trace = run_spec(spec, data, threads, progress, keeper)
     _save(trace, output)
     if not (trace.status == STATUS["timed_out"]).any():
         keeper.remove()
@@ -107,8 +107,8 @@ def time_one_by_one(
     for spec, fingerprint_ in zip(specs, planned, strict=True):
         _refuse_other_code(spec, fingerprint_)
     for number, (spec, output) in enumerate(zip(specs, outputs, strict=True), start=1):
-        run(spec.model_copy(update={"rounds": 1}), data)
-        write(sealed(run(spec, data)), output)
+        run_spec(spec.model_copy(update={"rounds": 1}), data)
+        write(sealed(run_spec(spec, data)), output)
         if progress:
             progress(number, len(specs))
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
-from admmbench.engine.spec import RunSpec
+from admmbench.engine.spec import SEEDS, RunSpec
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.validation import messages
@@ -30,7 +30,7 @@ def simulate(
     sensitivity: str = "local",
     rounds: int = 100,
     evaluate_every: int | None = None,
-    seeds: int | Iterable[int] | str = 1,
+    seeds: int | Iterable[int] | str = SEEDS,
     threads: int = 1,
     dtype: str = "float32",
     time_limit: float = math.inf,
@@ -116,10 +116,10 @@ def simulate(
         )
     except ValidationError as error:
         raise ValueError("; ".join(messages(error))) from None
-    return run(spec, load_dataset(spec.dataset), threads, progress)
+    return run_spec(spec, load_dataset(spec.dataset), threads, progress)
 
 
-def run(
+def run_spec(
     spec: RunSpec,
     dataset: Dataset,
     threads: int = 1,
@@ -127,5 +127,5 @@ def run(
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
     """`simulate` for a checked specification and a loaded data set; goes on from a checkpoint and leaves some."""
-    trace = engine.run(spec, dataset, threads, progress, checkpoint)
+    trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint)
     return trace.dataset(spec, provenance.describe(spec, dataset))
