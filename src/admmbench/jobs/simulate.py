@@ -66,7 +66,7 @@ def simulate(
         Rounds between two evaluations; 10 if absent, or ``rounds`` if these are fewer. The last round is always
         evaluated.
     seeds
-        One run for each: their number n, for the seeds 0 to n - 1 (one seed if absent); a list or a range of seeds; or
+        One run for each: their number n, for the seeds 0 to n - 1 (10 seeds if absent); a list or a range of seeds; or
         text such as ``"0-9"``.
     threads
         Threads to spread the agents over; does not change the result.
