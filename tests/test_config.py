@@ -193,9 +193,9 @@ def test_blocks_of_any_seeds_have_files_of_their_own():
     ]
 
 
-def test_an_experiment_is_evaluated_every_hundred_rounds_or_after_the_last(tmp_path):
-    assert load(tmp_path).runs[0].spec.evaluate_every == 10
-    assert load(tmp_path, rounds=1000).runs[0].spec.evaluate_every == 100
+def test_an_experiment_is_evaluated_every_ten_rounds_or_after_the_last(tmp_path):
+    assert load(tmp_path, rounds=5).runs[0].spec.evaluate_every == 5
+    assert load(tmp_path, rounds=1000).runs[0].spec.evaluate_every == 10
 
 
 def test_file_names_tell_the_run(tmp_path):

@@ -91,8 +91,8 @@ def test_seeds_mean_the_same_on_the_command_line(word, meant):
     assert RunSpec.model_validate(settings).seeds == meant
 
 
-def test_one_seed_is_run_by_default():
-    assert list(simulate("digits", "objp", rounds=1).seed.values) == [0]
+def test_ten_seeds_are_run_by_default():
+    assert list(simulate("digits", "objp", rounds=1).seed.values) == list(range(10))
 
 
 @pytest.mark.parametrize(("rounds", "every"), [(5, 5), (10, 10), (50, 10)])

@@ -32,7 +32,7 @@ SMALL = {
 
 
 def spec(**changes):
-    base = {"dataset": "digits", "algorithm": "objp", "epsilon": 1, "agents": 3}
+    base = {"dataset": "digits", "algorithm": "objp", "epsilon": 1, "agents": 3, "seeds": 1}
     return RunSpec(**{**base, **changes})
 
 

@@ -100,7 +100,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
     assert changed(package, before) == set()
 
-    edit(package / "algorithms/objp.py", "sub.noise.laplace(", "2 * sub.noise.laplace(")
+    edit(package / "algorithms/objp.py", "math.sqrt(sub.t)", "math.sqrt(1 + sub.t)")
     assert changed(package, before) == {"objp"}
 
     edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
@@ -126,7 +126,7 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     assert changed(package, before) == {"objp", "objt", "outp"}
 
     before = fingerprints(package, tuple(RUNS))
-    edit(losses / "huber.py", "np.square(error) / 2", "np.square(error) / 3")
+    edit(losses / "huber.py", "quadratic / 2", "quadratic / 3")
     assert changed(package, before) == {"huber"}
     edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
     assert changed(package, before) == {"huber"}
@@ -197,7 +197,7 @@ class Mine(ObjP):
 
 def of_edited(path, text, **run):
     """Fingerprint of a run that has this text in a file, as another process would find it."""
-    for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint._imports):
+    for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint.imports):
         cached.cache_clear()
     path.write_text(text)
     return fingerprint.of_run(RunSpec(**{"dataset": "diabetes", "algorithm": "objp", **run}))

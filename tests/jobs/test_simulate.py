@@ -117,6 +117,7 @@ def test_all_runs_diverging_ends_early(monkeypatch):
         epsilon=1,
         rounds=50,
         evaluate_every=5,
+        seeds=1,
         progress=lambda done, total: seen.append(done),
     )
     assert list(trace.status.values) == [1]

@@ -80,7 +80,10 @@ def test_what_is_composed_by_a_new_accountant_reaches_trace_results_and_report(r
     experiment, results = results_of(EXPERIMENT, tmp_path)
     assert results.epsilon_rdp.notnull().all()
     assert results.epsilon_rdp.attrs["long_name"] == rdp.long_name
-    assert heads(experiment, results) == [each.column for each in ACCOUNTANTS.values()]
+    assert heads(experiment, results) == [
+        *(each.column for each in ACCOUNTANTS.values()),
+        "Guarantee",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian", "pure"])
@@ -99,7 +102,7 @@ def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
     experiment, results = results_of({**EXPERIMENT, "accountants": []}, tmp_path)
     assert "epsilon_total" in results
     assert "epsilon_moments" not in results
-    assert heads(experiment, results) == ["ε composed"]
+    assert heads(experiment, results) == ["ε composed", "Guarantee"]
 
 
 def test_totals_do_not_depend_on_the_choice():
