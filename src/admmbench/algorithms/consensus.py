@@ -29,6 +29,7 @@ from admmbench.algorithms.base import (
 from admmbench.elementwise import elementwise
 from admmbench.privacy import Noise, Privacy
 from admmbench.problems.rows import RowParts
+from admmbench.sensitivity import Sensitivity
 
 
 @dataclass
@@ -73,6 +74,18 @@ class Subproblem:
         """m_i of huang2019, shape (B, 1); 1 for an agent without records, whose sums are 0 anyway."""
         counts: Array = self.parts.n_samples[:, None].clip(1)
         return counts
+
+    def solution_sensitivity(self, c1: Array | float, stiffness: Array | float) -> Sensitivity:
+        """How far a replaced record moves the solution: 2 c1 / (m stiffness) in l2, lemmas 1 and 4 of huang2019.
+
+        Parameters
+        ----------
+        c1
+            Bound on the norm of a record's gradient, shape (B, S).
+        stiffness
+            Strong convexity of the subproblem, shape (B, S).
+        """
+        return Sensitivity(l2=np.asarray(2 * c1 / (self.n_samples * stiffness)))
 
 
 @parameters

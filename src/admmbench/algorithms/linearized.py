@@ -91,11 +91,13 @@ class Linearized(Consensus):
             whole.add_penalty_gradient(value, sub.w, total=True)
         else:
             whole.add_penalty_gradient(value, sub.z)
-        value += self.perturb_gradient(sub, gradient)
+        if isinstance(xi := self.perturb_gradient(sub, gradient), np.ndarray):
+            value += xi
         numbers = {
             name: factors(given, like=value) if isinstance(given, np.ndarray) else given
             for name, given in schedule.items()
         }
         z = self.step(value, sub.z, sub.w, sub.dual, sub.rho, **numbers)
-        z += self.perturb_solution(sub, schedule)
+        if isinstance(xi := self.perturb_solution(sub, schedule), np.ndarray):
+            z += xi
         return z

@@ -15,7 +15,6 @@ from admmbench.algorithms.linearized import Schedule
 from admmbench.algorithms.output_perturbation import OutputPerturbation
 from admmbench.privacy import gaussian_multiplier
 from admmbench.problems.needs import Need
-from admmbench.sensitivity import Sensitivity
 
 
 @parameters
@@ -47,9 +46,9 @@ class OutP(OutputPerturbation):
             return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not know the data.
         stiffness = sub.rho + schedule["inverse_eta"]
-        bound = 2 * sub.parts.whole.gradient_bound / (sub.n_samples * stiffness)
+        bound = sub.solution_sensitivity(sub.parts.whole.gradient_bound, stiffness)
         sigma = 2 / stiffness * gaussian_multiplier(sub.privacy.epsilon, sub.privacy.delta)
-        return sub.noise.gaussian(Sensitivity(l2=np.asarray(bound)), std=np.asarray(sigma**2))
+        return sub.noise.gaussian(bound, std=np.asarray(sigma**2))
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """The code's steps and noise know nothing of the records, whatever the sensitivity."""

@@ -14,7 +14,6 @@ from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Linearized, Schedule, proximal_step
 from admmbench.privacy import Release
-from admmbench.sensitivity import Sensitivity
 
 
 @parameters
@@ -59,8 +58,6 @@ class OutputPerturbation(Linearized):
         return total
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
-        """Gaussian noise for the l2 sensitivity 2 c1 / (m (rho + 1 / eta)): lemma 1 and theorem 1, (10b)."""
+        """Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""
         stiffness = sub.rho + schedule["inverse_eta"]
-        return sub.noise.gaussian(
-            Sensitivity(l2=2 * sub.parts.gradient_bound / (sub.n_samples * stiffness))
-        )
+        return sub.noise.gaussian(sub.solution_sensitivity(sub.parts.gradient_bound, stiffness))

@@ -7,7 +7,6 @@ from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.exact import Exact
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
-from admmbench.sensitivity import Sensitivity
 
 
 @parameters
@@ -22,8 +21,7 @@ class PVP(Exact):
         return (*super().needs, "smooth penalty", "bounded slope")
 
     def update(self, sub: Subproblem) -> Array:
-        """Lines 4 and 5, with the l2 sensitivity 2 c1 / ((lambda / n + rho) m) of lemma 4."""
+        """Lines 4 and 5, with the stiffness lambda / n + rho of lemma 4."""
         stiffness = sub.parts.whole.penalty_curvature + sub.rho
-        sensitivity = 2 * sub.parts.gradient_bound / (stiffness * sub.n_samples)
-        solution = self.minimize(sub, sub.dual)
-        return solution + sub.noise.gaussian(Sensitivity(l2=sensitivity))
+        sensitivity = sub.solution_sensitivity(sub.parts.gradient_bound, stiffness)
+        return self.minimize(sub, sub.dual) + sub.noise.gaussian(sensitivity)

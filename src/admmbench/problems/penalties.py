@@ -8,9 +8,21 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.elementwise import elementwise
+
 Array = NDArray[Any]
 
 PenaltyName = Literal["l1", "l2"]
+
+
+@elementwise
+def _plus_multiple(gradient: float, strength: float, w: float) -> float:
+    return gradient + strength * w
+
+
+@elementwise
+def _plus_signs(gradient: float, strength: float, w: float) -> float:
+    return gradient + strength * np.sign(w)
 
 
 class Penalty(Protocol):
@@ -26,6 +38,9 @@ class Penalty(Protocol):
 
     def gradient(self, w: Array) -> Array:
         """Gradient, or a subgradient."""
+
+    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
+        """Add strength times the (sub)gradient at models to ``gradient``, in place."""
 
     def gradient_bound(self, size: int) -> float:
         """Bound on the l2 norm of subgradients, for models with so many entries."""
@@ -47,6 +62,10 @@ class L1:
     def gradient(self, w: Array) -> Array:
         """Signs."""
         return np.sign(w)
+
+    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
+        """Add multiples of signs."""
+        return _plus_signs(gradient, strength, w, out=gradient)
 
     def gradient_bound(self, size: int) -> float:
         """Norm of a vector of signs."""
@@ -70,6 +89,10 @@ class L2:
     def gradient(self, w: Array) -> Array:
         """The model itself."""
         return w
+
+    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
+        """Add a multiple of the model."""
+        return _plus_multiple(gradient, strength, w, out=gradient)
 
     def gradient_bound(self, size: int) -> float:
         """There is none."""

@@ -247,8 +247,7 @@ class BoundRows(BoundProblem["RowParts"]):
     def add_penalty_gradient(self, gradient: Array, at: Array, total: bool = False) -> Array:
         """Add the (sub)gradient of an agent's penalty in place; of all agents' with ``total``."""
         strength = self.total_strength if total else self.own_strength
-        gradient += self.dtype.type(strength) * self.penalty.gradient(at)
-        return gradient
+        return self.penalty.add_gradient(gradient, strength, at)
 
     # Solution and evaluation
 
