@@ -99,6 +99,14 @@ def test_what_a_killed_process_left_goes_after_an_hour(folder):
     assert found() == ["resources/datasets/.mnist.0a.part", old]
 
 
+def test_compiled_code_goes_after_a_month(folder):
+    kernels = "resources/kernels"
+    old = [f"{kernels}/__pycache__/kernel_0a.update-1.py311.nbi", f"{kernels}/kernel_0a.py"]
+    make(folder, *old, hours=24 * 31)
+    make(folder, f"{kernels}/kernel_0b.py", hours=24 * 29)
+    assert found() == old
+
+
 def test_removing_takes_emptied_folders_along(folder):
     make(folder, *run_files(POINT), *run_files(OTHER, method="objt"))
     make(folder, "resources/datasets/mnist/dataset.json")

@@ -9,6 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
+    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
+    if given := cache or os.environ.get("ADMMBENCH_CACHE"):
+        return Path(given)
+    import pooch  # slow to import
+
+    return Path(pooch.os_cache("admmbench"))
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write a file under another name beside it, and put it in place when that succeeded.

@@ -17,6 +17,7 @@ _POINT = re.compile(r"epsilon=[^/+]+\+rounds=\d+\+seeds=\d+-\d+(_\d+-\d+)*")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _HOUR = 3600.0
+_MONTH = 30 * 24 * _HOUR
 
 
 class BusyError(RuntimeError):
@@ -27,7 +28,8 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     """Find what none of some studies asks for.
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
-    folders of prepared data, besides what killed processes left unfinished more than an hour ago.
+    folders of prepared data, besides what killed processes left unfinished more than an hour ago, and code that was
+    compiled more than a month ago.
 
     Parameters
     ----------
@@ -44,6 +46,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(results))
     for cache in {Path(study.config.data.cache) for study in studies}:
         found.update(_of_data(cache / "datasets"))
+        found.update(_compiled(cache / "kernels"))
     for study in studies:
         found.difference_update(_asked(study))
     return sorted(found)
@@ -63,6 +66,13 @@ def _of_results(results: Path) -> Iterator[Path]:
 def _of_data(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir() if folder.exists() else ():
         if (path / "dataset.json").exists() or _unfinished(path):
+            yield path
+
+
+def _compiled(folder: Path) -> Iterator[Path]:
+    """Code that was compiled more than a month ago: what is still in use is made again in seconds."""
+    for path in (*folder.glob("kernel_*.py"), *folder.glob("__pycache__/kernel_*")):
+        if time.time() - path.stat().st_mtime > _MONTH:
             yield path
 
 

@@ -5,6 +5,7 @@ constant anywhere shows.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -212,8 +213,8 @@ class Parts:
     def gradient(self, z, mean_over, floor):
         return Gradient(self._gradient.copy(), Sensitivity(l1=np.ones((1, 1))))
 
-    def add_penalty_gradient(self, value, at):
-        return value
+    n_samples, own_strength = 1, 0.0
+    problem = SimpleNamespace(penalty_name="l2")
 
 
 class Drawn:
@@ -227,8 +228,11 @@ class Drawn:
 
 
 def solved(method, t, z, w, dual, gradient, r, eps=1.0, xi=0.0):
-    parts, noise = Parts(gradient), Drawn(xi)
-    return method.update(Subproblem(t, z, w, dual, r, parts, noise, Privacy(eps)))
+    parts, noise, sent = Parts(gradient), Drawn(xi), z.copy()
+    sub = Subproblem(t, sent, w, dual.copy(), r, parts, noise, Privacy(eps))
+    method.local_round(sub, sent)
+    np.testing.assert_allclose(sub.dual, dual + r * (w - sent))
+    return sent
 
 
 @pytest.mark.parametrize("kind", ["proximal", "trust"])

@@ -21,7 +21,12 @@ class Broken(Template):
     '''Nothing good.'''
 """
 
-UPDATE = "def update(self, sub): z = Template.update(self, sub); return {}"
+UPDATE = """
+def local_round(self, sub, sent):
+    Template.local_round(self, sub, sent)
+    z = sub.z
+    z[:] = {}
+"""
 NOISE = "def perturb_gradient(self, sub, gradient): return {}"
 SCHEDULE = "def schedule(self, sub): return {{'stiffness': {}}}"
 OTHERS_SLICE = """
@@ -111,7 +116,10 @@ METHODS = {
         NOISE.format("sub.noise.laplace(Sensitivity(l1=abs(gradient.value).sum((2, 3))))"),
         "other records change the scale of its noise",
     ),
-    "divergence is recorded": (UPDATE.format("np.nan_to_num(z)"), r"status is .*0.*0.*0"),
+    "divergence is recorded": (
+        UPDATE.format("np.nan_to_num(z); sub.dual[:] = np.nan_to_num(sub.dual)"),
+        r"status is .*0.*0.*0",
+    ),
     "state copies bounds the state": ("state_copies = 1", "has 2.* copies .* says 1"),
     "seeded shares are a partition of their own": (
         UPDATE.format("z + z.mean(axis=1, keepdims=True)"),

@@ -58,15 +58,18 @@ def new_times(project):
 CHANGES = {
     "an algorithm": (
         {f"objp/{POINT}"} | RESULTS,
-        edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace("),
+        edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"),
     ),
     "the engine": (ALL_RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
     "a docstring": (
         set(),
-        edit("algorithms/objp.py", "Closed form of (8).", "The closed form of (8)."),
+        edit("algorithms/objp.py", "Theorem 2 is about smooth f_p.", "It is about smooth f_p."),
     ),
-    "a comment": (set(), edit("engine/rounds.py", "run.t += 1", "run.t += 1  # the next")),
-    "formatting": (set(), edit("engine/rounds.py", "run.t += 1", "run.t  +=  1")),
+    "a comment": (
+        set(),
+        edit("engine/rounds.py", "snapshot.t += 1", "snapshot.t += 1  # the next"),
+    ),
+    "formatting": (set(), edit("engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1")),
     "a parameter of a method": (
         {f"objp+a=2/{POINT}"} | RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
@@ -123,7 +126,7 @@ def test_a_change_renews(project, name):
 
 def test_an_update_line_changes_its_own_runs(project):
     before = project.files()
-    project.edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace(")
+    project.edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)")
     project.run()
     after = project.files()
     changed = {name for name in before if before[name] != after[name]}
@@ -144,7 +147,7 @@ def test_another_branch_and_back_ends_in_the_same_files(project):
     git("add", "src", "config", "workflow", "Snakefile")
     git("commit", "--quiet", "--message=first")
     git("checkout", "--quiet", "-b", "other")
-    project.edit("algorithms/objp.py", "return sub.noise.laplace(", "return 2 * sub.noise.laplace(")
+    project.edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)")
     git("commit", "--quiet", "--all", "--message=second")
     git("checkout", "--quiet", "main")
     assert project.planned_jobs() == set()

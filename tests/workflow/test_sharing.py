@@ -38,7 +38,7 @@ def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
         assert (project.folder / "resources/datasets/digits/X_train.npy").exists()
     assert (computed(first), computed(second)) == (len(METHODS), 0)
     # Other code does not meet the cached files.
-    second.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+    second.edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)")
     second.run("--", "results")
     assert computed(second) == 1
     assert first.files()["tiny/results.nc"] == finished.files()["tiny/results.nc"]

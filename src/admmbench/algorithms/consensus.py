@@ -9,8 +9,7 @@ agents do.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -140,10 +139,6 @@ class Consensus(OverRows):
 
     rho: Rho = Field(default_factory=RhoSchedule)
 
-    @abstractmethod
-    def update(self, sub: Subproblem) -> Array:
-        """New local models of a block, shape (B, S, K, J)."""
-
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""
         start = OverRows.init(self, federation)
@@ -156,30 +151,47 @@ class Consensus(OverRows):
         rho = self.rho(t, privacy.epsilon)
 
         def agents(block: RowBlock) -> None:
-            p, z, iterates = block.agents, state.chain[block.agents], []
-            for _ in range(self.updates):
-                sub = Subproblem(
-                    t, z, state.w, state.dual[p], rho, block.parts, block.noise, privacy
-                )
-                z = self.update(sub)
-                iterates.append(z)
-            state.chain[p] = z
-            if self.updates > 1:
-                state.z[p] = sum(iterates) / self.updates
+            p = block.agents
+            known = Subproblem(
+                t, state.chain[p], state.w, state.dual[p], rho, block.parts, block.noise, privacy
+            )
+            self.local_round(known, state.z[p])
 
         def duals(block: RowBlock) -> None:
             dual = state.dual[block.agents]
             dual_ascent(dual, rho, state.w, state.z[block.agents], out=dual)
 
-        def agents_and_duals(block: RowBlock) -> None:
-            agents(block)
-            duals(block)
-
         if self.order == "server":
             state.w = server_average(state, rho)
-            federation.each(agents_and_duals)
+            federation.each(agents)
             return Messages(down=(state.w,), up=(state.z,))
         federation.each(agents)
         state.w = server_average(state, rho)
         federation.each(duals)
         return Messages(down=(state.w,), up=(state.z, state.dual))
+
+    def update(self, sub: Subproblem) -> Array:
+        """New local models of a block, shape (B, S, K, J): the solutions of its subproblems."""
+        raise NotImplementedError(f"{type(self).__name__} has neither update nor local_round")
+
+    def local_round(self, sub: Subproblem, sent: Array) -> None:
+        """Update the models of a block in place: the iterates ``sub.z``, and their mean, which is sent.
+
+        If the server has begun, the dual variables follow.
+
+        Parameters
+        ----------
+        sub
+            The agents' subproblem.
+        sent
+            z of the block, shape (B, S, K, J).
+        """
+        z, iterates = sub.z, []
+        for _ in range(self.updates):
+            z = self.update(replace(sub, z=z))
+            iterates.append(z)
+        sub.z[:] = z
+        if self.updates > 1:
+            sent[:] = sum(iterates) / self.updates
+        if self.order == "server":
+            dual_ascent(sub.dual, sub.rho, sub.w, sent, out=sub.dual)

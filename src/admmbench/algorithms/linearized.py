@@ -1,4 +1,9 @@
-"""Consensus ADMM with linearised subproblems: a gradient, and a step in closed form."""
+"""Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
+
+A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
+see `admmbench.algorithms.passes`; it may use its arguments, numpy and math, and no number with a point in it, as that
+would turn single into double precision.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +14,18 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, factors, parameters
+from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Consensus, Subproblem
-from admmbench.elementwise import elementwise
+from admmbench.algorithms.passes import Pass
 from admmbench.problems.base import Gradient
 
 # The authors' code of ryu2022 clips probabilities to [1e-9, 1].
 PROBABILITY_FLOOR = 1e-9
 
-Step = Callable[..., Array]
+Step = Callable[..., float]
 Schedule = dict[str, Array | float]
 
 
-@elementwise
 def proximal_step(
     gradient: float, z: float, w: float, dual: float, rho: float, inverse_eta: float
 ) -> float:
@@ -32,7 +36,6 @@ def proximal_step(
     return (-gradient + rho * w + dual + inverse_eta * z) / (rho + inverse_eta)
 
 
-@elementwise
 def trust_region_step(
     gradient: float, z: float, w: float, dual: float, rho: float, radius: float
 ) -> float:
@@ -66,7 +69,7 @@ class Linearized(Consensus):
     @property
     @abstractmethod
     def step(self) -> Step:
-        """Closed form of the subproblem."""
+        """Closed form of the subproblem: an equation between numbers, ``step(gradient, z, w, dual, rho, ...)``."""
 
     @abstractmethod
     def schedule(self, sub: Subproblem) -> Schedule:
@@ -80,24 +83,51 @@ class Linearized(Consensus):
         """Noise on the solution."""
         return 0.0
 
-    def update(self, sub: Subproblem) -> Array:
-        """Gradient of f_p, step, and noise where the method puts it."""
-        whole, schedule = sub.parts.whole, self.schedule(sub)
-        n = whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
+    def gradient(self, sub: Subproblem) -> Gradient:
+        """Gradient of the loss at the last iterates."""
+        n = sub.parts.whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
         floor = PROBABILITY_FLOOR if self.reference else 0.0
-        gradient = sub.parts.gradient(sub.z, mean_over=n, floor=floor)
-        value = gradient.value
-        if self.reference:  # the authors' code takes the whole penalty, at the global model
-            whole.add_penalty_gradient(value, sub.w, total=True)
-        else:
-            whole.add_penalty_gradient(value, sub.z)
-        if isinstance(xi := self.perturb_gradient(sub, gradient), np.ndarray):
-            value += xi
-        numbers = {
-            name: factors(given, like=value) if isinstance(given, np.ndarray) else given
-            for name, given in schedule.items()
-        }
-        z = self.step(value, sub.z, sub.w, sub.dual, sub.rho, **numbers)
-        if isinstance(xi := self.perturb_solution(sub, schedule), np.ndarray):
-            z += xi
-        return z
+        return sub.parts.gradient(sub.z, mean_over=n, floor=floor)
+
+    def local_round(self, sub: Subproblem, sent: Array) -> None:
+        """Gradient of f_p, noise where the method puts it, and step: one pass over the model for each local update."""
+        whole, E = sub.parts.whole, self.updates
+        strength = whole.total_strength if self.reference else whole.own_strength
+        total = np.empty_like(sub.z) if E > 1 else None
+        for e in range(E):
+            gradient, schedule = self.gradient(sub), self.schedule(sub)
+            on_gradient = self.perturb_gradient(sub, gradient)
+            on_solution = self.perturb_solution(sub, schedule)
+            xi, place = _noise(on_gradient, on_solution)
+            fused = Pass(
+                self.step,
+                tuple(schedule),
+                whole.problem.penalty_name,
+                "global" if self.reference else "local",
+                place,
+                "only" if E == 1 else "first" if e == 0 else "last" if e == E - 1 else "middle",
+                self.order == "server",
+            )
+            numbers = [np.broadcast_to(given, sub.z.shape[:2]) for given in schedule.values()]
+            fused(
+                gradient.value,
+                xi,
+                sub.z,
+                sub.w,
+                sub.dual,
+                sub.rho,
+                strength,
+                1 / E,
+                total,
+                sent,
+                numbers,
+            )
+
+
+def _noise(
+    on_gradient: Array | float, on_solution: Array | float
+) -> tuple[Array | None, Literal["gradient", "solution"] | None]:
+    """Noise, and where it is added."""
+    if isinstance(on_gradient, np.ndarray):
+        return on_gradient, "gradient"
+    return (on_solution, "solution") if isinstance(on_solution, np.ndarray) else (None, None)

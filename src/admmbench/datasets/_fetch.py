@@ -18,7 +18,9 @@ from pathlib import Path
 import pooch
 import requests
 
-__all__ = ["DatasetError", "RemoteFile", "cache_folder", "checksum", "fetch", "read_bytes"]
+from admmbench.files import cache_folder
+
+__all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 
 #: Attempts per URL, and seconds before the second one (doubled before each further one).
 ATTEMPTS = 3
@@ -92,11 +94,6 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     with lzma.open(path) as stream:
         return stream.read()
-
-
-def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
-    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
-    return Path(cache or os.environ.get("ADMMBENCH_CACHE") or pooch.os_cache("admmbench"))
 
 
 def _mirror_folder(mirror: str | os.PathLike[str] | None) -> Path | None:

@@ -15,7 +15,8 @@ from typing import Any
 from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, cache_folder, fetch
+from admmbench.datasets._fetch import DatasetError, fetch
+from admmbench.files import cache_folder
 from admmbench.validation import nearest
 
 __all__ = [

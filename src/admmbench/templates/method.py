@@ -14,12 +14,10 @@ from admmbench.api import (
     Schedule,
     Step,
     Subproblem,
-    elementwise,
     parameters,
 )
 
 
-@elementwise
 def damped_step(
     gradient: float, z: float, w: float, dual: float, rho: float, stiffness: float
 ) -> float:

@@ -1,0 +1,101 @@
+"""Code that is made from a method's equation, compiled once, and kept on disk.
+
+numba keeps compiled functions beside the source file that they are in. A kernel that calls an equation from another
+file would go on with the old one after an edit, and one that is a closure over it is compiled anew by every process. So
+a kernel and the equation in it are written out as one module, which is named by the hash of its text: another text is
+another module.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import hashlib
+import importlib.util
+import inspect
+import logging
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+
+from admmbench.files import cache_folder, replacing
+
+_log = logging.getLogger(__name__)
+# What an equation may use besides its arguments.
+_KNOWN = {"np", "math", *dir(builtins)}
+
+
+def kernels() -> Path:
+    """Folder of the modules that are made here."""
+    return cache_folder() / "kernels"
+
+
+def equation_source(equation: Callable[..., Any], name: str) -> str:
+    """Source of an equation as a function of another name, without decorators, annotations and docstring.
+
+    Raises
+    ------
+    ValueError
+        If it cannot stand alone: there is no source, or it uses more than its arguments, numpy and math.
+    """
+    what = f"the equation {getattr(equation, '__name__', equation)!r}"
+    try:
+        source = textwrap.dedent(inspect.getsource(inspect.unwrap(equation)))
+    except (OSError, TypeError):
+        raise ValueError(f"{what} has no source that could be compiled") from None
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef):
+        raise ValueError(f"{what} is no function of its own: write it with def")
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    own = {argument.arg for argument in function.args.args}
+    own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    function.name, function.decorator_list, function.returns = name, [], None
+    for argument in function.args.args:
+        argument.annotation = None
+    if ast.get_docstring(function) is not None:
+        del function.body[0]
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    if foreign := sorted(used - own - _KNOWN):
+        raise ValueError(
+            f"{what} uses {', '.join(foreign)}: write it out, or take it as an argument; it may use np and math"
+        )
+    return ast.unparse(function)
+
+
+@functools.cache
+def load(text: str, what: str) -> ModuleType:
+    """Import a module of this text from the cache, where it is written first if it is new.
+
+    Parameters
+    ----------
+    text
+        Source of the module; functions in it are compiled with ``cache=True``.
+    what
+        What it is for, in words: compiling takes some seconds, and the log says so.
+    """
+    digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
+    name = f"kernel_{digest[:16]}"
+    path = kernels() / f"{name}.py"
+    if not path.exists():
+        _log.info("compiling %s, once for this machine", what)
+        try:
+            with replacing(path) as temporary:
+                temporary.write_text(text)
+        except OSError as error:
+            _log.warning("compiled code is not kept: %s", error)
+            path = Path(tempfile.mkdtemp()) / f"{name}.py"
+            path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
