@@ -211,7 +211,7 @@ class Parts:
         self.whole, self._gradient = self, gradient
 
     def gradient(self, z, mean_over, floor):
-        return Gradient(self._gradient.copy(), Sensitivity(l1=np.ones((1, 1))))
+        return Gradient(self._gradient.copy(), lambda: Sensitivity(l1=np.ones((1, 1))))
 
     n_samples, own_strength = 1, 0.0
     problem = SimpleNamespace(penalty_name="l2")

@@ -6,6 +6,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -151,12 +152,17 @@ class Gradient:
     ----------
     value
         Gradient of the loss, shape (B, S, K, J), without the penalty.
-    sensitivity
-        The largest contribution of one record to it.
+    bound
+        Finds the sensitivity; methods without noise on the gradient do not ask.
     """
 
     value: Array
-    sensitivity: Sensitivity
+    bound: Callable[[], Sensitivity]
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """The largest contribution of one record to the value."""
+        return self.bound()
 
 
 def tile_seeds(model: Array, n_seeds: int, dtype: np.dtype[Any]) -> Array:

@@ -98,8 +98,8 @@ class Batch:
             for which in range(2)
         ]
 
-    def gradient(self, loss: Loss, z: Array, value: Array, largest: Norms, scale: Array) -> None:
-        """Set or add to the agents' scaled gradients, and raise ``largest`` to their contributions (unscaled).
+    def gradient(self, loss: Loss, z: Array, value: Array, scale: Array) -> Norms:
+        """Set or add to the agents' scaled gradients.
 
         Parameters
         ----------
@@ -109,23 +109,29 @@ class Batch:
             Local models, shape (B, S, K, J).
         value
             Gradients, likewise.
-        largest
-            Largest contributions of one record, shape (B, S).
         scale
             Factor of each agent, shape (B,).
+
+        Returns
+        -------
+        Norms of the slopes, unscaled, shape (n, S).
         """
         single = self._n_seeds * z.shape[2] == 1
         u = self._predict_one(z) if single else self._predict(z)
         slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
-        for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
-            found = np.maximum.reduceat(of_slopes * of_records[:, None], self._starts[:-1])
-            # A share has one piece in a batch: a second one begins the next.
-            most[self._places] = np.maximum(most[self._places], found)
         if single:
             agents, seeds = self._places
             _backward(self._X, self._starts, u[:, 0, 0], agents, seeds[:, 0], self._first, value)
         else:
             self._back(u, value)
+        return slopes
+
+    def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
+        """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
+        for of_slopes, of_records, most in zip(slopes, self._norms, largest, strict=True):
+            found = np.maximum.reduceat(of_slopes * of_records[:, None], self._starts[:-1])
+            # A share has one piece in a batch: a second one begins the next.
+            most[self._places] = np.maximum(most[self._places], found)
 
     def _predict(self, z: Array) -> Array:
         """Predictions of local models, shape (n, seeds, K)."""

@@ -455,16 +455,20 @@ class RowParts:
         scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
         value = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
         value[self.n_samples == 0] = 0
+        slopes = [batch.gradient(loss, z, value, scale) for batch in self._batches]
+        return Gradient(value, lambda: self._sensitivity(loss, slopes, scale))
+
+    def _sensitivity(self, loss: Loss, slopes: Sequence[Norms], scale: Array) -> Sensitivity:
+        """Largest contribution of one record to a gradient: of the agent's own, or of any admissible one."""
         largest = Norms(*np.zeros((2, *self._shape)))
-        for batch in self._batches:
-            batch.gradient(loss, z, value, largest, scale)
-        if whole.sensitivity == "global":
-            steepest = whole.steepest(loss)
-            largest.l1[:] = steepest.l1 * whole.bound_l1
-            largest.l2[:] = steepest.l2 * whole.bound_l2
-        return Gradient(
-            value, Sensitivity(largest.l1 * scale[:, None], largest.l2 * scale[:, None])
-        )
+        if self.whole.sensitivity == "global":
+            steepest = self.whole.steepest(loss)
+            largest.l1[:] = steepest.l1 * self.whole.bound_l1
+            largest.l2[:] = steepest.l2 * self.whole.bound_l2
+        else:
+            for batch, norms in zip(self._batches, slopes, strict=True):
+                batch.raise_to_contributions(norms, largest)
+        return Sensitivity(*(each * scale[:, None] for each in largest))
 
     def losses(self, z: Array) -> Array:
         """Sum of the losses of each agent's records, shape (B, S), float64.

@@ -140,11 +140,12 @@ class Loss(ABC):
         Norms of the slopes themselves.
         """
         slopes = self.slopes(u, y[:, None])
-        size = np.abs(slopes).astype(np.float64)
+        size = np.abs(slopes)
         np.multiply(slopes, scale.astype(u.dtype)[:, None, None], out=u)
         if u.shape[-1] == 1:
             return Norms(size[..., 0], size[..., 0])
-        return Norms(size.sum(axis=-1), np.sqrt(np.square(size).sum(axis=-1)))
+        squares = np.square(size, dtype=np.float64).sum(axis=-1)
+        return Norms(size.sum(axis=-1, dtype=np.float64), np.sqrt(squares))
 
 
 @parameters
