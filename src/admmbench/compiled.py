@@ -40,6 +40,8 @@ def kernels() -> Path:
 def equation_source(equation: Callable[..., Any], name: str) -> str:
     """Source of an equation as a function of another name, without decorators, annotations and docstring.
 
+    A method loses ``self``; the fields of it that it uses become arguments, after the others, in order of their names.
+
     Raises
     ------
     ValueError
@@ -53,6 +55,8 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
         raise ValueError(f"{what} is no function of its own: write it with def")
+    if function.args.args and function.args.args[0].arg == "self":
+        _without_self(function)
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     own = {argument.arg for argument in function.args.args}
     own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -67,6 +71,37 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
             f"{what} uses {', '.join(foreign)}: write it out, or take it as an argument; it may use np and math"
         )
     return ast.unparse(function)
+
+
+@functools.cache
+def fields(equation: Callable[..., Any]) -> list[str]:
+    """Names of the fields of ``self`` that a method uses."""
+    function = ast.parse(textwrap.dedent(inspect.getsource(equation)))
+    return sorted(
+        {
+            node.attr
+            for node in ast.walk(function)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        }
+    )
+
+
+def _without_self(function: ast.FunctionDef) -> None:
+    """Make a function of a method."""
+
+    class Renaming(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+            self.generic_visit(node)
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                found.add(node.attr)
+                return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+            return node
+
+    found: set[str] = set()
+    Renaming().visit(function)
+    function.args.args = [*function.args.args[1:], *(ast.arg(name) for name in sorted(found))]
 
 
 @functools.cache

@@ -1,23 +1,24 @@
 """Records of some agents, and how they go through a model and back: the products of `admmbench.problems.rows`.
 
 Where several predictions are made for each record, of classes or of seeds that share it, matrix products make them.
-Where there is one, as each seed has records of its own, no product serves several seeds: a compiled loop goes through
-the records of many agents and seeds at once.
+Where there is one, as each seed has records of its own, no product serves several seeds: a loop that is compiled from
+the loss's formula goes through the records of many agents and seeds at once.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
-import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
+from admmbench import compiled
 from admmbench.partition import Rows as RowSelection
 from admmbench.problems.base import Array
-from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.losses.base import Loss, Norms, ScalarLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +117,26 @@ class Batch:
         -------
         Norms of the slopes, unscaled, shape (n, S).
         """
-        single = self._n_seeds * z.shape[2] == 1
-        u = self._predict_one(z) if single else self._predict(z)
+        if self._n_seeds * z.shape[2] == 1 and isinstance(loss, ScalarLoss):
+            kernel = _one_pass(type(loss), z.dtype.name)
+            if kernel is not None:
+                return self._in_one_pass(kernel, loss, z, value, scale)
+        u = self._predict(z)
         slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
-        if single:
-            agents, seeds = self._places
-            _backward(self._X, self._starts, u[:, 0, 0], agents, seeds[:, 0], self._first, value)
-        else:
-            self._back(u, value)
+        self._back(u, value)
         return slopes
+
+    def _in_one_pass(
+        self, kernel: Callable[..., None], loss: ScalarLoss, z: Array, value: Array, scale: Array
+    ) -> Norms:
+        """Forward from memory and backward from the cache, some records at a time."""
+        agents, seeds = (np.ascontiguousarray(each[:, 0]) for each in self._places)
+        slopes = np.empty((len(self._y), 1), z.dtype)
+        numbers = [float(getattr(loss, name)) for name in compiled.fields(type(loss).slope)]
+        places = agents, seeds, self._first
+        kernel(self._X, self._y, self._starts, *places, z, scale, slopes, value, *numbers)
+        size = np.abs(slopes)
+        return Norms(size, size)
 
     def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
@@ -152,47 +164,75 @@ class Batch:
             else:
                 flat += left @ self._X[span]
 
-    def _predict_one(self, z: Array) -> Array:
-        agents, seeds = self._places
-        u = np.empty((len(self._y), 1, 1), z.dtype)
-        _forward(self._X, self._starts, agents, seeds[:, 0], z, u[:, 0, 0])
-        return u
+
+_MODULE = '''"""Gradients of a loss of one prediction, in one pass over the records."""
+
+import math
+
+import numba
+import numpy as np
+
+# Records that are read at a time.
+AT_ONCE = 32
+
+
+@numba.njit(nogil=True, inline="always")
+{slope}
 
 
 # Sums may be reordered, which lets the compiler use vector instructions.
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _forward(X: Array, starts: Array, agents: Array, seeds: Array, z: Array, u: Array) -> None:
-    """u_i = w^T x_i, with the model of the agent and seed of each piece."""
+@numba.njit(cache=True, nogil=True, fastmath={{"reassoc", "contract"}})
+def gradients(X, y, starts, agents, seeds, first, z, scale, slopes, value{numbers}):
+    factors = np.empty(AT_ONCE, X.dtype)
     for p in range(len(starts) - 1):
-        w = z[agents[p, 0], seeds[p], 0]
-        for i in range(starts[p], starts[p + 1]):
-            total = w[0] * X[i, 0]
-            for j in range(1, X.shape[1]):
-                total += w[j] * X[i, j]
-            u[i] = total
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _backward(
-    X: Array, starts: Array, slopes: Array, agents: Array, seeds: Array, first: Array, value: Array
-) -> None:
-    """Sum slope_i x_i over the records of each piece, four at a time: the sum is loaded and stored less often."""
-    for p in range(len(starts) - 1):
-        total = value[agents[p, 0], seeds[p], 0]
+        w, total = z[agents[p], seeds[p], 0], value[agents[p], seeds[p], 0]
         if first[p]:
             total[:] = 0
-        whole = starts[p + 1] - (starts[p + 1] - starts[p]) % 4
-        for i in range(starts[p], whole, 4):
-            for j in range(X.shape[1]):
-                total[j] += (
-                    slopes[i] * X[i, j]
-                    + slopes[i + 1] * X[i + 1, j]
-                    + slopes[i + 2] * X[i + 2, j]
-                    + slopes[i + 3] * X[i + 3, j]
-                )
-        for i in range(whole, starts[p + 1]):
-            for j in range(X.shape[1]):
-                total[j] += slopes[i] * X[i, j]
+        for start in range(starts[p], starts[p + 1], AT_ONCE):
+            n = min(AT_ONCE, starts[p + 1] - start)
+            A = X[start : start + n]
+            for i in range(n):
+                u = w[0] * A[i, 0]
+                for j in range(1, len(w)):
+                    u += w[j] * A[i, j]
+                factors[i] = u
+            for i in range(n):
+                slopes[start + i, 0] = slope(factors[i], y[start + i]{numbers})
+                factors[i] = slopes[start + i, 0] * scale[agents[p]]
+            # Four at a time: the sum is loaded and stored less often.
+            for i in range(0, n - n % 4, 4):
+                for j in range(len(w)):
+                    total[j] += (
+                        factors[i] * A[i, j]
+                        + factors[i + 1] * A[i + 1, j]
+                        + factors[i + 2] * A[i + 2, j]
+                        + factors[i + 3] * A[i + 3, j]
+                    )
+            for i in range(n - n % 4, n):
+                for j in range(len(w)):
+                    total[j] += factors[i] * A[i, j]
+'''
+
+
+@cache
+def _one_pass(loss: type[ScalarLoss], dtype: str) -> Callable[..., None] | None:
+    """Compiled gradients of a loss; None if its formula cannot be compiled: matrix products do as well, more slowly."""
+    names = compiled.fields(loss.slope)
+    try:
+        slope = compiled.equation_source(loss.slope, "slope")
+    except ValueError:
+        return None
+    text = _MODULE.format(slope=slope, numbers="".join(f", {name}" for name in names))
+    kernel: Callable[..., None] = compiled.load(text, f"the gradient of {loss.__name__}").gradients
+    nowhere, models = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1), dtype)
+    records = np.zeros((0, 1), dtype), np.zeros(0, dtype), np.zeros(1, np.int64)
+    places = nowhere, nowhere, np.zeros(0, bool)
+    arrays = models, np.ones(1), np.zeros((0, 1), dtype), models
+    try:
+        kernel(*records, *places, *arrays, *[1.0] * len(names))
+    except NumbaError:
+        return None
+    return kernel
 
 
 def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
