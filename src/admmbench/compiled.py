@@ -41,6 +41,7 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     """Source of an equation as a function of another name, without decorators, annotations and docstring.
 
     A method loses ``self``; the fields of it that it uses become arguments, after the others, in order of their names.
+    Numbers in it are wrapped by ``number``, a type that the module must state: single precision stays so.
 
     Raises
     ------
@@ -66,6 +67,8 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     if ast.get_docstring(function) is not None:
         del function.body[0]
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    _Numbers().visit(function)
+    ast.fix_missing_locations(function)
     if foreign := sorted(used - own - _KNOWN):
         raise ValueError(
             f"{what} uses {', '.join(foreign)}: write it out, or take it as an argument; it may use np and math"
@@ -86,6 +89,22 @@ def fields(equation: Callable[..., Any]) -> list[str]:
             and node.value.id == "self"
         }
     )
+
+
+class _Numbers(ast.NodeTransformer):
+    """Wrap numbers, but for whole powers."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        node.left = self.visit(node.left)
+        whole = isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)
+        if not (isinstance(node.op, ast.Pow) and whole):
+            node.right = self.visit(node.right)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if isinstance(node.value, bool) or not isinstance(node.value, int | float):
+            return node
+        return ast.Call(ast.Name("number", ast.Load()), [node], [])
 
 
 def _without_self(function: ast.FunctionDef) -> None:

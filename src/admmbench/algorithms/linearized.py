@@ -1,8 +1,7 @@
 """Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
 
 A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
-see `admmbench.algorithms.passes`; it may use its arguments, numpy and math, and no number with a point in it, as that
-would turn single into double precision.
+see `admmbench.algorithms.passes`; it may use its arguments, numbers, numpy and math.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ import math
 import numba
 import numpy as np
 
+number = np.{dtype}
+
 
 @numba.njit(nogil=True, inline="always")
 {equation}
@@ -74,8 +76,8 @@ class Pass:
     updates: Literal["only", "first", "middle", "last"]
     ascend: bool
 
-    def source(self) -> str:
-        """Module with the pass."""
+    def source(self, dtype: str) -> str:
+        """Module with the pass, for models of a precision."""
         arguments = ["g", "chain[p, s, i]", "w[s, i]", "dual[p, s, i]", "rho", *self.names]
         body = ["g += xi[p, s, i]"] * (self.noise == "gradient")
         body.append(f"new = step({', '.join(arguments)})")
@@ -93,6 +95,7 @@ class Pass:
         numbers = [f"{name} = numbers[{k}, p, s]" for k, name in enumerate(self.names)]
         return _MODULE.format(
             title=f"Pass of {getattr(self.step, '__name__', 'a step')}.",
+            dtype=dtype,
             equation=compiled.equation_source(self.step, "step"),
             locals="\n".join(" " * 12 + line for line in numbers) or " " * 12 + "pass",
             penalty=_PENALTY[self.penalty].format(at=local),
@@ -141,7 +144,7 @@ class Pass:
         like = chain.dtype.type
         flat = [_flat(each, 2) for each in (gradient, xi if xi is not None else chain, chain)]
         values = np.array(numbers, chain.dtype).reshape(len(numbers), *chain.shape[:2])
-        _kernel(self)(
+        _kernel(self, chain.dtype.name)(
             *flat,
             _flat(w, 1),
             _flat(dual, 2),
@@ -155,10 +158,10 @@ class Pass:
 
 
 @cache
-def _kernel(fused: Pass) -> Callable[..., None]:
+def _kernel(fused: Pass, dtype: str) -> Callable[..., None]:
     with _LOCK:  # compiled when first used, perhaps by several threads at once
         kernel: Callable[..., None] = compiled.load(
-            fused.source(), f"the update with {fused.step.__name__}"
+            fused.source(dtype), f"the update with {fused.step.__name__}"
         ).update
     return kernel
 

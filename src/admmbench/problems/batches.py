@@ -132,9 +132,11 @@ class Batch:
         """Forward from memory and backward from the cache, some records at a time."""
         agents, seeds = (np.ascontiguousarray(each[:, 0]) for each in self._places)
         slopes = np.empty((len(self._y), 1), z.dtype)
-        numbers = [float(getattr(loss, name)) for name in compiled.fields(type(loss).slope)]
+        names = compiled.fields(type(loss).slope)
+        numbers = np.array([getattr(loss, name) for name in names], z.dtype)
+        arrays = z, scale.astype(z.dtype), slopes, value
         places = agents, seeds, self._first
-        kernel(self._X, self._y, self._starts, *places, z, scale, slopes, value, *numbers)
+        kernel(self._X, self._y, self._starts, *places, *arrays, *numbers)
         size = np.abs(slopes)
         return Norms(size, size)
 
@@ -172,6 +174,7 @@ import math
 import numba
 import numpy as np
 
+number = np.{dtype}
 # Records that are read at a time.
 AT_ONCE = 32
 
@@ -222,14 +225,15 @@ def _one_pass(loss: type[ScalarLoss], dtype: str) -> Callable[..., None] | None:
         slope = compiled.equation_source(loss.slope, "slope")
     except ValueError:
         return None
-    text = _MODULE.format(slope=slope, numbers="".join(f", {name}" for name in names))
+    numbers = "".join(f", {name}" for name in names)
+    text = _MODULE.format(slope=slope, dtype=dtype, numbers=numbers)
     kernel: Callable[..., None] = compiled.load(text, f"the gradient of {loss.__name__}").gradients
     nowhere, models = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1), dtype)
     records = np.zeros((0, 1), dtype), np.zeros(0, dtype), np.zeros(1, np.int64)
     places = nowhere, nowhere, np.zeros(0, bool)
-    arrays = models, np.ones(1), np.zeros((0, 1), dtype), models
+    arrays = models, np.ones(1, dtype), np.zeros((0, 1), dtype), models
     try:
-        kernel(*records, *places, *arrays, *[1.0] * len(names))
+        kernel(*records, *places, *arrays, *np.ones(len(names), dtype))
     except NumbaError:
         return None
     return kernel

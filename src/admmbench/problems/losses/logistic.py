@@ -28,10 +28,10 @@ class Logistic(BinaryLoss):
         return np.logaddexp(0, -y * u)
 
     def slope(self, u: Array, y: Array) -> Array:
-        """-y s(-y u) with the sigmoid s, by the exponential that does not overflow."""
+        """-y s(-y u) with the sigmoid s, by exponentials that do not overflow."""
         margin = y * u
-        decay = np.exp(-np.abs(margin))
-        return -y * np.minimum(np.where(margin >= 0, decay, 1) / (1 + decay), 1 - self.floor)
+        miss = np.exp(np.minimum(-margin, 0)) / (1 + np.exp(-np.abs(margin)))
+        return -y * np.minimum(miss, 1 - self.floor)
 
     def curvature(self, u: Array, y: Array) -> Array:
         """s(u) s(-u)."""
