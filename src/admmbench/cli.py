@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; faults of input end with one message and status 1."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="admmbench: %(message)s")
+    logging.getLogger("admmbench").setLevel(logging.INFO)
     try:
         status: int | None = options.command(options)
     except (ValueError, RuntimeError, OSError, MemoryError) as error:
