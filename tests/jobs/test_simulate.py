@@ -108,7 +108,10 @@ def test_provenance_says_what_was_run():
 def test_all_runs_diverging_ends_early(monkeypatch):
     from admmbench.privacy import Noise
 
-    monkeypatch.setattr(Noise, "_draw", lambda self, fill, scale: np.float32(np.nan))
+    def broken(self, fill, scale):
+        return np.full((*scale.shape, *self.shape), np.nan, np.float32)
+
+    monkeypatch.setattr(Noise, "_draw", broken)
     seen = []
     trace = simulate(
         make_dataset(),
