@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from admmbench.algorithms.linearized import proximal_step, trust_region_step
+from admmbench.algorithms.linearized import _noise, proximal_step, trust_region_step
 from admmbench.algorithms.passes import Pass
 
 B, S, K, J = 2, 3, 2, 5
@@ -90,3 +90,28 @@ def test_what_is_no_number_survives_the_clip():
     assert np.isnan(chain[0, 1, 0, 2])
     assert np.isnan(dual[0, 1, 0, 2])
     assert np.isfinite(np.delete(chain.reshape(B * S, -1), 1, axis=0)).all()
+
+
+def two_numbers(gradient, z, w, dual, rho, p, number_0):
+    """Names of arguments that the pass itself uses."""
+    return p * gradient + 2 * number_0
+
+
+def test_numbers_are_taken_by_their_names():
+    gradient, _, chain, w, dual, _, _, numbers = arrays()
+    fused = Pass(two_numbers, ("number_0", "p"), "l2", "local", None, "only", False)
+    fused(gradient, None, chain, w, dual, 0.7, 0.0, 1.0, None, chain, [numbers, 3 * numbers])
+    wanted = 3 * numbers[..., None, None] * gradient + 2 * numbers[..., None, None]
+    np.testing.assert_allclose(chain, wanted)
+
+
+def test_a_schedule_that_does_not_fit_the_step_is_refused():
+    with pytest.raises(
+        ValueError, match="schedule gives eta, the step proximal_step takes inverse_eta"
+    ):
+        Pass(proximal_step, ("eta",), "l2", "local", None, "only", True).source("float32")
+
+
+def test_noise_in_two_places_is_refused():
+    with pytest.raises(ValueError, match="choose one"):
+        _noise(np.zeros(1), np.zeros(1))

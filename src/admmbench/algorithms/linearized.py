@@ -128,5 +128,7 @@ def _noise(
 ) -> tuple[Array | None, Literal["gradient", "solution"] | None]:
     """Noise, and where it is added."""
     if isinstance(on_gradient, np.ndarray):
+        if isinstance(on_solution, np.ndarray):
+            raise ValueError("there is noise on the gradient and on the solution: choose one")
         return on_gradient, "gradient"
     return (on_solution, "solution") if isinstance(on_solution, np.ndarray) else (None, None)

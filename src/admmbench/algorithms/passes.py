@@ -6,6 +6,7 @@ where agents have few records. The pass is made from the equation of the method'
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +79,9 @@ class Pass:
 
     def source(self, dtype: str) -> str:
         """Module with the pass, for models of a precision."""
-        arguments = ["g", "chain[p, s, i]", "w[s, i]", "dual[p, s, i]", "rho", *self.names]
+        self._check_names()
+        arguments = ["g", "chain[p, s, i]", "w[s, i]", "dual[p, s, i]", "rho"]
+        arguments += [f"{name}=number_{k}" for k, name in enumerate(self.names)]
         body = ["g += xi[p, s, i]"] * (self.noise == "gradient")
         body.append(f"new = step({', '.join(arguments)})")
         body += ["new += xi[p, s, i]"] * (self.noise == "solution")
@@ -92,7 +95,7 @@ class Pass:
         if self.ascend and self.updates in ("only", "last"):
             body.append("dual[p, s, i] += rho * (w[s, i] - new)")
         local = "chain[p]" if self.at == "local" else "w"
-        numbers = [f"{name} = numbers[{k}, p, s]" for k, name in enumerate(self.names)]
+        numbers = [f"number_{k} = numbers[{k}, p, s]" for k in range(len(self.names))]
         return _MODULE.format(
             title=f"Pass of {getattr(self.step, '__name__', 'a step')}.",
             dtype=dtype,
@@ -101,6 +104,14 @@ class Pass:
             penalty=_PENALTY[self.penalty].format(at=local),
             body="\n".join(" " * 16 + line for line in body),
         )
+
+    def _check_names(self) -> None:
+        taken = list(inspect.signature(inspect.unwrap(self.step)).parameters)[5:]
+        if sorted(self.names) != sorted(taken):
+            raise ValueError(
+                f"schedule gives {', '.join(self.names) or 'nothing'}, the step {self.step.__name__} takes "
+                f"{', '.join(taken) or 'nothing'} besides gradient, z, w, dual and rho"
+            )
 
     def __call__(
         self,
