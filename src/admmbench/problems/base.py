@@ -67,7 +67,12 @@ class Problem(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Settings as a user would write them, complete."""
-        parameters = dataclasses.asdict(self.loss)
+        # What is there for the authors' code alone shows where it is used.
+        parameters = {
+            field.name: value
+            for field in dataclasses.fields(self.loss)
+            if (value := getattr(self.loss, field.name)) or field.repr
+        }
         loss = {"name": self.loss_name, **parameters} if parameters else self.loss_name
         return {"loss": loss, "penalty": self.penalty_name, "strength": self.strength}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Self
 
 import numpy as np
 from pydantic import Field
@@ -21,7 +21,7 @@ class Logistic(BinaryLoss):
     slope_bound = 1.0
     curvature_bound = 0.25
 
-    floor: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
     def value(self, u: Array, y: Array) -> Array:
         """ln(1 + exp(-y u)), without overflow."""

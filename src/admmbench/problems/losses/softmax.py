@@ -7,7 +7,7 @@ one-hot. One record contributes (h - y) x^T to a gradient, whose l1 norm is exac
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numba
 import numpy as np
@@ -28,7 +28,7 @@ class Softmax(Loss):
     # Boehning 1992.
     curvature_bound = 0.5
 
-    floor: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
     def check(self, data: DatasetInfo) -> None:
         """Classes."""
