@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from admmbench import compiled
+from admmbench import compiled, plugins
 from admmbench.algorithms.linearized import proximal_step, trust_region_step
 from admmbench.elementwise import elementwise
 
@@ -67,13 +67,21 @@ def test_without_a_place_to_keep_it_nothing_fails(tmp_path, monkeypatch, caplog)
     assert "compiled code is not kept" in caplog.text
 
 
+def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path):
+    path = tmp_path / "equations.py"
+    path.write_text("def step(a, b):\n    return a + b\n")
+    module = plugins.load_file(path)
+    path.write_text("def step(a, b):\n    return a - b\n")
+    with pytest.raises(ValueError, match="the file of the equation 'step' changed"):
+        compiled.equation_source(module.step, "step")
+
+
 METHOD = textwrap.dedent('''
     """Mine."""
 
-    from admmbench.api import Linearized, elementwise, parameters
+    from admmbench.api import Linearized, parameters
 
 
-    @elementwise
     def my_step(gradient: float, z: float, w: float, dual: float, rho: float, inverse: float) -> float:
         """Mine."""
         return (-gradient + rho * w + dual + inverse * z) / (rho + inverse)

@@ -32,7 +32,7 @@ from admmbench.algorithms.linearized import (
     proximal_step,
     trust_region_step,
 )
-from admmbench.algorithms.optimum import Optimum
+from admmbench.algorithms.optimum import Optimum, Whole
 from admmbench.algorithms.sharing import Sharing, SharingState
 from admmbench.datasets import (
     Arrays,
@@ -43,17 +43,19 @@ from admmbench.datasets import (
     checksum,
     read_bytes,
 )
-from admmbench.elementwise import elementwise
-from admmbench.privacy import Privacy, Release, gaussian_multiplier
+from admmbench.privacy import Noise, Privacy, Release, gaussian_multiplier
 from admmbench.problems.base import Gradient, Problem
+from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.losses.base import (
     BinaryLoss,
     Convention,
     Loss,
+    Norms,
     RegressionLoss,
     ScalarLoss,
 )
 from admmbench.problems.needs import Need, require
+from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import parameters
 
@@ -62,6 +64,8 @@ __all__ = [
     "Array",
     "Arrays",
     "BinaryLoss",
+    "BoundColumns",
+    "BoundRows",
     "ColumnBlock",
     "ColumnFederation",
     "Consensus",
@@ -78,8 +82,11 @@ __all__ = [
     "Messages",
     "Models",
     "Need",
+    "Noise",
+    "Norms",
     "Optimum",
     "OverRows",
+    "Party",
     "Privacy",
     "Problem",
     "RegressionLoss",
@@ -89,6 +96,7 @@ __all__ = [
     "RhoSchedule",
     "RowBlock",
     "RowFederation",
+    "RowParts",
     "ScalarLoss",
     "Schedule",
     "Sensitivity",
@@ -96,8 +104,8 @@ __all__ = [
     "SharingState",
     "Step",
     "Subproblem",
+    "Whole",
     "checksum",
-    "elementwise",
     "factors",
     "gaussian_multiplier",
     "parameters",

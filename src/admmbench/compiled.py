@@ -9,18 +9,21 @@ another module.
 from __future__ import annotations
 
 import ast
-import builtins
+import atexit
+import dataclasses
 import functools
 import hashlib
 import importlib.util
 import inspect
 import logging
+import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numba
@@ -28,8 +31,9 @@ import numba
 from admmbench.files import cache_folder, replacing
 
 _log = logging.getLogger(__name__)
+_LOCK = threading.Lock()
 # What an equation may use besides its arguments.
-_KNOWN = {"np", "math", *dir(builtins)}
+_KNOWN = {"np", "math", "abs", "max", "min"}
 
 
 def kernels() -> Path:
@@ -56,6 +60,8 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
         raise ValueError(f"{what} is no function of its own: write it with def")
+    if not _is_unchanged(inspect.unwrap(equation)):
+        raise ValueError(f"the file of {what} changed after it was imported: start again")
     if function.args.args and function.args.args[0].arg == "self":
         _without_self(function)
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
@@ -91,6 +97,28 @@ def fields(equation: Callable[..., Any]) -> list[str]:
     )
 
 
+def has_numbers(owner: object) -> bool:
+    """Whether all fields of a dataclass are numbers, which compiled code can take."""
+    values = [getattr(owner, field.name) for field in dataclasses.fields(owner)]  # type: ignore[arg-type]
+    return all(isinstance(value, int | float) for value in values)
+
+
+def _is_unchanged(function: Callable[..., Any]) -> bool:
+    """Whether the file of a function still holds what it was made of: it may have been edited since."""
+    imported = function.__code__
+    path = Path(imported.co_filename)
+    present = _codes(compile(path.read_text(), path, "exec", dont_inherit=True))
+    facts = imported.co_qualname, imported.co_code, imported.co_consts
+    return any((code.co_qualname, code.co_code, code.co_consts) == facts for code in present)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
 class _Numbers(ast.NodeTransformer):
     """Wrap numbers, but for whole powers."""
 
@@ -111,6 +139,12 @@ def _without_self(function: ast.FunctionDef) -> None:
     """Make a function of a method."""
 
     class Renaming(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self":
+                raise ValueError(f"it calls self.{node.func.attr}: write it out")
+            self.generic_visit(node)
+            return node
+
         def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
             self.generic_visit(node)
             if isinstance(node.value, ast.Name) and node.value.id == "self":
@@ -137,19 +171,22 @@ def load(text: str, what: str) -> ModuleType:
     digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
     name = f"kernel_{digest[:16]}"
     path = kernels() / f"{name}.py"
-    if not path.exists():
-        _log.info("compiling %s, once for this machine", what)
+    with _LOCK:
         try:
-            with replacing(path) as temporary:
-                temporary.write_text(text)
+            if not path.exists() or path.read_text() != text:
+                _log.info("compiling %s, once for this machine", what)
+                with replacing(path) as temporary:
+                    temporary.write_text(text)
         except OSError as error:
             _log.warning("compiled code is not kept: %s", error)
-            path = Path(tempfile.mkdtemp()) / f"{name}.py"
+            folder = Path(tempfile.mkdtemp())
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            path = folder / f"{name}.py"
             path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
     return module

@@ -9,6 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+def _umask() -> int:
+    """Permissions that new files do not get; a temporary file starts with none for others."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# Asked for once: the answer comes by setting it, which threads must not do at the same time.
+_UMASK = _umask()
+
+
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
     if given := cache or os.environ.get("ADMMBENCH_CACHE"):
@@ -32,14 +43,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """Permissions that new files do not get; a temporary file starts with none for others."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

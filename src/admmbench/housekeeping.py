@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from admmbench import compiled
 from admmbench.config import Study
 
 # Files of a run, below the experiment's folder and that of the method.
@@ -47,6 +48,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     for cache in {Path(study.config.data.cache) for study in studies}:
         found.update(_of_data(cache / "datasets"))
         found.update(_compiled(cache / "kernels"))
+    found.update(_compiled(compiled.kernels()))
     for study in studies:
         found.difference_update(_asked(study))
     return sorted(found)
@@ -71,8 +73,8 @@ def _of_data(folder: Path) -> Iterator[Path]:
 
 def _compiled(folder: Path) -> Iterator[Path]:
     """Code that was compiled more than a month ago: what is still in use is made again in seconds."""
-    for path in (*folder.glob("kernel_*.py"), *folder.glob("__pycache__/kernel_*")):
-        if time.time() - path.stat().st_mtime > _MONTH:
+    for path in (*folder.glob("*kernel_*.*"), *folder.glob("__pycache__/kernel_*")):
+        if _unfinished(path) or time.time() - path.stat().st_mtime > _MONTH:
             yield path
 
 

@@ -805,7 +805,7 @@ def test_blocks_of_columns_need_no_problem_by_name():
     dataset = replace(make_dataset(n_classes=2), default_problem="logistic")
     trace = simulate(dataset, "admm_sharing", agents=ON_COLUMNS, rounds=2)
     found = json.loads(trace.attrs["problem"])
-    assert found["loss"]["name"] == "logistic"
+    assert found["loss"] == "logistic"
     # hu2019: 1e-4 ||x||^2.
     assert (found["penalty"], found["strength"]) == ("l2", 2e-4)
     named = simulate(dataset, "admm_sharing", problem="logistic", agents=ON_COLUMNS, rounds=2)

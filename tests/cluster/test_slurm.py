@@ -114,7 +114,9 @@ def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_p
 def test_code_that_was_edited_after_submission_is_refused(slurm, prepared, local):
     original = prepared.folder / "src/admmbench/algorithms/objp.py"
     with submitted(slurm, prepared):
-        prepared.edit("algorithms/objp.py", "-gradient - xi", "-gradient - xi - xi")
+        prepared.edit(
+            "algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"
+        )
     logs = [path.read_text() for path in prepared.folder.glob("results/tiny/logs/objp/*.log")]
     assert len(logs) == 2
     for log in logs:

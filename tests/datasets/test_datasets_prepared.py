@@ -73,7 +73,7 @@ def test_the_default_problem_survives_the_way_through_a_folder(tmp_path, loss):
         for problem in (None, loss)
     ]
     assert losses[0] == losses[1]
-    assert losses[0]["loss"]["name"] == loss
+    assert losses[0]["loss"] == loss
 
 
 def numbers(**changes):

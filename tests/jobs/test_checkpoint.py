@@ -152,7 +152,7 @@ def test_without_room_for_it_the_run_goes_on(attempt, expected, tmp_path, monkey
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "pack", full)
+    monkeypatch.setattr(checkpoint, "replacing", full)
     attempt()
     assert "no checkpoint after round 1: [Errno 28] No space left" in caplog.text
     assert (tmp_path / "x.nc").read_bytes() == expected

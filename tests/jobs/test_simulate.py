@@ -159,7 +159,7 @@ def test_loaded_data_keep_their_default_problem():
     other = simulate(data, "objp", problem="softmax", agents=2, rounds=3, evaluate_every=3)
     np.testing.assert_array_equal(trace.train_loss, same.train_loss)
     assert (trace.train_loss != other.train_loss).all()
-    assert json.loads(trace.attrs["problem"])["loss"]["name"] == "logistic"
+    assert json.loads(trace.attrs["problem"])["loss"] == "logistic"
 
 
 LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"

@@ -94,10 +94,10 @@ def test_strength_is_that_of_each_agent_or_of_all_together(name, per):
     w = np.random.default_rng(2).normal(size=(3, 1, 1, 4))
     before = np.random.default_rng(3).normal(size=w.shape)
     slope = np.sign(w) if name == "l1" else w
-    for whole, weight in ((False, own), (True, total)):
-        gradient = before.copy()
-        assert problem.add_penalty_gradient(gradient, w, total=whole) is gradient
-        np.testing.assert_allclose(gradient - before, weight * slope, atol=1e-12)
+    gradient = before.copy()
+    assert problem.add_penalty_gradient(gradient, w) is gradient
+    np.testing.assert_allclose(gradient - before, own * slope, atol=1e-12)
+    assert problem.total_strength == pytest.approx(total)
     with_it, without = (
         bind_rows(dataset, "logistic", agents, penalty=name, strength=strength, per=per).evaluate(
             models(w[0], w), [everyone(problem)], one_by_one

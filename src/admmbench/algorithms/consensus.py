@@ -9,7 +9,7 @@ agents do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from admmbench.algorithms.base import (
     RowFederation,
     parameters,
 )
-from admmbench.elementwise import elementwise
+from admmbench.algorithms.passes import dual_ascent
 from admmbench.privacy import Noise, Privacy
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
@@ -107,12 +107,6 @@ class OverRows(Algorithm[Models, RowFederation]):
         return np.asarray(np.sum(gaps, axis=0))
 
 
-@elementwise
-def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
-    """Dual update, (4c) of ryu2021 and ryu2022."""
-    return dual + rho * (w - z)
-
-
 def server_average(state: ConsensusState, rho: float) -> Array:
     """W = (1/P) sum_p (z_p - lambda_p / rho), the minimiser of (4a) of ryu2021 and ryu2022."""
     average: Array = state.z.mean(axis=0) - state.dual.mean(axis=0) / rho
@@ -186,12 +180,11 @@ class Consensus(OverRows):
         sent
             z of the block, shape (B, S, K, J).
         """
-        z, iterates = sub.z, []
+        total = np.zeros_like(sub.z)
         for _ in range(self.updates):
-            z = self.update(replace(sub, z=z))
-            iterates.append(z)
-        sub.z[:] = z
+            sub.z[:] = self.update(sub)
+            total += sub.z
         if self.updates > 1:
-            sent[:] = sum(iterates) / self.updates
+            sent[:] = total / self.updates
         if self.order == "server":
             dual_ascent(sub.dual, sub.rho, sub.w, sent, out=sub.dual)

@@ -46,7 +46,7 @@ class DVP(Exact):
         m, c1, c3 = sub.n_samples, sub.parts.gradient_bound, sub.parts.curvature_bound
         convexity = sub.parts.whole.penalty_curvature + sub.rho
         alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / m, convexity)
-        # An agent without records has nothing to protect, and no noise.
+        # With its own records' bounds, an agent without records has nothing to protect, and no noise.
         b = sub.noise.spherical(2 * c1 / alpha)
         return self.minimize(sub, sub.dual - b / factors(m, like=sub.z), ridge)
 

@@ -127,6 +127,9 @@ def _noise(
     on_gradient: Array | float, on_solution: Array | float
 ) -> tuple[Array | None, Literal["gradient", "solution"] | None]:
     """Noise, and where it is added."""
+    for xi in (on_gradient, on_solution):
+        if not isinstance(xi, np.ndarray) and xi != 0:
+            raise ValueError(f"noise is an array of the models' shape, or 0.0; got {xi!r}")
     if isinstance(on_gradient, np.ndarray):
         if isinstance(on_solution, np.ndarray):
             raise ValueError("there is noise on the gradient and on the solution: choose one")

@@ -17,7 +17,8 @@ import numpy as np
 
 from admmbench import compiled
 from admmbench.algorithms.base import Array
-from admmbench.problems.penalties import PenaltyName
+from admmbench.elementwise import elementwise
+from admmbench.problems.penalties import PENALTIES, PenaltyName
 
 _MODULE = '''"""{title}"""
 
@@ -33,18 +34,31 @@ number = np.{dtype}
 {equation}
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(nogil=True, inline="always")
+{slope}
+
+
+@numba.njit(nogil=True, inline="always")
+{ascent}
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def update(gradient, xi, chain, w, dual, rho, strength, share, total, z, numbers):
     agents, seeds, size = chain.shape
     for p in range(agents):
         for s in range(seeds):
 {locals}
             for i in range(size):
-                g = gradient[p, s, i] + strength * {penalty}
+                g = gradient[p, s, i] + strength * penalty_gradient({at}[s, i])
 {body}
 '''
 _LOCK = threading.Lock()
-_PENALTY = {"l1": "np.sign({at}[s, i])", "l2": "{at}[s, i]"}
+
+
+@elementwise
+def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
+    """Dual update, (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
 
 
 @dataclass(frozen=True)
@@ -93,15 +107,16 @@ class Pass:
         elif self.updates == "last":
             body += ["new = (total[p, s, i] + new) * share", "z[p, s, i] = new"]
         if self.ascend and self.updates in ("only", "last"):
-            body.append("dual[p, s, i] += rho * (w[s, i] - new)")
-        local = "chain[p]" if self.at == "local" else "w"
+            body.append("dual[p, s, i] = dual_ascent(dual[p, s, i], rho, w[s, i], new)")
         numbers = [f"number_{k} = numbers[{k}, p, s]" for k in range(len(self.names))]
         return _MODULE.format(
             title=f"Pass of {getattr(self.step, '__name__', 'a step')}.",
             dtype=dtype,
             equation=compiled.equation_source(self.step, "step"),
             locals="\n".join(" " * 12 + line for line in numbers) or " " * 12 + "pass",
-            penalty=_PENALTY[self.penalty].format(at=local),
+            slope=compiled.equation_source(PENALTIES[self.penalty].gradient, "penalty_gradient"),
+            ascent=compiled.equation_source(dual_ascent, "dual_ascent"),
+            at="chain[p]" if self.at == "local" else "w",
             body="\n".join(" " * 16 + line for line in body),
         )
 
@@ -153,11 +168,15 @@ class Pass:
             Values of `names`, each of shape (B, S).
         """
         like = chain.dtype.type
-        flat = [_flat(each, 2) for each in (gradient, xi if xi is not None else chain, chain)]
+        given = gradient, chain if xi is None else xi
+        flat = [
+            _flat(np.ascontiguousarray(np.broadcast_to(each, chain.shape)), 2) for each in given
+        ]
         values = np.array(numbers, chain.dtype).reshape(len(numbers), *chain.shape[:2])
         _kernel(self, chain.dtype.name)(
             *flat,
-            _flat(w, 1),
+            _flat(chain, 2),
+            _flat(np.ascontiguousarray(w), 1),
             _flat(dual, 2),
             like(rho),
             like(strength),

@@ -443,7 +443,7 @@ def _row_gradients(case: _Case) -> None:
         total = own(z).sum(axis=0)
         _close(found["train_loss"], total, 1e-9 * (1 + total), f"{what}: train_loss")
         whole_gradient = parts.gradient(z, mean_over=divisor).value.sum(axis=0)
-        whole.add_penalty_gradient(whole_gradient, w, total=True)
+        whole_gradient += whole.total_strength * whole.penalty.gradient(w)
         _close(
             whole_gradient,
             wanted.sum(axis=0),

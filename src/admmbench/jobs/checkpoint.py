@@ -50,7 +50,17 @@ class Checkpoint:
         self._signal: int | None = None
 
     def load(self, snapshot: Snapshot) -> None:
-        """Take up what was saved of this run, into its variables; say so if the file belongs to something else."""
+        """Take up what was saved of this run, into its variables; say so if the file belongs to something else.
+
+        Raises
+        ------
+        ValueError
+            If the state could not be saved later on.
+        """
+        try:
+            pack(snapshot.variables(), [])
+        except TypeError as error:
+            raise ValueError(f"{type(snapshot.state).__name__}: {error}") from None
         try:
             with self.path.open("rb") as file:
                 self._verify(file)

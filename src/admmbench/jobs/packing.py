@@ -7,7 +7,7 @@ has. Reading fills variables of the same kind that are there already, so that a 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_ARRAY, _FIELDS = "array", "fields"
+_ARRAY, _FIELDS, _DATACLASS = "array", "fields", "dataclass"
 
 
 def pack(value: Any, arrays: list[Array]) -> Any:
@@ -26,10 +26,10 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     TypeError
         If it holds something else; the message says what.
     """
+    if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
+        value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, np.ndarray):
         for number, known in enumerate(arrays):
             if known is value:
@@ -38,13 +38,14 @@ def pack(value: Any, arrays: list[Array]) -> Any:
         return {_ARRAY: len(arrays) - 1}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        return {_FIELDS: {name: pack(getattr(value, name), arrays) for name in names}}
+        return {_DATACLASS: {name: pack(getattr(value, name), arrays) for name in names}}
     if isinstance(value, list):
         return [pack(each, arrays) for each in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {_FIELDS: {key: pack(each, arrays) for key, each in value.items()}}
     raise TypeError(
-        f"a state may hold numbers, text, arrays, lists, mappings and dataclasses, not {type(value).__name__}"
+        "a state may hold numbers, text, arrays, lists, dataclasses, and mappings with text as keys, "
+        f"not {type(value).__name__}"
     )
 
 
@@ -63,37 +64,47 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
     ValueError
         If the two are not of one kind.
     """
-    if dataclasses.is_dataclass(into) and not isinstance(into, type):
-        found = _fields(packed)
-        names = [field.name for field in dataclasses.fields(into)]
-        if sorted(found) != sorted(names):
-            raise ValueError(f"it has the variables {sorted(found)}, expected {sorted(names)}")
-        for name in names:
-            setattr(into, name, unpack(found[name], arrays, getattr(into, name)))
-        return into
-    if isinstance(packed, dict) and _ARRAY in packed:
-        array = arrays[packed[_ARRAY]]
-        alike = isinstance(into, np.ndarray) and (into.shape, into.dtype) == (
-            array.shape,
-            array.dtype,
-        )
-        if not alike or not into.flags.writeable:
-            return array
-        into[...] = array
-        return into
-    if isinstance(packed, dict):
-        known = into if isinstance(into, dict) else {}
-        return {
-            key: unpack(value, arrays, known.get(key)) for key, value in _fields(packed).items()
-        }
+    return _unpack(packed, arrays, into, {})
+
+
+def _unpack(packed: Any, arrays: Sequence[Array], into: Any, filled: dict[int, int]) -> Any:
+    """`unpack`; ``filled`` has the array that each of the present ones was filled with.
+
+    Arrays that were one may be two by now: the second takes a place of its own.
+    """
+
+    def inner(value: Any, other: Any) -> Any:
+        return _unpack(value, arrays, other, filled)
+
     if isinstance(packed, list):
         alike = isinstance(into, list) and len(into) == len(packed)
         others = into if alike else [None] * len(packed)
-        return [unpack(value, arrays, other) for value, other in zip(packed, others, strict=True)]
-    return packed
+        return [inner(value, other) for value, other in zip(packed, others, strict=True)]
+    if not isinstance(packed, dict):
+        return packed
+    if _ARRAY in packed:
+        number = packed[_ARRAY]
+        array = arrays[number]
+        if not isinstance(into, np.ndarray):
+            return array if array.ndim else array[()]
+        alike = (into.shape, into.dtype) == (array.shape, array.dtype) and into.flags.writeable
+        if not alike or filled.setdefault(id(into), number) != number:
+            return array
+        into[...] = array
+        return into
+    if _DATACLASS in packed:
+        return _filled(packed[_DATACLASS], into, inner)
+    known = into if isinstance(into, dict) else {}
+    return {key: inner(value, known.get(key)) for key, value in packed[_FIELDS].items()}
 
 
-def _fields(packed: Any) -> dict[str, Any]:
-    if not isinstance(packed, dict) or not isinstance(packed.get(_FIELDS), dict):
-        raise ValueError("it is not what was saved")
-    return dict(packed[_FIELDS])
+def _filled(found: dict[str, Any], into: Any, inner: Callable[[Any, Any], Any]) -> Any:
+    """Fill a dataclass."""
+    if not dataclasses.is_dataclass(into) or isinstance(into, type):
+        raise ValueError("it has a dataclass where there is none now")
+    names = [field.name for field in dataclasses.fields(into)]
+    if sorted(found) != sorted(names):
+        raise ValueError(f"it has the variables {sorted(found)}, expected {sorted(names)}")
+    for name in names:
+        setattr(into, name, inner(found[name], getattr(into, name)))
+    return into

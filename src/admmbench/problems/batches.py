@@ -119,7 +119,7 @@ class Batch:
         """
         if self._n_seeds * z.shape[2] == 1 and isinstance(loss, ScalarLoss):
             kernel = _one_pass(type(loss), z.dtype.name)
-            if kernel is not None:
+            if kernel is not None and compiled.has_numbers(loss):
                 return self._in_one_pass(kernel, loss, z, value, scale)
         u = self._predict(z)
         slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
@@ -184,7 +184,7 @@ AT_ONCE = 32
 
 
 # Sums may be reordered, which lets the compiler use vector instructions.
-@numba.njit(cache=True, nogil=True, fastmath={{"reassoc", "contract"}})
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={{"reassoc", "contract"}})
 def gradients(X, y, starts, agents, seeds, first, z, scale, slopes, value{numbers}):
     factors = np.empty(AT_ONCE, X.dtype)
     for p in range(len(starts) - 1):
@@ -220,12 +220,12 @@ def gradients(X, y, starts, agents, seeds, first, z, scale, slopes, value{number
 @cache
 def _one_pass(loss: type[ScalarLoss], dtype: str) -> Callable[..., None] | None:
     """Compiled gradients of a loss; None if its formula cannot be compiled: matrix products do as well, more slowly."""
-    names = compiled.fields(loss.slope)
     try:
         slope = compiled.equation_source(loss.slope, "slope")
     except ValueError:
         return None
-    numbers = "".join(f", {name}" for name in names)
+    names = compiled.fields(loss.slope)
+    numbers = "".join(f", number_{k}" for k in range(len(names)))
     text = _MODULE.format(slope=slope, dtype=dtype, numbers=numbers)
     kernel: Callable[..., None] = compiled.load(text, f"the gradient of {loss.__name__}").gradients
     nowhere, models = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1), dtype)

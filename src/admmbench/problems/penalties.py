@@ -8,21 +8,9 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.elementwise import elementwise
-
 Array = NDArray[Any]
 
 PenaltyName = Literal["l1", "l2"]
-
-
-@elementwise
-def _plus_multiple(gradient: float, strength: float, w: float) -> float:
-    return gradient + strength * w
-
-
-@elementwise
-def _plus_signs(gradient: float, strength: float, w: float) -> float:
-    return gradient + strength * np.sign(w)
 
 
 class Penalty(Protocol):
@@ -36,11 +24,9 @@ class Penalty(Protocol):
     def value(self, w: Array) -> Array:
         """R of each model, float64, shape (...)."""
 
-    def gradient(self, w: Array) -> Array:
-        """Gradient, or a subgradient."""
-
-    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
-        """Add strength times the (sub)gradient at models to ``gradient``, in place."""
+    @staticmethod
+    def gradient(w: Array) -> Array:
+        """Gradient, or a subgradient: an equation between numbers, which is compiled too."""
 
     def gradient_bound(self, size: int) -> float:
         """Bound on the l2 norm of subgradients, for models with so many entries."""
@@ -59,13 +45,10 @@ class L1:
         """Sum of the absolute entries."""
         return np.abs(w).sum(axis=(-2, -1), dtype=np.float64)
 
-    def gradient(self, w: Array) -> Array:
+    @staticmethod
+    def gradient(w: Array) -> Array:
         """Signs."""
         return np.sign(w)
-
-    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
-        """Add multiples of signs."""
-        return _plus_signs(gradient, strength, w, out=gradient)
 
     def gradient_bound(self, size: int) -> float:
         """Norm of a vector of signs."""
@@ -86,13 +69,10 @@ class L2:
         """Half the sum of the squared entries."""
         return np.square(w, dtype=np.float64).sum(axis=(-2, -1)) / 2
 
-    def gradient(self, w: Array) -> Array:
+    @staticmethod
+    def gradient(w: Array) -> Array:
         """The model itself."""
         return w
-
-    def add_gradient(self, gradient: Array, strength: float, w: Array) -> Array:
-        """Add a multiple of the model."""
-        return _plus_multiple(gradient, strength, w, out=gradient)
 
     def gradient_bound(self, size: int) -> float:
         """There is none."""

@@ -244,10 +244,10 @@ class BoundRows(BoundProblem["RowParts"]):
         """Bound on the l2 norm of an agent's penalty's subgradient: (lambda / n) c2 of huang2019, theorem 3."""
         return self.own_strength * self.penalty.gradient_bound(self.size)
 
-    def add_penalty_gradient(self, gradient: Array, at: Array, total: bool = False) -> Array:
-        """Add the (sub)gradient of an agent's penalty in place; of all agents' with ``total``."""
-        strength = self.total_strength if total else self.own_strength
-        return self.penalty.add_gradient(gradient, strength, at)
+    def add_penalty_gradient(self, gradient: Array, at: Array) -> Array:
+        """Add the (sub)gradient of an agent's penalty in place."""
+        gradient += self.dtype.type(self.own_strength) * self.penalty.gradient(at)
+        return gradient
 
     # Solution and evaluation
 
