@@ -69,8 +69,8 @@ def main() -> None:
         seconds, speed = measure(spec, options.threads, options.rounds)
         info = spec.info
         rows = as_partition(spec.agents).n_train(load_dataset(dataset).info)
-        classes = info.n_classes if spec.problem_name == "softmax" else 1
-        alone = 4 * rows * info.n_features * classes * seeds / speed
+        outputs = spec.as_problem.loss.outputs(info)
+        alone = 4 * rows * info.n_features * outputs * seeds / speed
         print(
             f"{info.name:8} {method:6} {seeds:5} {1e3 * seconds:6.1f} ms {1e3 * alone:8.1f} ms "
             f"{seconds / alone:5.2f}   (peak {speed / 1e9:.0f} GFLOP/s)"

@@ -31,10 +31,11 @@ def sharing(data: Dataset, rounds: int, threads: int) -> tuple[float, float]:
         dataset=data,
         algorithm="admm_sharing",
         params={"rho": 0.25},
-        problem={"name": "vertical", "strength": 0.5 / data.n_train},
+        problem={"loss": "logistic", "strength": 1 / data.n_train},
         agents={"scheme": "columns", "blocks": [2000, 2000, 1000]},
         rounds=rounds,
         evaluate_every=rounds,
+        seeds=1,
     )
     small = {"scheme": "columns", "blocks": 1, "features": 10}  # loads what is compiled
     run_spec(spec.model_copy(update={"agents": small, "rounds": 2}), data)
