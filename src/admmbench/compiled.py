@@ -107,6 +107,8 @@ def _is_unchanged(function: Callable[..., Any]) -> bool:
     """Whether the file of a function still holds what it was made of: it may have been edited since."""
     imported = function.__code__
     path = Path(imported.co_filename)
+    if not path.exists():  # typed in, in a notebook
+        return True
     present = _codes(compile(path.read_text(), path, "exec", dont_inherit=True))
     facts = imported.co_qualname, imported.co_code, imported.co_consts
     return any((code.co_qualname, code.co_code, code.co_consts) == facts for code in present)
