@@ -3,11 +3,13 @@
 import ast
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admmbench import templates
 from admmbench.checks.made import make_dataset
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.losses import as_loss
@@ -296,3 +298,16 @@ def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
             faults.append((check.name, str(error)))
     assert faults
     assert all(words for _, words in faults)
+
+
+def test_a_loss_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypatch):
+    """As the entry-point group admmbench.losses offers it."""
+    folder = tmp_path / "theirs-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[admmbench.losses]\ntheir_loss = their_loss\n")
+    template = Path(templates.__file__).with_name("loss.py").read_text()
+    (tmp_path / "their_loss.py").write_text(template)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "their_loss" in list_losses()
+    assert as_problem("their_loss", "rows").loss_name == "their_loss"
