@@ -24,7 +24,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numba
 
@@ -85,15 +85,18 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
 @functools.cache
 def fields(equation: Callable[..., Any]) -> list[str]:
     """Names of the fields of ``self`` that a method uses."""
-    function = ast.parse(textwrap.dedent(inspect.getsource(equation)))
-    return sorted(
-        {
-            node.attr
-            for node in ast.walk(function)
-            if isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-        }
+    return _fields(ast.parse(textwrap.dedent(inspect.getsource(equation))))
+
+
+def _fields(function: ast.AST) -> list[str]:
+    return sorted({node.attr for node in ast.walk(function) if _is_field(node)})
+
+
+def _is_field(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
     )
 
 
@@ -142,24 +145,22 @@ def _without_self(function: ast.FunctionDef) -> None:
 
     class Renaming(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.AST:
-            if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self":
+            if _is_field(node.func):
                 raise ValueError(f"it calls self.{node.func.attr}: write it out")
             self.generic_visit(node)
             return node
 
         def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
             self.generic_visit(node)
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                found.add(node.attr)
+            if _is_field(node):
                 return ast.copy_location(ast.Name(node.attr, node.ctx), node)
             return node
 
-    found: set[str] = set()
+    names = _fields(function)
     Renaming().visit(function)
-    function.args.args = [*function.args.args[1:], *(ast.arg(name) for name in sorted(found))]
+    function.args.args = [*function.args.args[1:], *map(ast.arg, names)]
 
 
-@functools.cache
 def load(text: str, what: str) -> ModuleType:
     """Import a module of this text from the cache, where it is written first if it is new.
 
@@ -170,25 +171,30 @@ def load(text: str, what: str) -> ModuleType:
     what
         What it is for, in words: compiling takes some seconds, and the log says so.
     """
+    with _LOCK:  # whoever asks at the same time gets the same module
+        return _load(text, what)
+
+
+@functools.cache
+def _load(text: str, what: str) -> ModuleType:
     digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
     name = f"kernel_{digest[:16]}"
     path = kernels() / f"{name}.py"
-    with _LOCK:
-        try:
-            if not path.exists() or path.read_text() != text:
-                _log.info("compiling %s, once for this machine", what)
-                with replacing(path) as temporary:
-                    temporary.write_text(text)
-        except OSError as error:
-            _log.warning("compiled code is not kept: %s", error)
-            folder = Path(tempfile.mkdtemp())
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            path = folder / f"{name}.py"
-            path.write_text(text)
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
+    try:
+        if not path.exists() or path.read_text() != text:
+            _log.info("compiling %s, once for this machine", what)
+            with replacing(path) as temporary:
+                temporary.write_text(text)
+    except OSError as error:
+        _log.warning("compiled code is not kept: %s", error)
+        folder = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = folder / f"{name}.py"
+        path.write_text(text)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
     return module

@@ -304,3 +304,38 @@ def test_penalty_schedule():
     assert mnist(20_000, 1.0) == pytest.approx(2 * 1.44 + 5)
     assert mnist(10**9, 1.0) == 1e9
     assert RhoSchedule(scale=0.01)(1, 0.05) == pytest.approx(1.02)
+
+
+BY_HAND = '''
+"""ObjP without noise, its subproblem solved in numpy."""
+
+from admmbench.api import Consensus, parameters, proximal_step
+
+
+@parameters
+class ByHand(Consensus):
+    """Mine."""
+
+    order = "server"
+    updates = UPDATES
+
+    def update(self, sub):
+        """Solve (8) of ryu2022."""
+        whole = sub.parts.whole
+        gradient = sub.parts.gradient(sub.z, mean_over=whole.n_samples).value
+        whole.add_penalty_gradient(gradient, sub.z)
+        return proximal_step(gradient, sub.z, sub.w, sub.dual, sub.rho, sub.t**0.5)
+'''
+
+
+@pytest.mark.parametrize("updates", [1, 3])
+def test_a_method_that_states_its_update_alone_is_the_one_that_is_compiled(tmp_path, updates):
+    """The frame takes the mean of the local updates, and lets the dual variables follow."""
+    path = tmp_path / "by_hand.py"
+    path.write_text(BY_HAND.replace("UPDATES", str(updates)))
+    given = {"agents": P, "rounds": T, "evaluate_every": 1, "seeds": 2, "dtype": "float64"}
+    data = make_dataset(N)
+    found = simulate(data, str(path), params={"rho": RHO}, **given)
+    wanted = simulate(data, "objp", params={"rho": RHO, "local_updates": updates}, **given)
+    for name in ("train_loss", "consensus_violation"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-11)

@@ -25,7 +25,6 @@ from admmbench.algorithms.base import (
     RowFederation,
     parameters,
 )
-from admmbench.algorithms.passes import dual_ascent
 from admmbench.privacy import Noise, Privacy
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
@@ -113,6 +112,11 @@ def server_average(state: ConsensusState, rho: float) -> Array:
     return average
 
 
+def dual_ascent(dual: Array, rho: float, w: Array, z: Array) -> Array:
+    """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
+
+
 @parameters
 class Consensus(OverRows):
     """Consensus ADMM.
@@ -152,8 +156,8 @@ class Consensus(OverRows):
             self.local_round(known, state.z[p])
 
         def duals(block: RowBlock) -> None:
-            dual = state.dual[block.agents]
-            dual_ascent(dual, rho, state.w, state.z[block.agents], out=dual)
+            p = block.agents
+            state.dual[p] = dual_ascent(state.dual[p], rho, state.w, state.z[p])
 
         if self.order == "server":
             state.w = server_average(state, rho)
@@ -187,4 +191,4 @@ class Consensus(OverRows):
         if self.updates > 1:
             sent[:] = total / self.updates
         if self.order == "server":
-            dual_ascent(sub.dual, sub.rho, sub.w, sent, out=sub.dual)
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho, sub.w, sent)

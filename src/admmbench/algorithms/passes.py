@@ -7,7 +7,6 @@ where agents have few records. The pass is made from the equation of the method'
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +16,7 @@ import numpy as np
 
 from admmbench import compiled
 from admmbench.algorithms.base import Array
-from admmbench.elementwise import elementwise
+from admmbench.algorithms.consensus import dual_ascent
 from admmbench.problems.penalties import PENALTIES, PenaltyName
 
 _MODULE = '''"""{title}"""
@@ -52,13 +51,6 @@ def update(gradient, xi, chain, w, dual, rho, strength, share, total, z, numbers
                 g = gradient[p, s, i] + strength * penalty_gradient({at}[s, i])
 {body}
 '''
-_LOCK = threading.Lock()
-
-
-@elementwise
-def dual_ascent(dual: float, rho: float, w: float, z: float) -> float:
-    """Dual update, (4c) of ryu2021 and ryu2022."""
-    return dual + rho * (w - z)
 
 
 @dataclass(frozen=True)
@@ -189,10 +181,8 @@ class Pass:
 
 @cache
 def _kernel(fused: Pass, dtype: str) -> Callable[..., None]:
-    with _LOCK:  # compiled when first used, perhaps by several threads at once
-        kernel: Callable[..., None] = compiled.load(
-            fused.source(dtype), f"the update with {fused.step.__name__}"
-        ).update
+    what = f"the update with {fused.step.__name__}"
+    kernel: Callable[..., None] = compiled.load(fused.source(dtype), what).update
     return kernel
 
 

@@ -130,7 +130,7 @@ class Batch:
         self, kernel: Callable[..., None], loss: ScalarLoss, z: Array, value: Array, scale: Array
     ) -> Norms:
         """Forward from memory and backward from the cache, some records at a time."""
-        agents, seeds = (np.ascontiguousarray(each[:, 0]) for each in self._places)
+        agents, seeds = (each.ravel() for each in self._places)  # one seed each
         slopes = np.empty((len(self._y), 1), z.dtype)
         names = compiled.fields(type(loss).slope)
         numbers = np.array([getattr(loss, name) for name in names], z.dtype)
