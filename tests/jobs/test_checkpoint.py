@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ import xarray as xr
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
+from admmbench.engine.rounds import Snapshot
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.trace import Trace
 from admmbench.jobs import job
+from admmbench.jobs.checkpoint import Checkpoint
 
 SPEC = RunSpec(
     dataset="digits",
@@ -234,3 +238,17 @@ def test_a_longer_limit_goes_on_where_the_shorter_one_ended(attempt, expected, t
     assert attempt() == 2
     assert (tmp_path / "x.nc").read_bytes() == expected
     assert np.isfinite(xr.load_dataset(tmp_path / "x.nc").test_error).all()
+
+
+@dataclass
+class Forgetful:
+    """State of a method that keeps what no file can hold."""
+
+    w: np.ndarray
+    seen: set = field(default_factory=set)
+
+
+def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):
+    snapshot = Snapshot(0, Forgetful(np.zeros((1, 1, 1))), [], Trace([0], [1], {}))
+    with pytest.raises(ValueError, match=r"^Forgetful: a state may hold .*, not set$"):
+        Checkpoint(tmp_path / "checkpoint", {}, 60).load(snapshot)

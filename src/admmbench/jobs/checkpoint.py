@@ -58,7 +58,7 @@ class Checkpoint:
             If the state could not be saved later on.
         """
         try:
-            pack(snapshot.variables(), [])
+            pack(snapshot.state, [])
         except TypeError as error:
             raise ValueError(f"{type(snapshot.state).__name__}: {error}") from None
         try:

@@ -26,23 +26,31 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     TypeError
         If it holds something else; the message says what.
     """
+    return _pack(value, arrays, {id(array): number for number, array in enumerate(arrays)})
+
+
+def _pack(value: Any, arrays: list[Array], numbers: dict[int, int]) -> Any:
+    """`pack`; ``numbers`` has the place of each array, by its identity."""
+
+    def inner(other: Any) -> Any:
+        return _pack(other, arrays, numbers)
+
     if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        for number, known in enumerate(arrays):
-            if known is value:
-                return {_ARRAY: number}
-        arrays.append(value)
-        return {_ARRAY: len(arrays) - 1}
+        if id(value) not in numbers:
+            numbers[id(value)] = len(arrays)
+            arrays.append(value)  # which also keeps its identity from being used again
+        return {_ARRAY: numbers[id(value)]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        return {_DATACLASS: {name: pack(getattr(value, name), arrays) for name in names}}
+        return {_DATACLASS: {name: inner(getattr(value, name)) for name in names}}
     if isinstance(value, list):
-        return [pack(each, arrays) for each in value]
+        return [inner(each) for each in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {_FIELDS: {key: pack(each, arrays) for key, each in value.items()}}
+        return {_FIELDS: {key: inner(each) for key, each in value.items()}}
     raise TypeError(
         "a state may hold numbers, text, arrays, lists, dataclasses, and mappings with text as keys, "
         f"not {type(value).__name__}"
