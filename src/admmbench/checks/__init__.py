@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from admmbench import plugins
 from admmbench.algorithms import list_algorithms
@@ -37,7 +37,7 @@ class Check:
     run: Callable[[], None]
 
 
-def ensure(holds: bool, sentence: str) -> None:
+def ensure(holds: Any, sentence: str) -> None:
     """Raise an AssertionError with a sentence if something does not hold; ``assert`` may be switched off."""
     if not holds:
         raise AssertionError(sentence)

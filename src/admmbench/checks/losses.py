@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import SimpleNamespace
@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import optimize
 
-from admmbench.checks import Check
+from admmbench.checks import Check, ensure
 from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.engine.federation import Workers
 from admmbench.partition import ColumnSplit, Split
 from admmbench.partition import Rows as RowSelection
 from admmbench.problems import as_problem
@@ -110,15 +111,15 @@ def _run(check: Callable[[_Case], None], case: _Case) -> None:
 class _Case:
     """A loss, and data that suit it."""
 
-    def __init__(self, spec: str | Mapping[str, Any]) -> None:
+    def __init__(
+        self, spec: str | Mapping[str, Any], data: Iterable[Dataset] | None = None
+    ) -> None:
         self.spec = spec if isinstance(spec, str) else dict(spec)
         self.loss: Loss = as_loss(spec)
         self.scalar = self.loss if isinstance(self.loss, ScalarLoss) else None
-
-    @cached_property
-    def suited(self) -> list[Dataset]:
+        given = _data_sets() if data is None else data
+        self.suited = [each for each in given if _accepts(self.loss, each)]
         """Small data sets that the loss accepts."""
-        return [data for data in _data_sets() if _accepts(self.loss, data)]
 
     @cached_property
     def points(self) -> list[tuple[Array, Array]]:
@@ -216,11 +217,6 @@ def _points(loss: Loss, data: Dataset) -> tuple[Array, Array]:
     return (u if data.n_classes else u + y[:, None]), y
 
 
-def _hold(condition: Any, sentence: str) -> None:
-    if not condition:
-        raise AssertionError(sentence)
-
-
 def _close(found: Array, wanted: Array, allowed: Any, what: str) -> None:
     """Raise if an entry is further off than allowed; a NaN always is."""
     off = np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64))
@@ -238,11 +234,11 @@ def _close(found: Array, wanted: Array, allowed: Any, what: str) -> None:
 def _largest(values: Array, bound: float, what: str) -> None:
     """The largest value found is at most the bound, and nearly reaches it where that is finite."""
     found = float(np.max(values))
-    _hold(
+    ensure(
         found <= bound * (1 + 1e-6), f"{what} reaches {found:.6g}, more than the bound {bound:.6g}"
     )
     if math.isfinite(bound):
-        _hold(
+        ensure(
             found >= _REACHED * bound,
             f"{what} reaches only {found:.6g}: the bound {bound:.6g} is larger than need be",
         )
@@ -253,24 +249,24 @@ def _largest(values: Array, bound: float, what: str) -> None:
 
 def _suits_data(case: _Case) -> None:
     """Targets, mistakes and variables have the shapes and names that evaluation takes."""
-    _hold(case.suited, "it accepts neither classes nor numbers as targets")
+    ensure(case.suited, "it accepts neither classes nor numbers as targets")
     for data in case.suited:
         loss, K = case.loss, case.loss.outputs(data.info)
         for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
             y = loss.targets(data.y_train, dtype)
-            _hold(y.shape == data.y_train.shape, f"{data.name}: targets change their shape")
+            ensure(y.shape == data.y_train.shape, f"{data.name}: targets change their shape")
         names = loss.variables(data.info)
         wanted = [loss.metric, "test_loss", "train_loss"]
-        _hold(list(names) == wanted, f"{data.name}: variables are {list(names)}, not {wanted}")
-        _hold(
+        ensure(list(names) == wanted, f"{data.name}: variables are {list(names)}, not {wanted}")
+        ensure(
             all(unit and words for unit, words in names.values()),
             f"{data.name}: a variable lacks its unit or its long name: {names}",
         )
         u = np.random.default_rng(3).normal(size=(len(y), 2, K))
         mistakes = loss.mistakes(u, y[:, None])
-        _hold(mistakes.shape == u.shape[:2], f"{data.name}: mistakes have shape {mistakes.shape}")
+        ensure(mistakes.shape == u.shape[:2], f"{data.name}: mistakes have shape {mistakes.shape}")
         score = loss.score(mistakes.mean(axis=0, dtype=np.float64))
-        _hold((score >= 0).all(), f"{data.name}: {loss.metric} is negative")
+        ensure((score >= 0).all(), f"{data.name}: {loss.metric} is negative")
 
 
 def _slopes_are_differences(case: _Case) -> None:
@@ -314,12 +310,12 @@ def _is_finite(case: _Case) -> None:
                         f"predictions of {scale:.0e} in {dtype.__name__}: {error}"
                     ) from None
             for what, found in (("slope", slopes), ("value", values), ("curvature", more)):
-                _hold(
+                ensure(
                     np.isfinite(found).all(),
                     f"predictions of {scale:.0e} in {dtype.__name__}: the {what} is not finite",
                 )
-            _hold(slopes.dtype == dtype, f"slopes of {dtype.__name__} are {slopes.dtype}")
-            _hold(values.dtype == np.float64, f"losses are {values.dtype}, not float64")
+            ensure(slopes.dtype == dtype, f"slopes of {dtype.__name__} are {slopes.dtype}")
+            ensure(values.dtype == np.float64, f"losses are {values.dtype}, not float64")
 
 
 def _curvatures(case: _Case, u: Array, y: Array) -> Array:
@@ -338,7 +334,7 @@ def _slopes_are_bounded(case: _Case) -> None:
                 np.linalg.norm(case.slopes(1e9 * np.sign(u), y), order, axis=1).max()
                 for u, y in case.points
             )
-            _hold(
+            ensure(
                 steep > 1000 * largest.max(),
                 f"it says that its slope is unbounded, but the l{order} norm stays at {steep:.3g}",
             )
@@ -374,8 +370,8 @@ def _convexity_is_declared(case: _Case) -> None:
             ends = (case.values(first, same) + case.values(second, same)) / 2
             middle = case.values((first + second) / 2, same)
             below &= bool((middle <= ends + 1e-12 * (1 + np.abs(ends))).all())
-    _hold(below or not case.loss.convex, "it says that it is convex, but a midpoint lies above")
-    _hold(
+    ensure(below or not case.loss.convex, "it says that it is convex, but a midpoint lies above")
+    ensure(
         not below or case.loss.convex, "it says that it is not convex, but no midpoint lies above"
     )
 
@@ -407,11 +403,7 @@ def _clips(case: _Case) -> None:
 # Shared rows
 
 
-def _one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [function(item) for item in items]
-
-
-_ALL: Run = _one_by_one
+_ALL: Run = Workers(1).map
 
 
 def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
@@ -493,7 +485,7 @@ def _evaluation(
         _close(found["test_loss"][s], loss, 1e-9 * (1 + loss), f"{what}: test_loss")
         score = case.loss.score(mistakes)
         _close(found[case.loss.metric][s], score, 1e-9 * (1 + score), f"{what}: metric")
-    _hold(
+    ensure(
         set(found) == set(whole.problem.variables(data.info)),
         f"{what}: evaluation measures {sorted(found)}, not what the problem declares",
     )
@@ -574,7 +566,7 @@ def _global_sensitivity(case: _Case) -> None:
             try:
                 case.rows(data, _halves(data.n_train, 1), 1, "global")
             except ValueError as error:
-                _hold(
+                ensure(
                     "global" in str(error) and "bounded" in str(error),
                     f"the refusal of a slope without a bound does not say so: {error}",
                 )
@@ -583,16 +575,11 @@ def _global_sensitivity(case: _Case) -> None:
         return
     # Which of two classes is confused changes nothing, so that the extremes are there for each.
     for data, records in itertools.product(map(_corners, case.suited), _RECORDS):
-        original = next(own for own in case.suited if own.name == data.name)
-        case_data = _Case(case.spec)
-        case_data.__dict__["suited"] = [data]
-        case_data.__dict__["points"] = [
-            case.points[[own is original for own in case.suited].index(True)]
-        ]
-        whole, bounds, changes = _changes(case_data, data, "global", records=records)
+        extreme = _Case(case.spec, [data])
+        whole, bounds, changes = _changes(extreme, data, "global", records=records)
         n, what = data.n_train, f"{data.name}, records {records}"
         for k in range(2):
-            _hold(
+            ensure(
                 np.ptp(bounds[k]) == 0,
                 f"{what}: the global sensitivity in l{k + 1} tells of models",
             )
@@ -632,18 +619,18 @@ def _record_curvature(case: _Case) -> None:
         norms = np.linalg.norm(hessians, 2, axis=(2, 3)).max(axis=1)
         bounds = parts.curvature_bound[:, 0]
         what = f"{data.name}: curvature of a record"
-        _hold(
+        ensure(
             (norms <= bounds * (1 + 1e-5)).all(),
             f"{what} is more than its bound, {(norms / bounds).max():.4g} times",
         )
-        _hold(
+        ensure(
             (norms >= 0.98 * bounds).all(),
             f"{what} stays at {(norms / bounds).min():.4g} of its bound",
         )
         if math.isfinite(case.loss.slope_l2):
             sizes = np.linalg.norm(gradient(z).reshape(n, S, -1), axis=2).max(axis=1)
             bounds = parts.gradient_bound[:, 0]
-            _hold(
+            ensure(
                 (sizes <= bounds * (1 + 1e-9)).all(),
                 f"{data.name}: the gradient of a record is {(sizes / bounds).max():.4g} times its bound",
             )
@@ -744,7 +731,7 @@ def _column_gradients(case: _Case) -> None:
             w[:, 0]
         )
         _close(found, wanted[:, 0], 1e-5 * (1 + np.abs(found)), f"{what}: gradient")
-        _hold(
+        ensure(
             math.isclose(whole.weight, whole.n_samples * _STRENGTH),
             f"{what}: beside the sum of losses the penalty weighs {whole.weight}",
         )
@@ -757,7 +744,7 @@ def _column_optimum(case: _Case) -> None:
         whole = case.columns(data, _PARTIES, 2, penalty=penalty, strength=0.02)
         w = whole.optimum(parties)
         used = _PARTIES[parties - 1].stop
-        _hold(not w[:, :, used:].any(), f"{data.name}: parties without a part have a model")
+        ensure(not w[:, :, used:].any(), f"{data.name}: parties without a part have a model")
         slopes = case.scalar.slope(w[:, 0] @ whole.X.T, whole.y)
         gradient = (slopes @ whole.X / whole.n_samples)[:, None, :used]
         _stationary(gradient, w[..., :used], penalty, 0.02, f"{data.name}, {penalty}")
@@ -796,7 +783,7 @@ def _column_update(case: _Case) -> None:
         z = whole.minimize_loss(s, dual, 0.7, start)
         wanted = healthy.copy()
         wanted[1, 2] = np.nan
-        _hold(
+        ensure(
             np.array_equal(z, wanted, equal_nan=True),
             f"{data.name}: a seed that diverged changes the others, or does not stay so",
         )
@@ -826,7 +813,7 @@ def _refusals(case: _Case) -> None:
         for sharing in _SHARINGS:
             problem = as_problem({"loss": case.spec}, sharing)
             words = _refusal(problem.check, data.info)
-            _hold(
+            ensure(
                 words.startswith("problem: loss ") and ("use " in words or "needs" in words),
                 f"{data.name} is not refused in words that help: {words!r}",
             )
@@ -834,9 +821,9 @@ def _refusals(case: _Case) -> None:
     for data in case.suited:
         words = _refusal(problem.check, data.info)
         if case.scalar:
-            _hold(not words, f"{data.name}: shared columns are refused: {words}")
+            ensure(not words, f"{data.name}: shared columns are refused: {words}")
         else:
-            _hold(
+            ensure(
                 "shared columns need one" in words,
                 f"{data.name}: shared columns of several outputs are not refused: {words!r}",
             )
