@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import importlib
 import json
 import os
 import sys
@@ -31,9 +30,13 @@ __all__ = [
 
 Spec = str | Mapping[str, Any] | Dataset
 
-# Loaded by name, so that a job reaches the module of its own data set only.
-_BUILT_IN = ("a9a", "adult", "diabetes", "digits", "femnist", "gisette", "gisette_like", "mnist")
-_GROUP = "admmbench.datasets"
+_DATASETS = plugins.Registry(
+    kind="data set",
+    package="admmbench.datasets",
+    group="admmbench.datasets",
+    built_in=("a9a", "adult", "diabetes", "digits", "femnist", "gisette", "gisette_like", "mnist"),
+    base=DatasetDefinition,  # type: ignore[type-abstract]
+)
 _REGISTERED: dict[str, DatasetDefinition] = {}
 
 
@@ -49,14 +52,14 @@ def register(definition: DatasetDefinition) -> None:
     ValueError
         If another data set has the name.
     """
-    if definition.name in _BUILT_IN or definition.name in _REGISTERED:
+    if definition.name in _DATASETS.built_in or definition.name in _REGISTERED:
         raise ValueError(f"there is already a data set {definition.name!r}")
     _REGISTERED[definition.name] = definition
 
 
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
-    return sorted({*_BUILT_IN, *_REGISTERED, *plugins.installed(_GROUP)})
+    return sorted({*_DATASETS.names(), *_REGISTERED})
 
 
 def find_module(name: str) -> ModuleType:
@@ -213,18 +216,14 @@ def _definition(name: Any) -> DatasetDefinition:
     if name in _REGISTERED:
         return _REGISTERED[name]
     if str(name).endswith(".py"):
-        found = plugins.only_subclass(plugins.load_file(Path(name)), DatasetDefinition)()  # type: ignore[type-abstract]
-        if found.name in _BUILT_IN:
+        found = _DATASETS.resolve(str(name))()
+        if found.name in _DATASETS.built_in:
             raise ValueError(f"{name}: there is already a data set {found.name!r}")
         _REGISTERED[found.name] = found  # from now on its name will do
         return found
-    if name in _BUILT_IN:
-        module = importlib.import_module(f"admmbench.datasets.{name}")
-    elif name in plugins.installed(_GROUP):
-        module = importlib.import_module(plugins.installed(_GROUP)[name])
-    else:
+    if name not in _DATASETS.built_in and name not in list_datasets():
         raise ValueError(f"unknown data set {name!r}; {_suggestion(name, list_datasets())}")
-    return plugins.only_subclass(module, DatasetDefinition)()  # type: ignore[type-abstract]
+    return _DATASETS.resolve(name)()
 
 
 def _suggestion(name: Any, valid: Collection[str]) -> str:
