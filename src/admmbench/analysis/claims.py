@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 import yaml
 from pydantic import (
@@ -25,9 +25,6 @@ from pydantic import (
 
 from admmbench import statistics
 from admmbench.validation import unknown
-
-if TYPE_CHECKING:
-    pass
 
 
 class ClaimError(ValueError):

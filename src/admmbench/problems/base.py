@@ -168,8 +168,3 @@ class Gradient:
     def sensitivity(self) -> Sensitivity:
         """The largest contribution of one record to the value."""
         return self.bound()
-
-
-def tile_seeds(model: Array, n_seeds: int, dtype: np.dtype[Any]) -> Array:
-    """One model for every seed."""
-    return np.tile(model, (n_seeds, *[1] * model.ndim)).astype(dtype)

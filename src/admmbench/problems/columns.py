@@ -23,7 +23,7 @@ from scipy import linalg
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
-from admmbench.problems.base import Array, BoundProblem, Problem, Run, State, tile_seeds
+from admmbench.problems.base import Array, BoundProblem, Problem, Run, State
 from admmbench.problems.losses.base import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -179,7 +179,7 @@ class BoundColumns(BoundProblem["Party"]):
             np.ones(self.n_samples),
             1,
         )
-        return tile_seeds(w, self.n_seeds, self.dtype)
+        return np.tile(w, (self.n_seeds, 1, 1)).astype(self.dtype)
 
     def block(self, agents: slice) -> Party:
         """The part of one party."""

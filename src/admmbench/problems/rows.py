@@ -69,8 +69,8 @@ class Steepest(NamedTuple):
 
 
 @runtime_checkable
-class Models(State, Protocol):
-    """State of a method over rows."""
+class LocalModels(State, Protocol):
+    """State of a method over rows: each agent has a model."""
 
     @property
     def z(self) -> Array:
@@ -289,7 +289,7 @@ class BoundRows(BoundProblem["RowParts"]):
         Parameters
         ----------
         state
-            The models, see `Models`.
+            The models, see `LocalModels`.
         blocks
             The parts of all agents.
         run
@@ -301,7 +301,7 @@ class BoundRows(BoundProblem["RowParts"]):
         and where agents count alike ``empirical_loss``, (1/P) sum_p (1/I_p) sum_i of the loss at z_p (huang2019,
         section VI).
         """
-        if not isinstance(state, Models):
+        if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
         w, z = state.w, state.z
         test_loss, mistakes = np.zeros((2, self.n_seeds))
