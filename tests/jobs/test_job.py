@@ -1,5 +1,7 @@
 """Jobs: files that are complete or absent, and the same bytes every time."""
 
+import resource
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -42,17 +44,17 @@ def test_changed_code_is_refused(tmp_path, data):
     assert (tmp_path / "x.nc").exists()
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
+    """A limit on the size of files fails as a full disk does."""
     path = tmp_path / "x.nc"
     job.write(xr.Dataset({"a": ("x", np.arange(3))}), path)
     before = path.read_bytes()
-
-    def fail(self, target, **_):
-        target.write_bytes(b"half")
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", fail)
-    with pytest.raises(OSError, match="No space"):
-        job.write(xr.Dataset({"a": ("x", np.zeros(9))}), path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            job.write(xr.Dataset({"a": ("x", np.zeros(9_000))}), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

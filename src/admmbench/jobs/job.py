@@ -152,6 +152,10 @@ def _save(trace: xr.Dataset, output: Path) -> None:
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file: a reader sees the whole file or none."""
+    """Write a netCDF file: a reader sees the whole file or none.
+
+    The file is made in memory, because HDF5 brings the process down where it cannot write, as on a full disk.
+    """
+    content = dataset.to_netcdf(engine="h5netcdf")
     with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf")
+        temporary.write_bytes(content)
