@@ -34,9 +34,20 @@ def test_an_equation_stands_alone():
     assert compiled.equation_source(proximal_step, "step") != source
 
 
+class Sloped:
+    """Owner of an equation."""
+
+    steep = 2.0
+
+    def slope(self, u, y):
+        """Of a field."""
+        return self.steep * u - y
+
+
 @pytest.mark.parametrize(
     ("equation", "message"),
     [
+        (Sloped().slope, "takes self: write a function, and give it numbers"),
         (documented, "'documented' uses math_free: write it out, or take it as an argument"),
         (np.add, "has no source"),
         (lambda a: a * FACTOR, "is no function of its own: write it with def"),
@@ -45,28 +56,6 @@ def test_an_equation_stands_alone():
 def test_one_that_does_not_is_refused(equation, message):
     with pytest.raises(ValueError, match=message):
         compiled.equation_source(equation, "step")
-
-
-class Sloped:
-    """Owner of an equation with fields."""
-
-    steep, apart = 2.0, 1.0
-
-    def slope(self, u, y):
-        """Two fields, not in the order of their names."""
-        return self.steep * u - self.apart * y
-
-    def caller(self, u, y):
-        """Calls another."""
-        return self.slope(u, y)
-
-
-def test_fields_become_arguments_in_the_order_in_which_their_values_are_given():
-    source = compiled.equation_source(Sloped.slope, "slope")
-    assert source.startswith("def slope(u, y, apart, steep):")
-    assert compiled.fields(Sloped.slope) == ["apart", "steep"]
-    with pytest.raises(ValueError, match=r"calls self\.slope: write it out"):
-        compiled.equation_source(Sloped.caller, "slope")
 
 
 def test_a_module_is_kept_and_named_by_its_text(tmp_path, monkeypatch, caplog):

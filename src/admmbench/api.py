@@ -43,7 +43,7 @@ from admmbench.datasets import (
     checksum,
     read_bytes,
 )
-from admmbench.privacy import Noise, Privacy, Release, gaussian_multiplier
+from admmbench.privacy import Draw, Noise, Privacy, Release, gaussian_multiplier
 from admmbench.problems.base import Gradient, Problem
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.losses.base import (
@@ -74,6 +74,7 @@ __all__ = [
     "DatasetDefinition",
     "DatasetError",
     "DatasetInfo",
+    "Draw",
     "Exact",
     "Gradient",
     "Guarantee",

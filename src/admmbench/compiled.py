@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import atexit
-import dataclasses
 import functools
 import hashlib
 import importlib.util
@@ -24,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 import numba
 
@@ -44,7 +43,6 @@ def kernels() -> Path:
 def equation_source(equation: Callable[..., Any], name: str) -> str:
     """Source of an equation as a function of another name, without decorators, annotations and docstring.
 
-    A method loses ``self``; the fields of it that it uses become arguments, after the others, in order of their names.
     Numbers in it are wrapped by ``number``, a type that the module must state: single precision stays so.
 
     Raises
@@ -63,7 +61,7 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
     if not _is_unchanged(inspect.unwrap(equation)):
         raise ValueError(f"the file of {what} changed after it was imported: start again")
     if function.args.args and function.args.args[0].arg == "self":
-        _without_self(function)
+        raise ValueError(f"{what} takes self: write a function, and give it numbers")
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     own = {argument.arg for argument in function.args.args}
     own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -80,30 +78,6 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
             f"{what} uses {', '.join(foreign)}: write it out, or take it as an argument; it may use np and math"
         )
     return ast.unparse(function)
-
-
-@functools.cache
-def fields(equation: Callable[..., Any]) -> list[str]:
-    """Names of the fields of ``self`` that a method uses."""
-    return _fields(ast.parse(textwrap.dedent(inspect.getsource(equation))))
-
-
-def _fields(function: ast.AST) -> list[str]:
-    return sorted({node.attr for node in ast.walk(function) if _is_field(node)})
-
-
-def _is_field(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    )
-
-
-def has_numbers(owner: object) -> bool:
-    """Whether all fields of a dataclass are numbers, which compiled code can take."""
-    values = [getattr(owner, field.name) for field in dataclasses.fields(owner)]  # type: ignore[arg-type]
-    return all(isinstance(value, int | float) for value in values)
 
 
 def _is_unchanged(function: Callable[..., Any]) -> bool:
@@ -138,27 +112,6 @@ class _Numbers(ast.NodeTransformer):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float):
             return node
         return ast.Call(ast.Name("number", ast.Load()), [node], [])
-
-
-def _without_self(function: ast.FunctionDef) -> None:
-    """Make a function of a method."""
-
-    class Renaming(ast.NodeTransformer):
-        def visit_Call(self, node: ast.Call) -> ast.AST:
-            if _is_field(node.func):
-                raise ValueError(f"it calls self.{node.func.attr}: write it out")
-            self.generic_visit(node)
-            return node
-
-        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-            self.generic_visit(node)
-            if _is_field(node):
-                return ast.copy_location(ast.Name(node.attr, node.ctx), node)
-            return node
-
-    names = _fields(function)
-    Renaming().visit(function)
-    function.args.args = [*function.args.args[1:], *map(ast.arg, names)]
 
 
 def load(text: str, what: str) -> ModuleType:

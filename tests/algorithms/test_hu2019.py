@@ -24,9 +24,9 @@ from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import stream
-from admmbench.privacy.mechanisms import fill_gaussian
 from admmbench.problems.losses import resolve
 from admmbench.problems.losses.base import RegressionLoss, ScalarLoss
+from tests.noise import noisy, on_grid
 
 STRENGTH, RHO, EPS, DELTA, B1, T, SEEDS = 0.02, 0.4, 0.9, 1e-4, 0.3, 5, [4, 1]
 N, N_TEST, BLOCKS = 16, 9, [3, 4, 20]
@@ -211,17 +211,19 @@ class Proper(Literal):
 class Noise:
     """The draws of one seed: sigma times the basis of each party, in the order of the rounds."""
 
-    def __init__(self, seed, bases, sigma):
-        self.streams = [stream(seed, m, "noise") for m in range(len(bases))]
-        self.bases, self.sigma = bases, sigma
+    def __init__(self, seed, bases, bounds, sigma=None):
+        self.seed, self.bases, self.bounds, self.sigma = seed, bases, bounds, sigma
         self.drawn = [None] * len(bases)
+        self.t = 0
 
     def __call__(self, m):
-        out = np.empty((1, min(N, BLOCKS[m])), np.float32)
-        fill_gaussian([self.streams[m]], np.array([self.sigma[m]], np.float32), out)
-        self.drawn[m] = out[0]
+        zero = np.zeros(min(N, BLOCKS[m]))
+        multiplier = math.sqrt(2 * math.log(1.25 / DELTA)) / EPS
+        where = (self.seed, m, self.t, 0)
+        xi = noisy(zero, "gaussian", self.bounds[m], multiplier, where, self.sigma)
+        self.drawn[m] = xi
         basis = self.bases[m]
-        return basis @ out[0, : basis.shape[1]].astype(np.float64)
+        return basis @ xi[: basis.shape[1]]
 
     def magnitude(self):
         return np.mean([np.abs(xi).mean(dtype=np.float64) for xi in self.drawn])
@@ -266,6 +268,8 @@ def play(*args, rounds, **kwargs):
         federation = assemble(spec, spec.dataset, pool)
         state = spec.method.init(federation)
         for t in range(1, rounds + 1):
+            for block in federation.blocks:
+                block.noise.begin_round(t)
             spec.method.round(t, state, federation)
             yield state, federation
 
@@ -310,12 +314,12 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_trajectory_is_the_literal_one(case):
     name, params, kind, literal_round = CASES[case]
-    noisy = name == "dp_admm_sharing" and "without" not in case
+    private = name == "dp_admm_sharing" and "without" not in case
     dataset = awkward()
     shared = {
         "problem": {"strength": STRENGTH, "loss": kind},
         "blocks": BLOCKS,
-        "epsilon": EPS if noisy else math.inf,
+        "epsilon": EPS if private else math.inf,
         "delta": DELTA,
         "seeds": SEEDS,
         "rounds": T,
@@ -324,9 +328,6 @@ def test_trajectory_is_the_literal_one(case):
     trace = trace_of(dataset, name, params, **{**shared, "evaluate_every": 1})
     last, federation = final(dataset, name, params, **shared)
     constants = [bound(d) for d in BLOCKS]
-    sigma = [math.sqrt(2 * math.log(1.25 / DELTA)) * C / EPS for C in constants]
-    if "noise" in params:
-        sigma = [params["noise"]] * 3
     with workers(1):  # as the code computes it
         bases = [block.parts.basis for block in federation.blocks]
     assert [basis.shape[1] for basis in bases] == [3, 3, N]
@@ -334,8 +335,10 @@ def test_trajectory_is_the_literal_one(case):
     family = Proper if literal_round is Proper.round else Literal
     for k, seed in enumerate(SEEDS):
         run = family(dataset, BLOCKS, kind)
-        noise = Noise(seed, bases, sigma) if noisy else None
+        noise = Noise(seed, bases, constants, params.get("noise")) if private else None
         for t in range(1, T + 1):
+            if private:
+                noise.t = t
             literal_round(run, noise)
             found = trace.sel(seed=seed, round=t)
             close = {"rel": 2e-6, "abs": 1e-7}
@@ -344,7 +347,7 @@ def test_trajectory_is_the_literal_one(case):
             violation = np.abs(run.gap).sum()
             assert float(found.consensus_violation) == pytest.approx(violation, **close)
             assert float(found.lyapunov) == pytest.approx(run.lyapunov(), rel=1e-5, abs=1e-6)
-            if noisy:
+            if private:
                 assert float(found.noise_magnitude) == pytest.approx(noise.magnitude(), rel=1e-6)
                 epsilon = EPS
                 if "noise" in params:
@@ -595,10 +598,12 @@ def test_models_are_kept_without_noise():
     """The first x does not depend on the noise of the same round; its prediction is evaluated."""
     dataset = awkward()
     shared = {"blocks": BLOCKS, "rounds": 1, "epsilon": EPS}
-    noisy = trace_of(dataset, "dp_admm_sharing", **shared)
+    perturbed = trace_of(dataset, "dp_admm_sharing", **shared)
     clean = trace_of(dataset, "admm_sharing", **shared)
-    np.testing.assert_array_equal(noisy.train_loss, clean.train_loss)
-    assert abs(float(noisy.consensus_violation[0, 0]) - float(clean.consensus_violation[0, 0])) > 1
+    np.testing.assert_array_equal(perturbed.train_loss, clean.train_loss)
+    assert (
+        abs(float(perturbed.consensus_violation[0, 0]) - float(clean.consensus_violation[0, 0])) > 1
+    )
 
 
 @pytest.mark.parametrize("noise", [None, 5.0])
@@ -618,7 +623,7 @@ def test_the_ledger_composes_all_rounds_of_the_party_that_pays_most(rounds, nois
     )
     multiplier = math.sqrt(2 * math.log(1.25 / DELTA)) / EPS
     if noise is not None:
-        multiplier = noise / bound(min(BLOCKS))
+        multiplier = noise / on_grid(bound(min(BLOCKS)), math.sqrt(min(BLOCKS)))[1]
     expected = get_epsilon_gaussian(multiplier / math.sqrt(rounds), DELTA)
     assert float(trace.epsilon_total[-1]) == pytest.approx(expected, rel=1e-6)
 
@@ -738,7 +743,7 @@ def test_vertical_sgd_is_the_literal_minibatch_loop(seed):
             seeds=[7, seed],
         )
         run = Literal(dataset, BLOCKS, kind)
-        draws = stream(seed, 0, "noise")
+        draws = stream(seed, 0, "choices")
         start = 0.3 * draws.standard_normal((1, 27), np.float32)[0].astype(np.float64)
         run.x = np.split(start, np.cumsum(BLOCKS)[:-1])
         for epoch in range(1, T + 1):

@@ -18,10 +18,9 @@ from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dvp import noise_budget
 from admmbench.checks.made import make_dataset
-from admmbench.engine.streams import stream
 from admmbench.privacy import Privacy
-from admmbench.privacy.mechanisms import fill_gaussian, fill_spherical
 from admmbench.problems import as_problem
+from tests.noise import noisy, spherical
 
 P, J, N, STRENGTH, EPS, DELTA, RHO, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 0.2, 7, [4, 1]
 SIZES = [21, 21, 20]
@@ -46,7 +45,7 @@ class Literal:
         self.m = SIZES
         self.c1 = [np.linalg.norm(A, axis=1).max() for A in self.A]
         self.l1, self.eps = penalty == "l1", eps
-        self.noise = [stream(seed, p, "noise") for p in range(P)]
+        self.seed = seed
         self.w = np.zeros(J)
         self.z = [np.zeros(J) for _ in range(P)]
         self.gamma = [np.zeros(J) for _ in range(P)]
@@ -69,8 +68,11 @@ class Literal:
             / self.m[i]
         )
 
+    def penalty(self, w):
+        return STRENGTH * (np.sign(w) if self.l1 else w)
+
     def gradient(self, i, w):
-        return self.loss_gradient(i, w) + STRENGTH * (np.sign(w) if self.l1 else w)
+        return self.loss_gradient(i, w) + self.penalty(w)
 
     def solve(self, i, linear, ridge=0.0):
         """The minimiser of f_i(v) - <linear, v> + rho/2 ||v - w||^2 + ridge/2 ||v||^2, by L-BFGS-B."""
@@ -110,20 +112,17 @@ class Literal:
         ).x
         return u[:J] - u[J:]
 
-    def draw(self, i, fill, scale):
-        out = np.empty((1, J), np.float32)
-        fill([self.noise[i]], np.ones(1, np.float32), out)
-        return scale * out[0]
+    def noisy(self, value, i, stiffness, k):
+        """With noise for the sensitivity 2 c1 / (m stiffness)."""
+        bound = 2 * self.c1[i] / (self.m[i] * stiffness)
+        where = (self.seed, i, k, 0)
+        return noisy(value, "gaussian", bound, math.sqrt(2 * LOG) / self.eps, where)
 
     def finish(self):
         """Lines 8 to 11 of algorithm 3: the server, then the dual variables."""
         self.w = sum(self.z) / P - sum(self.gamma) / P / RHO
         for i in range(P):
             self.gamma[i] = self.gamma[i] - RHO * (self.z[i] - self.w)
-
-
-def sigma(run, i, stiffness):
-    return 2 * run.c1[i] * math.sqrt(2 * LOG) / (run.m[i] * run.eps * stiffness)
 
 
 def admm(run, k):
@@ -136,7 +135,7 @@ def pvp(run, k):
     """Algorithm 2."""
     for i in range(P):
         exact = run.solve(i, run.gamma[i])
-        run.z[i] = exact + run.draw(i, fill_gaussian, sigma(run, i, STRENGTH + RHO))
+        run.z[i] = run.noisy(exact, i, STRENGTH + RHO, k)
     run.finish()
 
 
@@ -146,7 +145,7 @@ def dvp(run, k):
         c3 = run.c1[i] ** 2 / 4
         left = run.eps - 2 * math.log(1 + c3 / (run.m[i] * (STRENGTH + RHO)))
         assert left > 0
-        b = run.draw(i, fill_spherical, 2 * run.c1[i] / left)
+        b = spherical(J, 2 * run.c1[i] / left, (run.seed, i, k, 0))
         run.z[i] = run.solve(i, run.gamma[i] - b / run.m[i])
     run.finish()
 
@@ -157,7 +156,7 @@ def dvp_tight(run, k):
         c3 = run.c1[i] ** 2 / 4
         assert run.eps - 2 * math.log(1 + c3 / (run.m[i] * (STRENGTH + RHO))) < 0
         phi = c3 / (run.m[i] * (math.exp(run.eps / 4) - 1)) - STRENGTH - RHO
-        b = run.draw(i, fill_spherical, 2 * run.c1[i] / (run.eps / 2))
+        b = spherical(J, 2 * run.c1[i] / (run.eps / 2), (run.seed, i, k, 0))
         run.z[i] = run.solve(i, run.gamma[i] - b / run.m[i], phi)
     run.finish()
 
@@ -178,7 +177,7 @@ def dp_admm(smooth, c_w):
                 eta = c_w / math.sqrt(first + second)
             g = run.gradient(i, run.z[i])
             v = (-g + run.gamma[i] + RHO * run.w + run.z[i] / eta) / (RHO + 1 / eta)
-            run.z[i] = v + run.draw(i, fill_gaussian, sigma(run, i, RHO + 1 / eta))
+            run.z[i] = run.noisy(v, i, RHO + 1 / eta, k)
         run.finish()
 
     return round
@@ -188,8 +187,7 @@ def dpsgd(run, k):
     """Noisy gradients of all agents at the common model, learning rate 0.1."""
     total = np.zeros(J)
     for i in range(P):
-        xi = run.draw(i, fill_gaussian, sigma(run, i, 1))
-        total += run.gradient(i, run.w) + xi
+        total += run.noisy(run.loss_gradient(i, run.w), i, 1, k) + run.penalty(run.w)
     run.w = run.w - 0.1 * total / P
     run.z = [run.w] * P
 
@@ -278,7 +276,9 @@ def test_the_paper_prints_these_step_sizes():
         whole.problem = as_problem({"loss": "logistic", "penalty": penalty}, "rows")
         parts.whole = whole
         zero = np.zeros((1, 1, 1, 104))
-        sub = Subproblem(k, zero, zero[0], zero, 0.1, parts, None, Privacy(eps, delta))
+        rhos = 0.1, 0.1, 0.1
+        models = zero, zero, zero[0], zero, zero[0]
+        sub = Subproblem(k, *models, *rhos, parts, None, Privacy(eps, delta))
         for step_size in (kind, "auto"):
             found = DPADMM(step_size=step_size, c_w=c_w).schedule(sub)["inverse_eta"]
             assert found[0, 0] == pytest.approx(1 / eta)

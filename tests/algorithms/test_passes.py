@@ -5,91 +5,149 @@ import itertools
 import numpy as np
 import pytest
 
+from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import _noise, proximal_step, trust_region_step
 from admmbench.algorithms.passes import Pass
+from admmbench.privacy import Noise, Privacy
+from admmbench.problems.base import Gradient
+from admmbench.sensitivity import Sensitivity
 
-B, S, K, J = 2, 3, 2, 5
+# A tile of noise, and a part of one.
+B, S, K, J = 2, 3, 2, 700
 STEPS = {
     "proximal": (proximal_step, "inverse_eta"),
     "trust region": (trust_region_step, "radius"),
 }
+RHO, RHO_DUAL, RHO_MESSAGE = 0.7, 0.9, 1.3
+ONES = np.ones((B, S))
 
 
-def literal(step, g, z, w, dual, rho, number):
+def literal(step, g, z, w, dual, number):
     number = number[..., None, None]
     if step == "proximal":
-        return (-g + rho * w + dual + number * z) / (rho + number)
-    return np.clip((-g + rho * w + dual) / rho, z - number, z + number)
+        return (-g + RHO * w + dual + number * z) / (RHO + number)
+    return np.clip((-g + RHO * w + dual) / RHO, z - number, z + number)
 
 
-def arrays(seed=0, dtype="float64"):
+def block(dtype="float64", updates="only", seed=0):
+    """A subproblem, a gradient, the sum of local updates, and numbers for the step."""
     rng = np.random.default_rng(seed)
-    gradient, xi, chain, dual, total, sent = rng.normal(size=(6, B, S, K, J)).astype(dtype)
-    w = rng.normal(size=(S, K, J)).astype(dtype)
-    numbers = rng.uniform(0.1, 2, (B, S))
-    return gradient, xi, chain, w, dual, total, sent, numbers
+    gradient, z, dual, total, sent = rng.normal(size=(5, B, S, K, J)).astype(dtype)
+    w, partial = rng.normal(size=(2, S, K, J)).astype(dtype)
+    sent = z if updates == "only" else sent
+    sub = Subproblem(3, z, sent, w, dual, partial, RHO, RHO_DUAL, RHO_MESSAGE, None, None, None)
+    return sub, gradient, total, rng.uniform(0.1, 2, (B, S))
+
+
+def draw(measure=False):
+    """Noise of two agents and three seeds."""
+    keys = np.arange(B * S * 2, dtype=np.uint32).reshape(B, S, 2)
+    noise = Noise(keys, (K, J), Privacy(0.5))
+    noise.begin_round(4, measure)
+    return noise.laplace(Sensitivity(l1=ONES)), noise
 
 
 PLACES = (None, "gradient", "solution")
 UPDATES = ("only", "first", "middle", "last")
+ORDERS = ("server", "agents")
 # Each is compiled: what does not meet in the pass is not combined.
 CASES = [
     *(
-        ("proximal", penalty, at, "gradient", "only", True)
+        ("proximal", penalty, at, "gradient", "only", "server")
         for penalty, at in itertools.product(("l1", "l2"), ("local", "global"))
     ),
-    *(
-        ("proximal", "l2", "local", *rest)
-        for rest in itertools.product(PLACES, UPDATES, (False, True))
-    ),
-    *(("trust region", "l2", "local", place, "only", True) for place in PLACES),
+    *(("proximal", "l2", "local", *rest) for rest in itertools.product(PLACES, UPDATES, ORDERS)),
+    *(("trust region", "l2", "local", place, "only", "server") for place in PLACES),
 ]
 
 
-@pytest.mark.parametrize(("step", "penalty", "at", "noise", "updates", "ascend"), CASES)
-def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, ascend):
+@pytest.mark.parametrize(("step", "penalty", "at", "noise", "updates", "order"), CASES)
+def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, order):
     equation, name = STEPS[step]
-    rho, strength, share = 0.7, 0.3, 1 / 4
-    gradient, xi, chain, w, dual, total, sent, numbers = arrays()
-    model = chain if at == "local" else w
-    g = gradient + strength * (np.sign(model) if penalty == "l1" else model)
-    g = g + xi * (noise == "gradient")
-    new = literal(step, g, chain, w, dual, rho, numbers) + xi * (noise == "solution")
+    strength, share = 0.3, 1 / 4
+    sub, gradient, total, numbers = block(updates=updates)
+    z, w, dual, sent, partial = (
+        each.copy() for each in (sub.z, sub.w, sub.dual, sub.sent, sub.partial)
+    )
+    if order == "agents" and updates in ("only", "first"):
+        dual = dual + RHO_DUAL * (w - sent)
+    model = z if at == "local" else w
+    g = gradient + draw()[0] if noise == "gradient" else gradient
+    g = g + strength * (np.sign(model) if penalty == "l1" else model)
+    new = literal(step, g, z, w, dual, numbers)
+    new = new + draw()[0] if noise == "solution" else new
     mean = {"only": new, "last": (total + new) * share}.get(updates)
-    wanted_total = {"first": new, "middle": total + new}.get(updates, total)
-    wanted_dual = dual + rho * (w - mean) if ascend and mean is not None else dual.copy()
-    wanted_sent = mean if updates == "last" else sent.copy()
+    wanted_total = {"first": new, "middle": total + new}.get(updates, total.copy())
+    if mean is not None:
+        sent = mean
+        dual = dual + RHO_DUAL * (w - mean) if order == "server" else dual
+        partial = partial + (mean - dual / RHO_MESSAGE).sum(axis=0)
 
-    fused = Pass(equation, (name,), penalty, at, noise, updates, ascend)
-    noise_array = xi if noise else None
-    fused(gradient, noise_array, chain, w, dual, rho, strength, share, total, sent, [numbers])
-    np.testing.assert_allclose(chain, new, rtol=1e-14, atol=1e-15)
-    np.testing.assert_allclose(total, wanted_total, rtol=1e-14, atol=1e-15)
-    np.testing.assert_allclose(dual, wanted_dual, rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(sent, wanted_sent, rtol=1e-14, atol=1e-15)
+    fused = Pass(equation, (name,), penalty, at, noise, updates, order)
+    fused(
+        sub,
+        Gradient(gradient, None),
+        draw()[0] if noise else None,
+        strength,
+        share,
+        total,
+        [numbers],
+    )
+    close = {"rtol": 1e-12, "atol": 1e-13}
+    np.testing.assert_allclose(sub.z, new, **close)
+    np.testing.assert_allclose(total, wanted_total, **close)
+    np.testing.assert_allclose(sub.dual, dual, **close)
+    np.testing.assert_allclose(sub.sent, new if updates == "only" else sent, **close)
+    np.testing.assert_allclose(sub.partial, partial, **close)
+
+
+@pytest.mark.parametrize("place", ["gradient", "solution"])
+def test_the_magnitude_of_the_noise_is_measured(place):
+    sub, gradient, _, numbers = block()
+    noise, source = draw(measure=True)
+    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", place, "only", "server")
+    fused(sub, Gradient(gradient, None), noise, 0.3, 1.0, None, [numbers])
+    wanted = np.abs(np.zeros(noise.shape) + draw()[0]).mean(axis=(2, 3))
+    np.testing.assert_allclose(source.magnitude(), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_precision_is_kept(dtype):
-    gradient, xi, chain, w, dual, total, sent, numbers = arrays(dtype=dtype)
-    exact = [each.astype("float64") for each in (gradient, xi, chain, w, dual, total, sent)]
-    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", "gradient", "only", True)
-    fused(gradient, xi, chain, w, dual, 0.7, 0.3, 1.0, None, chain, [numbers])
-    gradient, xi, wide, w, wide_dual, _, _ = exact
-    fused(gradient, xi, wide, w, wide_dual, 0.7, 0.3, 1.0, None, wide, [numbers])
-    tolerance = 1e-6 if dtype == "float32" else 0
-    np.testing.assert_allclose(chain, wide, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(dual, wide_dual, rtol=tolerance, atol=tolerance)
+    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", "gradient", "only", "server")
+    found, wanted = (block(each) for each in (dtype, "float64"))
+    for sub, gradient, _, numbers in (found, wanted):
+        fused(sub, Gradient(gradient, None), draw()[0], 0.3, 1.0, None, [numbers])
+    tolerance = 1e-5 if dtype == "float32" else 0
+    for name in ("z", "dual", "partial"):
+        one, other = getattr(found[0], name), getattr(wanted[0], name)
+        assert one.dtype == dtype
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 def test_what_is_no_number_survives_the_clip():
-    gradient, _, chain, w, dual, _, _, numbers = arrays()
+    sub, gradient, _, numbers = block()
     gradient[0, 1, 0, 2] = np.nan
-    fused = Pass(trust_region_step, ("radius",), "l2", "local", None, "only", True)
-    fused(gradient, None, chain, w, dual, 0.7, 0.3, 1.0, None, chain, [numbers])
-    assert np.isnan(chain[0, 1, 0, 2])
-    assert np.isnan(dual[0, 1, 0, 2])
-    assert np.isfinite(np.delete(chain.reshape(B * S, -1), 1, axis=0)).all()
+    fused = Pass(trust_region_step, ("radius",), "l2", "local", None, "only", "server")
+    fused(sub, Gradient(gradient, None), None, 0.3, 1.0, None, [numbers])
+    assert np.isnan(sub.z[0, 1, 0, 2])
+    assert np.isnan(sub.dual[0, 1, 0, 2])
+    assert np.isfinite(np.delete(sub.z.reshape(B * S, -1), 1, axis=0)).all()
+
+
+def test_a_narrow_gradient_is_widened():
+    sub, _, _, numbers = block()
+    wanted, *_ = block()
+    rng = np.random.default_rng(1)
+    entries = rng.normal(size=(B, S, K, 90))
+    entries[..., -1] = 0
+    position = np.array([rng.permutation(J) for _ in range(B)]).clip(max=89).astype(np.uint32)
+    narrow = Gradient(entries, None, position)
+    assert narrow.value.shape == (B, S, K, J)
+    np.testing.assert_array_equal(narrow.value[1, 2, 1, 5], entries[1, 2, 1, position[1, 5]])
+    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", "gradient", "only", "server")
+    fused(sub, narrow, draw()[0], 0.3, 1.0, None, [numbers])
+    fused(wanted, Gradient(narrow.value, None), draw()[0], 0.3, 1.0, None, [numbers])
+    np.testing.assert_array_equal(sub.z, wanted.z)
 
 
 def two_numbers(gradient, z, w, dual, rho, p, number_0):
@@ -98,20 +156,33 @@ def two_numbers(gradient, z, w, dual, rho, p, number_0):
 
 
 def test_numbers_are_taken_by_their_names():
-    gradient, _, chain, w, dual, _, _, numbers = arrays()
-    fused = Pass(two_numbers, ("number_0", "p"), "l2", "local", None, "only", False)
-    fused(gradient, None, chain, w, dual, 0.7, 0.0, 1.0, None, chain, [numbers, 3 * numbers])
+    sub, gradient, _, numbers = block()
+    fused = Pass(two_numbers, ("number_0", "p"), "l2", "local", None, "only", "server")
+    fused(sub, Gradient(gradient, None), None, 0.0, 1.0, None, [numbers, 3 * numbers])
     wanted = 3 * numbers[..., None, None] * gradient + 2 * numbers[..., None, None]
-    np.testing.assert_allclose(chain, wanted)
+    np.testing.assert_allclose(sub.z, wanted)
 
 
 def test_a_schedule_that_does_not_fit_the_step_is_refused():
     with pytest.raises(
         ValueError, match="schedule gives eta, the step proximal_step takes inverse_eta"
     ):
-        Pass(proximal_step, ("eta",), "l2", "local", None, "only", True).source("float32")
+        Pass(proximal_step, ("eta",), "l2", "local", None, "only", "server").source("float32")
 
 
 def test_noise_in_two_places_is_refused():
     with pytest.raises(ValueError, match="choose one"):
-        _noise(np.zeros(1), np.zeros(1))
+        _noise(draw()[0], draw()[0])
+
+
+@pytest.mark.parametrize("noise", [np.zeros((B, S, K, J)), 0.5, None])
+def test_noise_of_another_kind_is_refused(noise):
+    with pytest.raises(ValueError, match=r"noise is what .*; got"):
+        _noise(0.0, noise)
+
+
+def test_the_pass_is_made_anew_when_the_samplers_change(monkeypatch):
+    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", None, "only", "server")
+    before = fused.source("float32")
+    monkeypatch.setattr("admmbench.algorithms.passes._IMPORTED", "another")
+    assert fused.source("float32") != before

@@ -1,10 +1,11 @@
 """Every method against a literal transcription of its equations, agent by agent and seed by seed, in float64.
 
-The transcription draws from the same streams, so that whole trajectories must agree: a wrong sign, order, schedule or
+The transcription has the same noise, so that whole trajectories must agree: a wrong sign, order, schedule or
 constant anywhere shows.
 """
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,11 +18,11 @@ from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.objt import ObjT
 from admmbench.checks.made import make_dataset
-from admmbench.engine.streams import stream
-from admmbench.privacy import Privacy
-from admmbench.privacy.mechanisms import fill_gaussian, fill_laplace
+from admmbench.engine.streams import noise_key
+from admmbench.privacy import Noise, Privacy
 from admmbench.problems.base import Gradient
 from admmbench.sensitivity import Sensitivity
+from tests.noise import noisy
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8
 RHO = {"c1": 0.3, "c2": 0.2, "period": 3, "growth": 1.5}
@@ -37,8 +38,7 @@ class Literal:
     def __init__(self, dataset, seed, reference, eps=EPS):
         self.X = np.split(dataset.X_train.astype(np.float64), P)
         self.y = np.split(dataset.y_train, P)
-        self.noise = [stream(seed, p, "noise") for p in range(P)]
-        self.reference, self.eps = reference, eps
+        self.seed, self.reference, self.eps = seed, reference, eps
         self.w = np.zeros((K, J))
         self.z = [np.zeros((K, J)) for _ in range(P)]
         self.dual = [np.zeros((K, J)) for _ in range(P)]
@@ -50,27 +50,21 @@ class Literal:
         return h - np.eye(K)[self.y[p]]
 
     def gradient(self, p, z, n):
-        loss = self.residual(p, z).T @ self.X[p] / n
-        return loss + (2 * BETA * self.w if self.reference else 2 * BETA / P * z)
+        return self.residual(p, z).T @ self.X[p] / n
 
-    def draw(self, p, fill, scale):
-        if math.isinf(self.eps):
-            return 0.0
-        out = np.empty((1, K * J), np.float32)
-        fill([self.noise[p]], np.ones(1, np.float32), out)
-        return scale * out.reshape(K, J)
+    def penalty(self, z):
+        return 2 * BETA * self.w if self.reference else 2 * BETA / P * z
 
-    def laplace(self, p, z):
+    def sensitivity(self, p, z):
         """Equation (20) of ryu2021, over the records one by one."""
         residual = self.residual(p, z)
-        terms = [np.abs(np.outer(r, x)).sum() for r, x in zip(residual, self.X[p], strict=True)]
-        return self.draw(p, fill_laplace, max(terms) / N / self.eps)
+        return max(np.abs(np.outer(r, x)).sum() for r, x in zip(residual, self.X[p], strict=True))
 
     def server(self, r):
         return sum(self.z[p] - self.dual[p] / r for p in range(P)) / P
 
 
-def objective_perturbation(run, step, rounds, E=1, noisy=True):
+def objective_perturbation(run, step, rounds, E=1, private=True):
     """Algorithm 1 of ryu2022."""
     chain = [z.copy() for z in run.z]
     trajectory = []
@@ -79,10 +73,13 @@ def objective_perturbation(run, step, rounds, E=1, noisy=True):
         run.w = run.server(r)
         for p in range(P):
             iterates = []
-            for _ in range(E):
+            for e in range(E):
                 g = run.gradient(p, chain[p], N)
-                xi = run.laplace(p, chain[p]) if noisy else 0.0
-                chain[p] = step(t, r, g + xi, run.w, run.dual[p], chain[p])
+                if private:
+                    bound = run.sensitivity(p, chain[p]) / N
+                    g = noisy(g, "laplace", bound, 1 / run.eps, (run.seed, p, t, e))
+                g += run.penalty(chain[p])
+                chain[p] = step(t, r, g, run.w, run.dual[p], chain[p])
                 iterates.append(chain[p])
             run.z[p] = sum(iterates) / E
             run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
@@ -121,12 +118,13 @@ def output_perturbation(run, rounds, a=1.0):
             smooth = 0 if run.reference else 2 * BETA / P
             root = math.sqrt(size * t * math.log(1.25 / DELTA))
             eta = a / (c3 + smooth + 4 * c1 * root / (m * run.eps * c_w))
-            g = run.gradient(p, run.z[p], m)
+            g = run.gradient(p, run.z[p], m) + run.penalty(run.z[p])
             z = (-g + r * run.w + run.dual[p] + run.z[p] / eta) / (r + 1 / eta)
-            sigma = 2 * c1 * calibration / (m * (r + 1 / eta))
-            if run.reference:
-                sigma = sigma**2
-            run.z[p] = z + run.draw(p, fill_gaussian, sigma)
+            bound = 2 * c1 / (m * (r + 1 / eta))
+            std = (bound * calibration) ** 2 if run.reference else None
+            if run.reference:  # of admissible records, in the unit box
+                bound = 2 * math.sqrt(2 * J) / (m * (r + 1 / eta))
+            run.z[p] = noisy(z, "gaussian", bound, calibration, (run.seed, p, t, 0), std)
         run.w = run.server(r)
         for p in range(P):
             run.dual[p] = run.dual[p] + r * (run.w - run.z[p])
@@ -154,12 +152,16 @@ CASES = {
             run, trust_region(lambda t: 0.4 if run.reference else 0.4 / t**2), n
         ),
     ),
-    "iadmm": ("iadmm", {}, lambda run, n: objective_perturbation(run, proximal(1), n, noisy=False)),
+    "iadmm": (
+        "iadmm",
+        {},
+        lambda run, n: objective_perturbation(run, proximal(1), n, private=False),
+    ),
     "iadmm trust": (
         "iadmm",
         {"subproblem": "trust_region", "a": 0.3},
         lambda run, n: objective_perturbation(
-            run, trust_region(lambda t: 0.3 if run.reference else 0.3 / t**2), n, noisy=False
+            run, trust_region(lambda t: 0.3 if run.reference else 0.3 / t**2), n, private=False
         ),
     ),
     "outp": ("outp", {}, output_perturbation),
@@ -217,36 +219,44 @@ class Parts:
     problem = SimpleNamespace(penalty_name="l2")
 
 
-class Drawn:
-    """A noise source whose draw is known."""
-
-    def __init__(self, xi):
-        self.xi = xi
-
-    def laplace(self, sensitivity):
-        return self.xi
-
-
-def solved(method, t, z, w, dual, gradient, r, eps=1.0, xi=0.0):
-    parts, noise, sent = Parts(gradient), Drawn(xi), z.copy()
-    sub = Subproblem(t, sent, w, dual.copy(), r, parts, noise, Privacy(eps))
-    method.local_round(sub, sent)
-    np.testing.assert_allclose(sub.dual, dual + r * (w - sent))
-    return sent
+def solved(method, t, z, w, dual, gradient, r, eps=math.inf):
+    """New model, and the noise on the gradient."""
+    noise = Noise(np.array([[noise_key(0, 0)]]), z.shape[2:], Privacy(eps))
+    noise.begin_round(t)
+    sub = Subproblem(
+        t,
+        z.copy(),
+        z.copy(),
+        w,
+        dual.copy(),
+        partial=np.zeros_like(w),
+        rho=r,
+        rho_dual=r,
+        rho_message=2 * r,
+        parts=Parts(gradient),
+        noise=noise,
+        privacy=Privacy(eps),
+    )
+    sub = replace(sub, sent=sub.z)
+    method.local_round(sub)
+    np.testing.assert_allclose(sub.dual, dual + r * (w - sub.z))
+    np.testing.assert_allclose(sub.partial, sub.z[0] - sub.dual[0] / (2 * r))
+    return sub.z
 
 
 @pytest.mark.parametrize("kind", ["proximal", "trust"])
 def test_closed_forms_minimise_the_subproblems(kind):
     """Equations (8) and (9): scipy's minimiser of the perturbed, linearised Lagrangian is the closed form."""
     rng = np.random.default_rng(0)
-    z, w, dual, gradient, xi = rng.normal(size=(5, 1, 1, 2, 3))
+    z, w, dual, gradient = rng.normal(size=(4, 1, 1, 2, 3))
     t, r, a = 4, 1.7, 2.0
     method = (ObjP if kind == "proximal" else ObjT)(a=a)
-    found = solved(method, t, z, w[0], dual, gradient, r, xi=xi)
+    found = solved(method, t, z, w[0], dual, gradient, r, eps=0.9)
+    noisy_gradient = noisy(gradient, "laplace", 1.0, 1 / 0.9, (0, 0, t, 0))
 
     def objective(v):
         v = v.reshape(z.shape)
-        value = (gradient * v).sum() + r / 2 * ((w - v + (dual - xi) / r) ** 2).sum()
+        value = (noisy_gradient * v).sum() + r / 2 * ((w - v + dual / r) ** 2).sum()
         return value + (math.sqrt(t) / (2 * a) * ((v - z) ** 2).sum() if kind == "proximal" else 0)
 
     radius = a / t**2
@@ -259,9 +269,8 @@ def test_smooth_proximity_is_theorem_2():
     z, w, dual, gradient = np.random.default_rng(1).normal(size=(4, 1, 1, 2, 3))
     found = solved(ObjP(proximity="smooth"), 9, z, w[0], dual, gradient, 0.5, eps=2.0)
     curvature = 3.0 + 3 / 2.0  # 1 / eta = L + sqrt(9) / epsilon
-    np.testing.assert_allclose(
-        found, (-gradient + 0.5 * w + dual + curvature * z) / (0.5 + curvature)
-    )
+    g = noisy(gradient, "laplace", 1.0, 1 / 2.0, (0, 0, 9, 0))
+    np.testing.assert_allclose(found, (-g + 0.5 * w + dual + curvature * z) / (0.5 + curvature))
 
 
 def test_iadmm_reaches_the_optimum_of_scikit_learn():

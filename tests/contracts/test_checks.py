@@ -22,8 +22,8 @@ class Broken(Template):
 """
 
 UPDATE = """
-def local_round(self, sub, sent):
-    Template.local_round(self, sub, sent)
+def local_round(self, sub):
+    Template.local_round(self, sub)
     z = sub.z
     z[:] = {}
 """
@@ -69,7 +69,7 @@ METHODS = {
         "own is not measured",
     ),
     "repetition changes no bit": (
-        NOISE.format("np.random.laplace(size=gradient.value.shape).astype(gradient.value.dtype)"),
+        UPDATE.format("z + np.random.laplace(size=z.shape)"),
         "a repetition changes test_error",
     ),
     "going on from a checkpoint changes no bit": (IN_MEMORY, "a restart from a checkpoint"),
@@ -117,7 +117,7 @@ METHODS = {
         "other records change the scale of its noise",
     ),
     "divergence is recorded": (
-        UPDATE.format("np.nan_to_num(z); sub.dual[:] = np.nan_to_num(sub.dual)"),
+        UPDATE.format("np.nan_to_num(z); np.nan_to_num(sub.partial, copy=False)"),
         r"status is .*0.*0.*0",
     ),
     "state copies bounds the state": ("state_copies = 1", "has 2.* copies .* says 1"),

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench.engine.streams import FEDERATION, stream
+from admmbench.engine.streams import FEDERATION, noise_key, stream
 
 keys = st.tuples(
-    st.integers(0, 2**32), st.integers(0, 10**4), st.sampled_from(["noise", "partition"])
+    st.integers(0, 2**32), st.integers(0, 10**4), st.sampled_from(["choices", "partition"])
 )
 
 
@@ -19,12 +19,19 @@ def test_equal_keys_and_only_they_give_equal_streams(first, second):
 
 
 def test_streams_are_uncorrelated():
-    draws = np.array([stream(s, p, "noise").random(20_000) for s in range(3) for p in range(3)])
+    draws = np.array([stream(s, p, "choices").random(20_000) for s in range(3) for p in range(3)])
     correlation = np.corrcoef(draws) - np.eye(9)
     assert np.abs(correlation).max() < 4 / np.sqrt(20_000)
 
 
 def test_streams_are_pinned():
     """Published results stay reproducible: a change here changes every number."""
-    assert stream(0, 0, "noise").integers(0, 1000, 5).tolist() == [561, 348, 916, 856, 710]
+    assert stream(0, 0, "choices").integers(0, 1000, 5).tolist() == [561, 348, 916, 856, 710]
     assert stream(7, FEDERATION, "partition").permutation(5).tolist() == [0, 3, 4, 1, 2]
+    assert noise_key(0, 0).tolist() == [1008912121, 3134915666]
+    assert noise_key(7, 3).tolist() == [4014525388, 1745611559]
+
+
+def test_keys_of_noise_differ():
+    found = {tuple(noise_key(seed, agent)) for seed in range(30) for agent in range(30)}
+    assert len(found) == 900

@@ -99,7 +99,7 @@ class Counted(ConsensusState):
 class Counting(ObjP):
     def init(self, federation):
         start = super().init(federation)
-        return Counted(start.w, start.z, start.dual, start.chain)
+        return Counted(start.w, start.z, start.dual, start.chain, start.average)
 
     def round(self, t, state, federation):
         state.rounds += 1
@@ -249,6 +249,6 @@ class Forgetful:
 
 
 def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):
-    snapshot = Snapshot(0, Forgetful(np.zeros((1, 1, 1))), [], Trace([0], [1], {}))
+    snapshot = Snapshot(0, Forgetful(np.zeros((1, 1, 1))), [], [], Trace([0], [1], {}))
     with pytest.raises(ValueError, match=r"^Forgetful: a state may hold .*, not set$"):
         Checkpoint(tmp_path / "checkpoint", {}, 60).load(snapshot)

@@ -108,8 +108,10 @@ def test_provenance_says_what_was_run():
 def test_all_runs_diverging_ends_early(monkeypatch):
     from admmbench.privacy import Noise
 
-    def broken(self, fill, scale):
-        return np.full((*scale.shape, *self.shape), np.nan, np.float32)
+    usual = Noise._draw
+
+    def broken(self, law, scale, grid):
+        return usual(self, law, scale * np.nan, grid)
 
     monkeypatch.setattr(Noise, "_draw", broken)
     seen = []

@@ -9,78 +9,24 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from admmbench.checks.made import make_dataset
-from admmbench.engine.streams import stream
+from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
 from admmbench.privacy import Noise, Privacy, gaussian_multiplier
-from admmbench.privacy.mechanisms import (
-    _signed_logarithms,
-    fill_gaussian,
-    fill_laplace,
-    fill_spherical,
-)
 from admmbench.problems import as_problem
 from admmbench.sensitivity import Sensitivity
-
-# Fixed seeds: a distribution test either holds for the code or does not.
-N = 400_000
-
-
-def drawn(fill, n=N, seed=0):
-    out = np.empty((1, n), np.float32)
-    fill([np.random.Generator(np.random.SFC64(seed))], np.ones(1, np.float32), out)
-    return out[0]
-
-
-@pytest.mark.parametrize(("fill", "law"), [(fill_laplace, "laplace"), (fill_gaussian, "norm")])
-def test_samplers_follow_their_law(fill, law):
-    sample = drawn(fill)
-    assert stats.kstest(sample.astype(np.float64), law).pvalue > 0.01
-    variance = {"laplace": 2, "norm": 1}[law]
-    assert sample.mean() == pytest.approx(0, abs=4 * math.sqrt(variance / N))
-    assert sample.var() == pytest.approx(variance, rel=0.02)
-
-
-def test_laplace_tails_and_signs():
-    sample = drawn(fill_laplace)
-    for level in (3.0, 6.0, 9.0):
-        expected = math.exp(-level)
-        assert (np.abs(sample) > level).mean() == pytest.approx(
-            expected, abs=4 * math.sqrt(expected / N)
-        )
-    positive = sample > 0
-    assert positive.mean() == pytest.approx(0.5, abs=4 / math.sqrt(4 * N))
-    # sign and magnitude come from different bits of one word
-    assert np.corrcoef(positive, np.abs(sample))[0, 1] == pytest.approx(0, abs=4 / math.sqrt(N))
-    assert np.corrcoef(sample[:-1], sample[1:])[0, 1] == pytest.approx(0, abs=4 / math.sqrt(N))
-
-
-@settings(max_examples=25)
-@given(n=st.integers(1, 200), seed=st.integers(0, 10**6))
-def test_samplers_fill_every_entry_with_finite_numbers(n, seed):
-    for fill in (fill_laplace, fill_gaussian):
-        out = np.full((2, n), np.nan, np.float32)
-        streams = [np.random.Generator(np.random.SFC64(seed + k)) for k in range(2)]
-        fill(streams, np.ones(2, np.float32), out)
-        assert np.isfinite(out).all()
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=50))
-def test_signed_logarithms_are_the_logarithms(words):
-    bits = np.array([words], np.uint32)
-    out = np.empty(bits.shape, np.float32)
-    _signed_logarithms(bits.view(np.int32), np.ones(1, np.float32), out)
-    u = ((bits >> 1) + 1.0) * 2.0**-31
-    expected = np.log(u) * np.where(bits & 1, 1, -1)
-    np.testing.assert_allclose(out, expected, rtol=3e-7, atol=1e-7)
-
+from tests.noise import on_grid, standard
 
 ONES = np.ones((1, 2))
 BOTH = Sensitivity(ONES, ONES)
 
 
 def source(privacy, seeds=2, shape=(40, 50), dtype=np.float32):
-    return Noise([[stream(seed, 0, "noise") for seed in range(seeds)]], shape, privacy, dtype)
+    return Noise(np.array([[noise_key(seed, 0) for seed in range(seeds)]]), shape, privacy, dtype)
+
+
+def drawn(noise, dtype=np.float64):
+    """What is added to zeros."""
+    return np.zeros(noise.shape, dtype) + noise
 
 
 @settings(max_examples=20)
@@ -88,7 +34,7 @@ def source(privacy, seeds=2, shape=(40, 50), dtype=np.float32):
 def test_laplace_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
     bound = np.array([[sensitivity, 2 * sensitivity]])
     # The bound in l2 is another number, and plays no part.
-    xi = source(Privacy(epsilon)).laplace(Sensitivity(l1=bound, l2=7 * bound))
+    xi = drawn(source(Privacy(epsilon)).laplace(Sensitivity(l1=bound, l2=7 * bound)))
     scale = np.abs(xi[0]).mean(axis=(1, 2)) * epsilon / sensitivity
     np.testing.assert_allclose(scale, [1, 2], rtol=0.1)
 
@@ -96,7 +42,7 @@ def test_laplace_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
 def test_gaussian_is_the_classical_calibration():
     privacy = Privacy(0.5, 1e-5)
     noise = source(privacy, shape=(200, 300))
-    xi = noise.gaussian(Sensitivity(l1=7 * ONES, l2=3 * ONES))
+    xi = drawn(noise.gaussian(Sensitivity(l1=7 * ONES, l2=3 * ONES)))
     expected = 3 * math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.5
     assert xi.std() == pytest.approx(expected, rel=0.01)
     assert gaussian_multiplier(0.5, 1e-5) == pytest.approx(expected / 3)
@@ -155,22 +101,23 @@ def test_noise_for_a_gradient_has_the_scale_of_its_own_norm(law):
     found, noise = gradient(dataset), source(Privacy(0.7, 1e-5), shape=(100, 100))
     X, K, n = dataset.X_train.astype(np.float64), dataset.n_classes, dataset.n_train
     if law == "laplace":
-        xi = noise.laplace(found.sensitivity)
+        xi = drawn(noise.laplace(found.sensitivity))
         scale = np.abs(X).sum(axis=1).max() * 2 * (1 - 1 / K) / n / 0.7
     else:
-        xi = noise.gaussian(found.sensitivity)
+        xi = drawn(noise.gaussian(found.sensitivity))
         scale = np.linalg.norm(X, axis=1).max() * math.sqrt(1 - 1 / K) / n
         scale *= math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.7
-    assert stats.kstest(xi.ravel().astype(np.float64), law, (0, scale)).pvalue > 0.01
+    assert stats.kstest(xi.ravel(), law, (0, scale)).pvalue > 0.01
     other = {"laplace": "norm", "norm": "laplace"}[law]
-    assert stats.kstest(xi.ravel().astype(np.float64), other, (0, scale)).pvalue < 1e-6
+    assert stats.kstest(xi.ravel(), other, (0, scale)).pvalue < 1e-6
 
 
 def test_own_standard_deviation_is_recorded_as_it_is():
     noise = source(Privacy(1.0))
-    xi = noise.gaussian(Sensitivity(l2=2 * ONES), std=0.5 * ONES)
+    xi = drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=0.5 * ONES))
     assert xi.std() == pytest.approx(0.5, rel=0.05)
-    assert noise.ledgers[0].releases() == ((), pytest.approx(16.0), ())
+    _, bound = on_grid(2.0, math.sqrt(2000))
+    assert noise.ledgers[0].releases() == ((), pytest.approx((bound / 0.5) ** 2), ())
 
 
 def test_no_noise_at_infinite_epsilon():
@@ -182,36 +129,106 @@ def test_no_noise_at_infinite_epsilon():
 
 def test_precisions_see_the_same_noise():
     single, double = (
-        source(Privacy(1.0), dtype=dtype).laplace(BOTH) for dtype in ("float32", "float64")
+        drawn(source(Privacy(1.0)).laplace(BOTH), dtype) for dtype in ("float32", "float64")
     )
-    assert double.dtype == np.float64
-    np.testing.assert_array_equal(single, double)
+    np.testing.assert_array_equal(single, double.astype(np.float32))
 
 
-def test_magnitude_is_the_mean_over_draws():
+@settings(max_examples=50)
+@given(
+    bound=st.floats(1e-9, 1e9),
+    law=st.sampled_from(["laplace", "gaussian"]),
+    shape=st.sampled_from([(1,), (3, 7), (62, 784)]),
+    values=st.integers(0, 10**6),
+)
+def test_rounding_moves_neighbours_apart_by_what_the_sensitivity_is_raised_by(
+    bound, law, shape, values
+):
+    draw = getattr(source(Privacy(1.0), 2, shape), law)(Sensitivity(bound * ONES, bound * ONES))
+    (grid,), order = set(draw.grid.ravel()), {"laplace": 1, "gaussian": 2}[law]
+    assert math.log2(grid) == round(math.log2(grid))
+    scale = draw.scale[0, 0] / (1 if law == "laplace" else gaussian_multiplier(1.0, 1e-6))
+    assert bound < scale <= bound * (1 + 2**-10)
+    rng = np.random.default_rng(values)
+    one = rng.normal(scale=bound, size=shape)
+    other = one + rng.normal(size=shape)
+    other = one + (other - one) * bound / np.linalg.norm((other - one).ravel(), order)
+    rounded = grid * np.round(one / grid) - grid * np.round(other / grid)
+    assert np.linalg.norm(rounded.ravel(), order) <= scale
+    # As far apart as two values can be that are rounded away from each other.
+    edge = np.full(shape, grid * (1 - 1e-9))
+    assert bound + np.linalg.norm(edge.ravel(), order) <= scale * (1 + 1e-12)
+
+
+def test_each_release_is_drawn_anew_and_a_round_can_be_drawn_again():
     noise = source(Privacy(1.0))
-    noise.laplace(BOTH)
-    noise.record_magnitude()
-    first, second = noise.laplace(BOTH), noise.laplace(BOTH)
+    seen = []
+    for t in (0, 1, 2):
+        noise.begin_round(t)
+        seen += [drawn(noise.laplace(BOTH)), drawn(noise.laplace(BOTH))]
+    assert len({each.tobytes() for each in seen}) == 6
+    noise.begin_round(1)
+    np.testing.assert_array_equal(drawn(noise.laplace(BOTH)), seen[2])
+    np.testing.assert_array_equal(
+        np.sign(seen[2][0, 1].ravel()), np.sign(standard("laplace", 2000, noise_key(1, 0), t=1))
+    )
+
+
+def test_noise_that_nobody_counts_rounds_of_does_not_repeat():
+    noise = source(Privacy(1.0))
+    assert (drawn(noise.laplace(BOTH)) != drawn(noise.laplace(BOTH))).any()
+
+
+def test_magnitude_is_the_mean_over_draws_of_a_round():
+    noise = source(Privacy(1.0))
+    noise.begin_round(1, measure=True)
+    first, second = drawn(noise.laplace(BOTH)), drawn(noise.laplace(BOTH))
     expected = (np.abs(first) + np.abs(second)).mean(axis=(2, 3)) / 2
     np.testing.assert_allclose(noise.magnitude(), expected, rtol=1e-6)
+    noise.begin_round(2)
+    drawn(noise.laplace(BOTH))
     assert not noise.magnitude().any()
+
+
+def test_noise_is_added_in_place_too_and_for_nothing_else():
+    value = np.arange(4000.0).reshape(1, 2, 40, 50)
+    wanted, kept = value + source(Privacy(1.0)).laplace(BOTH), value
+    value += source(Privacy(1.0)).laplace(BOTH)
+    assert value is kept
+    np.testing.assert_array_equal(value, wanted)
+    with pytest.raises(TypeError, match=r"value [+] noise, not multiply"):
+        value * source(Privacy(1.0)).laplace(BOTH)
+    with pytest.raises(TypeError, match=r"value [+] noise, not subtract"):
+        value - source(Privacy(1.0)).laplace(BOTH)
+
+
+def test_noise_of_another_shape_is_refused():
+    with pytest.raises(
+        ValueError, match=r"noise of shape \(1, 2, 40, 50\) is added to \(2, 40, 50\)"
+    ):
+        np.zeros((2, 40, 50)) + source(Privacy(1.0)).laplace(BOTH)
 
 
 def test_spherical_noise_has_a_gamma_norm_and_any_direction():
     d, n = 5, 20_000
-    streams = [np.random.Generator(np.random.SFC64(seed)) for seed in range(n)]
-    out = np.empty((n, d), np.float32)
-    fill_spherical(streams, np.full(n, 0.7, np.float32), out)
-    norms = np.linalg.norm(out.astype(np.float64), axis=1)
+    noise = source(Privacy(1.0), n, (d,))
+    xi = noise.spherical(np.full((1, n), 0.7))[0].astype(np.float64)
+    norms = np.linalg.norm(xi, axis=1)
     # density proportional to exp(-||xi|| / scale): the norm is Gamma(d, scale)
     assert stats.kstest(norms, "gamma", args=(d, 0, 0.7)).pvalue > 0.01
-    directions = out / norms[:, None]
+    directions = xi / norms[:, None]
     # A coordinate of a uniform direction: (1 + u) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2).
     for coordinate in directions.T:
         law = stats.kstest((1 + coordinate) / 2, "beta", args=((d - 1) / 2, (d - 1) / 2))
         assert law.pvalue > 0.01
     assert abs(np.corrcoef(norms, directions[:, 0])[0, 1]) < 4 / math.sqrt(n)
+
+
+def test_the_magnitude_of_spherical_noise():
+    noise = source(Privacy(0.5))
+    noise.begin_round(3, measure=True)
+    xi = noise.spherical(3 * ONES)
+    np.testing.assert_allclose(noise.magnitude(), np.abs(xi).mean(axis=(2, 3)), rtol=1e-6)
 
 
 def test_spherical_noise_is_recorded_as_pure():

@@ -64,8 +64,11 @@ class Federation(Protocol[WholeT, PartsT]):
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
 
+    def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
+        """Sum over all agents of what blocks of them add to an array, in parallel."""
+
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
+        """Draw for every seed what all agents know; shape (S, ...)."""
 
 
 RowBlock = Block[RowParts]
@@ -173,7 +176,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
             )
         return Guarantee(
             "conditional",
-            "for noise of real numbers, and worst-case sensitivity of admissible records",
+            "for worst-case sensitivity of admissible records, up to the finite precision of sampling",
         )
 
     @property

@@ -10,7 +10,7 @@ agents do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +28,9 @@ from admmbench.algorithms.base import (
 from admmbench.privacy import Noise, Privacy
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
+
+Entry = TypeVar("Entry", float, Array)
+"""Of a model, or all of them."""
 
 
 @dataclass
@@ -48,6 +51,8 @@ class ConsensusState(Models):
     """Dual variables lambda, shape (P, S, K, J)."""
     chain: Array
     """Last local iterates, from which the next round goes on, shape (P, S, K, J); with one update, ``z`` itself."""
+    average: Array
+    """Mean of the agents' last messages, shape (S, K, J)."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,19 @@ class Subproblem:
     t: int
     z: Array
     """Last iterates, shape (B, S, K, J)."""
+    sent: Array
+    """What was sent last, and takes what is sent next, likewise; with one update it is ``z`` itself."""
     w: Array
     """Global model, shape (S, K, J)."""
     dual: Array
     """Dual variables, shape (B, S, K, J)."""
+    partial: Array
+    """Takes the sum of the agents' messages, shape (S, K, J)."""
     rho: float
+    rho_dual: float
+    """Of the round whose gap the dual variables follow next."""
+    rho_message: float
+    """Of the round that the server averages for next."""
     parts: RowParts
     """The agents' parts of the problem."""
     noise: Noise
@@ -106,13 +119,12 @@ class OverRows(Algorithm[Models, RowFederation]):
         return np.asarray(np.sum(gaps, axis=0))
 
 
-def server_average(state: ConsensusState, rho: float) -> Array:
-    """W = (1/P) sum_p (z_p - lambda_p / rho), the minimiser of (4a) of ryu2021 and ryu2022."""
-    average: Array = state.z.mean(axis=0) - state.dual.mean(axis=0) / rho
-    return average
+def message(z: Entry, dual: Entry, rho: float) -> Entry:
+    """Part of an agent in the server's mean, which minimises (4a) of ryu2021 and ryu2022."""
+    return z - dual / rho
 
 
-def dual_ascent(dual: Array, rho: float, w: Array, z: Array) -> Array:
+def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
     """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
     return dual + rho * (w - z)
 
@@ -141,54 +153,66 @@ class Consensus(OverRows):
         """All variables start at zero."""
         start = OverRows.init(self, federation)
         chain = start.z if self.updates == 1 else start.z.copy()
-        return ConsensusState(start.w, start.z, np.zeros_like(start.z), chain)
+        zero = np.zeros_like(start.z)
+        return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
 
     def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Server, agents and dual variables, in their order."""
+        """Server and agents, in their order.
+
+        The dual variables follow while an agent has its models at hand. If the agents begin, that is in the next round,
+        and ``state.dual`` is what this one began with.
+        """
         privacy = federation.privacy
-        rho = self.rho(t, privacy.epsilon)
+        last, rho, following = (
+            self.rho(max(when, 1), privacy.epsilon) for when in (t - 1, t, t + 1)
+        )
+        server_begins = self.order == "server"
+        if server_begins:
+            state.w = state.average
 
-        def agents(block: RowBlock) -> None:
+        def agents(block: RowBlock, partial: Array) -> None:
             p = block.agents
-            known = Subproblem(
-                t, state.chain[p], state.w, state.dual[p], rho, block.parts, block.noise, privacy
+            self.local_round(
+                Subproblem(
+                    t,
+                    state.chain[p],
+                    state.z[p],
+                    state.w,
+                    state.dual[p],
+                    partial,
+                    rho,
+                    rho if server_begins else last,
+                    following if server_begins else rho,
+                    block.parts,
+                    block.noise,
+                    privacy,
+                )
             )
-            self.local_round(known, state.z[p])
 
-        def duals(block: RowBlock) -> None:
-            p = block.agents
-            state.dual[p] = dual_ascent(state.dual[p], rho, state.w, state.z[p])
-
-        if self.order == "server":
-            state.w = server_average(state, rho)
-            federation.each(agents)
+        state.average = federation.sum(agents, like=state.w) / federation.problem.n_agents
+        if server_begins:
             return Messages(down=(state.w,), up=(state.z,))
-        federation.each(agents)
-        state.w = server_average(state, rho)
-        federation.each(duals)
+        state.w = state.average
         return Messages(down=(state.w,), up=(state.z, state.dual))
 
     def update(self, sub: Subproblem) -> Array:
         """New local models of a block, shape (B, S, K, J): the solutions of its subproblems."""
         raise NotImplementedError(f"{type(self).__name__} has neither update nor local_round")
 
-    def local_round(self, sub: Subproblem, sent: Array) -> None:
-        """Update the models of a block in place: the iterates ``sub.z``, and their mean, which is sent.
+    def local_round(self, sub: Subproblem) -> None:
+        """Update a block in place.
 
-        If the server has begun, the dual variables follow.
-
-        Parameters
-        ----------
-        sub
-            The agents' subproblem.
-        sent
-            z of the block, shape (B, S, K, J).
+        These are the iterates ``sub.z``; their mean ``sub.sent``; the dual variables ``sub.dual``, before the updates
+        if the agents begin a round and else after them; and the sum of messages ``sub.partial``.
         """
+        if self.order == "agents":
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
         total = np.zeros_like(sub.z)
         for _ in range(self.updates):
             sub.z[:] = self.update(sub)
             total += sub.z
         if self.updates > 1:
-            sent[:] = total / self.updates
+            sub.sent[:] = total / self.updates
         if self.order == "server":
-            sub.dual[:] = dual_ascent(sub.dual, sub.rho, sub.w, sent)
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
+        sub.partial[:] += message(sub.sent, sub.dual, sub.rho_message).sum(axis=0)

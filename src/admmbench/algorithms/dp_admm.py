@@ -78,7 +78,7 @@ class DPADMM(OutputPerturbation):
         """All variables start at zero."""
         start = OutputPerturbation.init(self, federation)
         sums = np.zeros(start.w.shape), np.zeros(start.z.shape)
-        return Averaged(start.w, start.z, start.dual, start.chain, *sums)
+        return Averaged(start.w, start.z, start.dual, start.chain, start.average, *sums)
 
     def round(self, t: int, state: Averaged, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Algorithm 3, and the averages of section V: over w~^0 to w~^(t-1) for theorem 3, w~^1 to w~^t for 4."""

@@ -81,7 +81,8 @@ class DPADMMSharing(Sharing):
         if isinstance(xi, float):  # infinite budget
             return predictions
         basis = block.parts.basis
-        noisy: Array = predictions + xi[0, :, : basis.shape[1]] @ basis.T
+        coordinates = np.zeros(xi.shape, predictions.dtype) + xi
+        noisy: Array = predictions + coordinates[0, :, : basis.shape[1]] @ basis.T
         return noisy
 
     def measure(

@@ -47,8 +47,8 @@ class DPSGD(OverRows):
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             gradient = parts.gradient(at, mean_over=parts.n_samples).value
             bound = 2 * parts.gradient_bound / parts.n_samples[:, None].clip(1)
-            gradient += block.noise.gaussian(Sensitivity(l2=bound))
-            return parts.whole.add_penalty_gradient(gradient, at)
+            noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound))
+            return parts.whole.add_penalty_gradient(noisy, at)
 
         gradients = np.concatenate(federation.each(noisy_gradient))
         state.w = w - w.dtype.type(self.learning_rate) * gradients.mean(axis=0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.base import parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Linearized
-from admmbench.privacy import Release
+from admmbench.privacy import Draw, Release
 from admmbench.problems.base import Gradient
 
 
@@ -38,6 +38,6 @@ class ObjectivePerturbation(Inexact):
 
     release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
 
-    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
         """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022, (11) of ryu2021."""
         return sub.noise.laplace(gradient.sensitivity)

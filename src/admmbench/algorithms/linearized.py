@@ -16,6 +16,7 @@ from pydantic import Field
 from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.algorithms.passes import Pass
+from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 
 # The authors' code of ryu2022 clips probabilities to [1e-9, 1].
@@ -74,12 +75,12 @@ class Linearized(Consensus):
     def schedule(self, sub: Subproblem) -> Schedule:
         """What the step takes besides gradient, models and rho: numbers, or one for each agent and seed."""
 
-    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
-        """Noise on the gradient."""
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
+        """Noise on the gradient, of `Subproblem.noise`."""
         return 0.0
 
-    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
-        """Noise on the solution."""
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
+        """Noise on the solution, of `Subproblem.noise`."""
         return 0.0
 
     def gradient(self, sub: Subproblem) -> Gradient:
@@ -88,7 +89,7 @@ class Linearized(Consensus):
         floor = PROBABILITY_FLOOR if self.reference else 0.0
         return sub.parts.gradient(sub.z, mean_over=n, floor=floor)
 
-    def local_round(self, sub: Subproblem, sent: Array) -> None:
+    def local_round(self, sub: Subproblem) -> None:
         """Gradient of f_p, noise where the method puts it, and step: one pass over the model for each local update."""
         whole, E = sub.parts.whole, self.updates
         strength = whole.total_strength if self.reference else whole.own_strength
@@ -96,8 +97,7 @@ class Linearized(Consensus):
         for e in range(E):
             gradient, schedule = self.gradient(sub), self.schedule(sub)
             on_gradient = self.perturb_gradient(sub, gradient)
-            on_solution = self.perturb_solution(sub, schedule)
-            xi, place = _noise(on_gradient, on_solution)
+            draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
             fused = Pass(
                 self.step,
                 tuple(schedule),
@@ -105,33 +105,23 @@ class Linearized(Consensus):
                 "global" if self.reference else "local",
                 place,
                 "only" if E == 1 else "first" if e == 0 else "last" if e == E - 1 else "middle",
-                self.order == "server",
+                self.order,
             )
             numbers = [np.broadcast_to(given, sub.z.shape[:2]) for given in schedule.values()]
-            fused(
-                gradient.value,
-                xi,
-                sub.z,
-                sub.w,
-                sub.dual,
-                sub.rho,
-                strength,
-                1 / E,
-                total,
-                sent,
-                numbers,
-            )
+            fused(sub, gradient, draw, strength, 1 / E, total, numbers)
 
 
 def _noise(
-    on_gradient: Array | float, on_solution: Array | float
-) -> tuple[Array | None, Literal["gradient", "solution"] | None]:
+    on_gradient: Draw | float, on_solution: Draw | float
+) -> tuple[Draw | None, Literal["gradient", "solution"] | None]:
     """Noise, and where it is added."""
-    for xi in (on_gradient, on_solution):
-        if not isinstance(xi, np.ndarray) and xi != 0:
-            raise ValueError(f"noise is an array of the models' shape, or 0.0; got {xi!r}")
-    if isinstance(on_gradient, np.ndarray):
-        if isinstance(on_solution, np.ndarray):
+    for draw in (on_gradient, on_solution):
+        if not isinstance(draw, Draw) and not (isinstance(draw, int | float) and draw == 0):
+            raise ValueError(
+                f"noise is what sub.noise.laplace or sub.noise.gaussian returns, or 0.0; got {type(draw).__name__}"
+            )
+    if isinstance(on_gradient, Draw):
+        if isinstance(on_solution, Draw):
             raise ValueError("there is noise on the gradient and on the solution: choose one")
         return on_gradient, "gradient"
-    return (on_solution, "solution") if isinstance(on_solution, np.ndarray) else (None, None)
+    return (on_solution, "solution") if isinstance(on_solution, Draw) else (None, None)

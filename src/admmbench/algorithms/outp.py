@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Guarantee, parameters
+from admmbench.algorithms.base import Guarantee, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Schedule
 from admmbench.algorithms.output_perturbation import OutputPerturbation
-from admmbench.privacy import gaussian_multiplier
+from admmbench.privacy import Draw, gaussian_multiplier
 from admmbench.problems.needs import Need
 
 
@@ -40,7 +40,7 @@ class OutP(OutputPerturbation):
         curvature = sub.parts.curvature_bound + sub.parts.whole.penalty_curvature
         return {"inverse_eta": self.theorem4(sub, sub.parts.gradient_bound, curvature)}
 
-    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
         if not self.reference or not sub.privacy.private:
             return OutputPerturbation.perturb_solution(self, sub, schedule)

@@ -13,7 +13,7 @@ from pydantic import Field
 from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Linearized, Schedule, proximal_step
-from admmbench.privacy import Release
+from admmbench.privacy import Draw, Release
 
 
 @parameters
@@ -57,7 +57,7 @@ class OutputPerturbation(Linearized):
         total: Array = (curvature + growth) / self.a
         return total
 
-    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Array | float:
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""
         stiffness = sub.rho + schedule["inverse_eta"]
         return sub.noise.gaussian(sub.solution_sensitivity(sub.parts.gradient_bound, stiffness))

@@ -1,23 +1,35 @@
-"""An agent's update as one pass over its model: gradient of the penalty, noise, step, mean, and dual ascent.
+"""An agent's update as one pass over its model.
 
-Each of these reads and writes models that do not fit into a cache; done one after another they take most of a round
-where agents have few records. The pass is made from the equation of the method's step, see `admmbench.compiled`.
+Gradient of the penalty, noise, step, mean of the local updates, dual ascent and the sum that the server takes: each of
+these reads and writes models that do not fit into a cache, and done one after another they take most of a round where
+agents have few records. The pass is made from the equation of the method's step, see `admmbench.compiled`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from textwrap import indent
 from typing import Any, Literal
 
 import numpy as np
 
 from admmbench import compiled
 from admmbench.algorithms.base import Array
-from admmbench.algorithms.consensus import dual_ascent
+from admmbench.algorithms.consensus import Subproblem, dual_ascent, message
+from admmbench.privacy import Draw, samplers
+from admmbench.problems import narrow
+from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES, PenaltyName
+
+# The module changes with the text of what it imports: numba does not see that.
+_IMPORTED = hashlib.sha256(
+    b"".join(Path(str(module.__file__)).read_bytes() for module in (narrow, samplers))
+).hexdigest()
 
 _MODULE = '''"""{title}"""
 
@@ -25,6 +37,9 @@ import math
 
 import numba
 import numpy as np
+from admmbench.privacy.samplers import TILE, perturb
+from admmbench.problems.narrow import take_tile
+# {imported}
 
 number = np.{dtype}
 
@@ -41,16 +56,43 @@ number = np.{dtype}
 {ascent}
 
 
+@numba.njit(nogil=True, inline="always")
+{message}
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def update(gradient, xi, chain, w, dual, rho, strength, share, total, z, numbers):
-    agents, seeds, size = chain.shape
+def update(
+    gradient, position, z, w, dual, rho, rho_dual, rho_message, strength, share, total, sent, partial, numbers,
+    law, keys, place, scale, grid, measure, magnitude,
+):
+    agents, seeds, size = z.shape
+    words, noise, room = np.empty(2 * TILE, np.uint32), np.empty(TILE), np.empty(TILE, z.dtype)
     for p in range(agents):
         for s in range(seeds):
+            sizes = 0.0
 {locals}
-            for i in range(size):
-                g = gradient[p, s, i] + strength * penalty_gradient({at}[s, i])
+            for start in range(0, size, TILE):
+                stop = min(start + TILE, size)
+                tile = room[: stop - start]
+                take_tile(gradient[p, s], position[p], start, tile)
+{tiles}
 {body}
+            if measure:
+                magnitude[p, s] = sizes / size
 '''
+_PERTURB = """\
+sizes += perturb(
+    tile, law, keys[p, s], place, start // TILE, scale[p, s], grid[p, s], words, noise, measure
+)"""
+# Each array is cut to the tile: the compiler makes vector instructions of plain indices.
+_TILES = """\
+z_, dual_, sent_, total_ = (
+    z[p, s, start:stop], dual[p, s, start:stop], sent[p, s, start:stop], total[p, s, start:stop]
+)
+w_, partial_ = w[s, start:stop], partial[s, start:stop]"""
+_LOOP = """\
+for j in range(len(tile)):
+{inside}"""
 
 
 @dataclass(frozen=True)
@@ -71,8 +113,9 @@ class Pass:
         What noise is added to; None: there is none.
     updates
         ``only``: the one update of a round; or of several the ``first``, a ``middle`` one, or the ``last``.
-    ascend
-        Whether the dual variables follow, after the last update.
+    order
+        Who begins a round, see `admmbench.algorithms.consensus.Consensus`: the dual variables follow after the last
+        update, or before the first one.
     """
 
     step: Callable[..., Any]
@@ -81,35 +124,51 @@ class Pass:
     at: Literal["local", "global"]
     noise: Literal["gradient", "solution"] | None
     updates: Literal["only", "first", "middle", "last"]
-    ascend: bool
+    order: Literal["server", "agents"]
 
     def source(self, dtype: str) -> str:
         """Module with the pass, for models of a precision."""
         self._check_names()
-        arguments = ["g", "chain[p, s, i]", "w[s, i]", "dual[p, s, i]", "rho"]
+        first, last = self.updates in ("only", "first"), self.updates in ("only", "last")
+        arguments = ["tile[j]", "z_[j]", "w_[j]", "dual_[j]", "rho"]
         arguments += [f"{name}=number_{k}" for k, name in enumerate(self.names)]
-        body = ["g += xi[p, s, i]"] * (self.noise == "gradient")
-        body.append(f"new = step({', '.join(arguments)})")
-        body += ["new += xi[p, s, i]"] * (self.noise == "solution")
-        body.append("chain[p, s, i] = new")
+        ascent = "dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], {})"
+        at = "z_[j]" if self.at == "local" else "w_[j]"
+        step = [ascent.format("sent_[j]")] * (self.order == "agents" and first)
+        step += [
+            f"tile[j] += strength * penalty_gradient({at})",
+            f"tile[j] = step({', '.join(arguments)})",
+        ]
+        new = "tile[j]"
+        store = [f"z_[j] = {new}"]
         if self.updates == "first":
-            body.append("total[p, s, i] = new")
+            store.append(f"total_[j] = {new}")
         elif self.updates == "middle":
-            body.append("total[p, s, i] += new")
+            store.append(f"total_[j] += {new}")
         elif self.updates == "last":
-            body += ["new = (total[p, s, i] + new) * share", "z[p, s, i] = new"]
-        if self.ascend and self.updates in ("only", "last"):
-            body.append("dual[p, s, i] = dual_ascent(dual[p, s, i], rho, w[s, i], new)")
+            new = "mean"
+            store += ["mean = (total_[j] + tile[j]) * share", "sent_[j] = mean"]
+        if last:
+            store += [ascent.format(new)] * (self.order == "server")
+            store.append(f"partial_[j] += message({new}, dual_[j], rho_message)")
+        if self.noise == "gradient":
+            body = [_PERTURB, _loop(step + store)]
+        elif self.noise == "solution":
+            body = [_loop(step), _PERTURB, _loop(store)]
+        else:
+            body = [_loop(step + store)]
         numbers = [f"number_{k} = numbers[{k}, p, s]" for k in range(len(self.names))]
         return _MODULE.format(
             title=f"Pass of {getattr(self.step, '__name__', 'a step')}.",
+            imported=_IMPORTED,
             dtype=dtype,
             equation=compiled.equation_source(self.step, "step"),
-            locals="\n".join(" " * 12 + line for line in numbers) or " " * 12 + "pass",
             slope=compiled.equation_source(PENALTIES[self.penalty].gradient, "penalty_gradient"),
             ascent=compiled.equation_source(dual_ascent, "dual_ascent"),
-            at="chain[p]" if self.at == "local" else "w",
-            body="\n".join(" " * 16 + line for line in body),
+            message=compiled.equation_source(message, "message"),
+            locals=indent("\n".join(numbers), " " * 12),
+            tiles=indent(_TILES, " " * 16),
+            body=indent("\n".join(body), " " * 16),
         )
 
     def _check_names(self) -> None:
@@ -122,61 +181,65 @@ class Pass:
 
     def __call__(
         self,
-        gradient: Array,
-        xi: Array | None,
-        chain: Array,
-        w: Array,
-        dual: Array,
-        rho: float,
+        sub: Subproblem,
+        gradient: Gradient,
+        draw: Draw | None,
         strength: float,
         share: float,
         total: Array | None,
-        z: Array,
         numbers: list[Array],
     ) -> None:
-        """Update models of shape (B, S, K, J), and (S, K, J) for ``w``, in place.
+        """Update the models of a block in place.
 
         Parameters
         ----------
+        sub
+            The subproblem.
         gradient
             Of the loss.
-        xi
+        draw
             Noise, if there is any.
-        chain
-            Local iterates.
-        w
-            Global model.
-        dual
-            Dual variables.
-        rho, strength
-            Penalty parameter, and weight of the penalty's gradient.
+        strength
+            Weight of the penalty's gradient.
         share
             Part of each local update in the mean.
         total
             Sum of the local updates so far, where there are several.
-        z
-            What is sent; ``chain`` where there is one update.
         numbers
             Values of `names`, each of shape (B, S).
         """
-        like = chain.dtype.type
-        given = gradient, chain if xi is None else xi
-        flat = [
-            _flat(np.ascontiguousarray(np.broadcast_to(each, chain.shape)), 2) for each in given
-        ]
-        values = np.array(numbers, chain.dtype).reshape(len(numbers), *chain.shape[:2])
-        _kernel(self, chain.dtype.name)(
-            *flat,
-            _flat(chain, 2),
-            _flat(np.ascontiguousarray(w), 1),
-            _flat(dual, 2),
-            like(rho),
+        z = sub.z
+        like, leading = z.dtype.type, z.shape[:2]
+        nowhere = np.zeros((len(z), 0), np.uint32)
+        values = np.array(numbers, z.dtype).reshape(len(numbers), *leading)
+        if draw is None:
+            nothing = np.zeros(leading)
+            noise = (0, np.zeros((*leading, 2), np.uint32), np.zeros(2, int), nothing, nothing)
+            measured = False, nothing
+        else:
+            noise = draw.law, draw.keys, draw.place, draw.scale, draw.grid
+            measured = draw.measure, draw.magnitude
+        _kernel(self, z.dtype.name)(
+            np.ascontiguousarray(gradient.entries),
+            nowhere if gradient.position is None else gradient.position,
+            _flat(z, 2),
+            _flat(np.ascontiguousarray(sub.w), 1),
+            _flat(sub.dual, 2),
+            *(like(rho) for rho in (sub.rho, sub.rho_dual, sub.rho_message)),
             like(strength),
             like(share),
-            _flat(chain if total is None else total, 2),
-            _flat(z, 2),
+            _flat(z if total is None else total, 2),
+            _flat(sub.sent, 2),
+            _flat(sub.partial, 1),
             values,
+            *noise,
+            *measured,
         )
+
+
+def _loop(inside: list[str]) -> str:
+    """Lines for each entry of a tile."""
+    return _LOOP.format(inside=indent("\n".join(inside), " " * 4))
 
 
 @cache

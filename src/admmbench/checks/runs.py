@@ -26,7 +26,7 @@ from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs.packing import pack, unpack
 from admmbench.jobs.simulate import run_spec
-from admmbench.privacy import Ledger, Noise
+from admmbench.privacy import Draw, Ledger, Noise
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
@@ -171,12 +171,12 @@ class WatchedNoise(Noise):
 
     @classmethod
     def like(cls, noise: Noise, dtype: str) -> Self:
-        """Source with the streams of another."""
-        return cls(noise.generators, noise.shape, noise.privacy, dtype)
+        """Source with the keys of another."""
+        return cls(noise.keys, noise.shape, noise.privacy, dtype)
 
-    def _draw(self, fill: Callable[..., None], scale: Array) -> Array:
+    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         self.scales.append(np.array(scale))
-        return super()._draw(fill, scale)
+        return super()._draw(law, scale, grid)
 
 
 @dataclass(frozen=True)
@@ -258,10 +258,11 @@ class Breaking(From):
             setattr(noise, "_draw", partial(_broken, noise._draw))  # noqa: B010
 
 
-def _broken(draw: Callable[..., Array], *arguments: Any) -> Array:
-    xi = draw(*arguments)
-    xi[:, 1] = np.nan
-    return xi
+def _broken(draw: Callable[..., Draw], *arguments: Any) -> Draw:
+    found = draw(*arguments)
+    scale = np.array(found.scale)
+    scale[:, 1] = np.nan
+    return replace(found, scale=scale)
 
 
 @dataclass(frozen=True)
@@ -302,6 +303,8 @@ def play(
         method = spec.method
         state = method.init(federation)
         for t in range(1, rounds + 1):
+            for source in noise:
+                source.begin_round(t)
             method.round(t, state, federation)
     return Played(federation, state, noise)
 

@@ -22,7 +22,9 @@ PartsT = TypeVar("PartsT", bound=Parts)
 
 # A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
 BLOCK_BYTES = 2**20
-_BLOCK_WORK = 2e8
+_BLOCK_WORK = 4e8
+# Blocks whose sums are one array, as many for any number of threads.
+_GROUPS = 16
 
 
 @dataclass(frozen=True)
@@ -46,22 +48,49 @@ class Federation(Generic[PartsT]):
     problem: BoundProblem[PartsT]
     privacy: Privacy
     blocks: list[Block[PartsT]]
+    choices: list[np.random.Generator]
+    """For each seed, the source of what all agents know."""
     pool: Workers = field(repr=False)
 
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
         return self.pool.map(step, self.blocks)
 
+    def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
+        """Sum over all agents.
+
+        Parameters
+        ----------
+        add
+            A step of a block of agents, which adds their part to an array.
+        like
+            Array of the sum's shape and type.
+        """
+
+        def group(blocks: Sequence[Block[PartsT]]) -> Array:
+            partial = np.zeros_like(like)
+            for block in blocks:
+                add(block, partial)
+            return partial
+
+        size = -(-len(self.blocks) // _GROUPS)
+        starts = range(0, len(self.blocks), size)
+        total, *others = self.pool.map(group, [self.blocks[k : k + size] for k in starts])
+        for other in others:
+            total += other
+        return total
+
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw for every seed what all agents know, from the first agent's stream; shape (S, ...)."""
-        return np.stack([sample(generator) for generator in self.blocks[0].noise.generators[0]])
+        """Draw for every seed what all agents know; shape (S, ...)."""
+        return np.stack([sample(generator) for generator in self.choices])
 
 
 def block_size(problem: BoundProblem[Any]) -> int:
     """Agents that are served together: several where they are small, as threads are slow to hand over small tasks."""
     model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
     most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))
-    return max(1, min(int(most), problem.n_agents))
+    blocks = math.ceil(problem.n_agents / max(1, int(most)))
+    return math.ceil(problem.n_agents / blocks)  # as equal as can be
 
 
 class Workers:

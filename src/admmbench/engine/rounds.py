@@ -16,7 +16,7 @@ from admmbench.algorithms.base import Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.streams import FEDERATION, stream
+from admmbench.engine.streams import FEDERATION, noise_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.privacy import Accountant, Noise
@@ -40,7 +40,9 @@ class Snapshot:
     state: State
     """Variables of the algorithm."""
     noise: list[Noise]
-    """Noise sources of the blocks of agents, with their streams and ledgers."""
+    """Noise sources of the blocks of agents, with their ledgers."""
+    choices: list[np.random.Generator]
+    """Sources of what all agents know."""
     trace: Trace
     seconds: float = 0.0
     """Computing time so far."""
@@ -55,6 +57,7 @@ class Snapshot:
             "elapsed": self.elapsed,
             "state": self.state,
             "noise": [noise.variables() for noise in self.noise],
+            "choices": [generator.bit_generator.state for generator in self.choices],
             "trace": self.trace.variables(),
         }
 
@@ -66,6 +69,8 @@ class Snapshot:
         self.state = variables["state"]
         for noise, kept in zip(self.noise, variables["noise"], strict=True):
             noise.restore(kept)
+        for generator, state in zip(self.choices, variables["choices"], strict=True):
+            generator.bit_generator.state = state
         self.trace.restore(variables["trace"])
 
 
@@ -122,7 +127,7 @@ def run_rounds(
 def assemble(
     spec: RunSpec, dataset: Dataset, pool: Workers, size: int | None = None
 ) -> AnyFederation:
-    """Share out the data and give every agent its noise streams.
+    """Share out the data and give every agent its noise.
 
     Parameters
     ----------
@@ -142,12 +147,13 @@ def assemble(
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
-        streams = [[stream(seed, p, "noise") for seed in spec.seeds] for p in agents]
+        keys = np.array([[noise_key(seed, p) for seed in spec.seeds] for p in agents])
         where = slice(agents.start, agents.stop)
         parts = problem.block(where)
-        noise = Noise(streams, parts.release_shape, spec.privacy, spec.dtype)
+        noise = Noise(keys, parts.release_shape, spec.privacy, spec.dtype)
         blocks.append(Block(where, parts, noise))
-    return Federation(problem, spec.privacy, blocks, pool)
+    choices = [stream(seed, 0, "choices") for seed in spec.seeds]
+    return Federation(problem, spec.privacy, blocks, choices, pool)
 
 
 def _rounds(
@@ -157,7 +163,8 @@ def _rounds(
     method = spec.method
     rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
     trace = Trace(spec.seeds, rounds, measured(spec))
-    snapshot = Snapshot(0, method.init(federation), [b.noise for b in federation.blocks], trace)
+    noise = [block.noise for block in federation.blocks]
+    snapshot = Snapshot(0, method.init(federation), noise, federation.choices, trace)
     if keeper:
         keeper.load(snapshot)
     begin = time.monotonic() - snapshot.elapsed
@@ -184,9 +191,8 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     """Do one round, and evaluate it if asked for."""
     method, offset = spec.method, spec.method.extra_rounds
     due = snapshot.t - offset in snapshot.trace.rounds
-    if due:
-        for noise in snapshot.noise:
-            noise.record_magnitude()
+    for noise in snapshot.noise:
+        noise.begin_round(snapshot.t, measure=due)
     start = time.perf_counter()
     try:
         sent = method.round(snapshot.t, snapshot.state, federation)

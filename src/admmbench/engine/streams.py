@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-Purpose = Literal["noise", "partition"]
-_PURPOSES: dict[Purpose, int] = {"noise": 0, "partition": 1}
+Purpose = Literal["choices", "partition", "noise"]
+_PURPOSES: dict[Purpose, int] = {"choices": 0, "partition": 1, "noise": 2}
 
 # Stands for the federation as a whole where a stream belongs to no agent.
 FEDERATION = 2**32 - 1
@@ -19,5 +20,13 @@ def stream(seed: int, agent: int, purpose: Purpose) -> np.random.Generator:
     ``SeedSequence`` hashes all three into the state, so that streams do not overlap in practice; SFC64 is the fastest
     of numpy's bit generators.
     """
-    sequence = np.random.SeedSequence(seed, spawn_key=(agent, _PURPOSES[purpose]))
-    return np.random.Generator(np.random.SFC64(sequence))
+    return np.random.Generator(np.random.SFC64(_sequence(seed, agent, purpose)))
+
+
+def noise_key(seed: int, agent: int) -> NDArray[Any]:
+    """Key of an agent's noise, two words of 32 bits: see `admmbench.privacy.samplers`."""
+    return _sequence(seed, agent, "noise").generate_state(2)
+
+
+def _sequence(seed: int, agent: int, purpose: Purpose) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(agent, _PURPOSES[purpose]))

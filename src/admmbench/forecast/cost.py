@@ -14,6 +14,9 @@ _ENTRIES_PER_SECOND = 5e7
 # On a cluster a job also carries the Snakemake processes that start it.
 _INTERPRETER_MB = 1000
 _THREAD_MB = 64
+# Copies of the data that products are made from: columns that agents use; records that a seed draws, with and without
+# their zeros.
+_USED, _DRAWN = 0.9, 1.4
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
 
@@ -31,8 +34,8 @@ class Cost:
 def estimate(spec: RunSpec, threads: int) -> Cost:
     """Upper bounds for threads, memory and time.
 
-    Memory is the data, another copy for every seed that draws its own records, the state, and for every thread a dozen
-    blocks of models for temporaries.
+    Memory is the data, a copy of the columns that agents use or of the records that each seed draws, the state, and for
+    every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
     size, model = _size(spec), model_entries(spec)
@@ -49,11 +52,11 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
         data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
         seconds += agents * info.n_train * widest**2 / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
-    copies = 1 + seeds * as_partition(spec.agents).shuffled
+    copies = 1 + (_DRAWN * seeds if as_partition(spec.agents).shuffled else _USED)
     memory = (
         size * data * copies + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
     )
-    mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + memory // 2**20
+    mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + round(memory / 2**20)
     minutes = min(seconds / threads / 60, spec.time_limit)
     return Cost(threads, mem_mb, 5 + round(minutes))
 

@@ -2,11 +2,12 @@
 
 from admmbench.privacy.accountants import ACCOUNTANTS, Accountant
 from admmbench.privacy.ledger import Ledger, epsilon_total
-from admmbench.privacy.mechanisms import Noise, Privacy, Release, gaussian_multiplier
+from admmbench.privacy.mechanisms import Draw, Noise, Privacy, Release, gaussian_multiplier
 
 __all__ = [
     "ACCOUNTANTS",
     "Accountant",
+    "Draw",
     "Ledger",
     "Noise",
     "Privacy",

@@ -1,25 +1,26 @@
 """Mechanisms: noise that an agent adds before anything leaves it.
 
-All noise is drawn in float32 whatever the precision of the run, so that float32 and float64 runs see the same
-realisation. The samplers work on finite-precision numbers, as those of the papers' experiments do: the guarantees
-are those of the real-valued mechanisms (Mironov, 2012, explains the gap).
+Noise is drawn where it is added, in double precision and on a grid, see `admmbench.privacy.samplers`: so runs in single
+and in double precision see the same realisation, and a message does not tell by its last bits what it was made of.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from admmbench.privacy import samplers
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
 
 Array = NDArray[Any]
+
+# Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
+_ROUNDING = 2.0**-10
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,72 @@ def gaussian_multiplier(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Noise of B agents and S seeds, which is drawn where it is added: ``value + draw``.
+
+    Attributes
+    ----------
+    law
+        Of `admmbench.privacy.samplers`.
+    keys
+        Of agents and seeds, shape (B, S, 2).
+    place
+        Round, and number of the release in it.
+    shape
+        Of the value, (B, S, ...).
+    scale
+        Shape (B, S).
+    grid
+        Spacing that value and noise are rounded to, shape (B, S).
+    measure
+        Whether its magnitude is recorded.
+    magnitude
+        Mean absolute entry, shape (B, S), once it is added.
+    """
+
+    law: int
+    keys: Array
+    place: Array
+    shape: tuple[int, ...]
+    scale: Array
+    grid: Array
+    measure: bool
+    magnitude: Array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
+        """``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
+        if ufunc is not np.add or method != "__call__":
+            raise TypeError(
+                f"noise is drawn where it is added: value + noise, not {ufunc.__name__}"
+            )
+        (value,) = (each for each in inputs if each is not self)
+        noisy = self + value
+        for target in given.get("out", ()):
+            target[...] = noisy
+            noisy = target
+        return noisy
+
+    def __add__(self, value: Array) -> Array:
+        """Value with noise, in its precision: both are rounded to the grid."""
+        if np.shape(value) != self.shape:
+            raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
+        noisy: Array = np.array(value, order="C")
+        flat = noisy.reshape(*self.scale.shape, -1)
+        measured = self.measure, self.magnitude
+        samplers.perturb_all(
+            flat, self.law, self.keys, self.place, self.scale, self.grid, *measured
+        )
+        return noisy
+
+
 class Noise:
     """Noise source of B agents, for a batch of S seeds.
 
     Parameters
     ----------
-    generators
-        One independent stream per agent and seed.
+    keys
+        One for each agent and seed, two words each, shape (B, S, 2).
     shape
         Shape of one release, without the axes of agents and seeds.
     privacy
@@ -102,19 +162,24 @@ class Noise:
 
     def __init__(
         self,
-        generators: Sequence[Sequence[np.random.Generator]],
+        keys: Array,
         shape: tuple[int, ...],
         privacy: Privacy,
         dtype: DTypeLike = np.float32,
     ) -> None:
-        self.generators = generators
+        self.keys = keys
         self.shape = shape
         self.privacy = privacy
-        self.ledgers = [Ledger() for _ in generators]
+        self.ledgers = [Ledger() for _ in keys]
         self._dtype = np.dtype(dtype)
-        self._measured: list[Array] | None = None
+        self.begin_round(0)
 
-    def laplace(self, sensitivity: Sensitivity) -> Array | float:
+    def begin_round(self, t: int, measure: bool = False) -> None:
+        """Count releases of round t from now on, and measure their magnitude if asked for."""
+        self._t, self._releases, self._measure = t, 0, measure
+        self._measured: list[Array] = []
+
+    def laplace(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw xi ~ Laplace(0, sensitivity / epsilon): an epsilon-DP release of each agent.
 
         Parameters
@@ -124,7 +189,7 @@ class Noise:
 
         Returns
         -------
-        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+        Noise for a value of shape (B, S, *shape), or 0.0 when epsilon is infinite.
 
         Raises
         ------
@@ -134,11 +199,12 @@ class Noise:
         bound = _bound(sensitivity, "l1", "Laplace")
         if not self.privacy.private:
             return 0.0
+        grid, bound = self._on_grid(bound, math.prod(self.shape))
         for ledger in self.ledgers:
             ledger.laplace(1 / self.privacy.epsilon)
-        return self._draw(fill_laplace, bound / self.privacy.epsilon)
+        return self._draw(samplers.LAPLACE, bound / self.privacy.epsilon, grid)
 
-    def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Array | float:
+    def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Draw | float:
         """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.
 
         Parameters
@@ -150,7 +216,8 @@ class Noise:
 
         Returns
         -------
-        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite and the method sets no standard deviation.
+        Noise for a value of shape (B, S, *shape), or 0.0 when epsilon is infinite and the method sets no standard
+        deviation.
 
         Raises
         ------
@@ -160,6 +227,7 @@ class Noise:
         bound = _bound(sensitivity, "l2", "Gaussian")
         if std is None and not self.privacy.private:
             return 0.0
+        grid, bound = self._on_grid(bound, math.sqrt(math.prod(self.shape)))
         if std is None:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
             multipliers, std = [multiplier] * len(self.ledgers), multiplier * bound
@@ -167,13 +235,14 @@ class Noise:
             multipliers = (std / bound).min(axis=1).tolist()
         for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
             ledger.gaussian(multiplier)
-        return self._draw(fill_gaussian, std)
+        return self._draw(samplers.GAUSSIAN, std, grid)
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
 
         With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP, and so is recorded; a method that uses it otherwise
-        says why what it releases is epsilon-DP.
+        says why what it releases is epsilon-DP. A direction is that of normal numbers, and a norm, which is Gamma
+        distributed, a sum of as many exponential ones, the sizes of Laplace numbers.
 
         Parameters
         ----------
@@ -188,42 +257,54 @@ class Noise:
             return 0.0
         for ledger in self.ledgers:
             ledger.pure(self.privacy.epsilon)
-        return self._draw(fill_spherical, scale)
+        one, fine = np.ones(scale.shape), np.full(scale.shape, 2.0**-30)
+        nothing = np.zeros((*scale.shape, *self.shape))
+        xi = nothing + self._draw(samplers.GAUSSIAN, one, fine)
+        sizes = np.abs(nothing + self._draw(samplers.LAPLACE, one, fine))
+        axes = tuple(range(2, xi.ndim))
+        factor = scale * sizes.sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
+        xi *= factor.reshape(*scale.shape, *[1] * len(axes))
+        if self._measure:
+            self._measured[-2:] = [np.abs(xi).mean(axis=axes)]
+        return xi.astype(self._dtype, copy=False)
 
     def variables(self) -> dict[str, Any]:
-        """Streams and ledgers, as they are now."""
-        return {
-            "generators": [[each.bit_generator.state for each in own] for own in self.generators],
-            "ledgers": [ledger.variables() for ledger in self.ledgers],
-        }
+        """Ledgers, as they are now."""
+        return {"ledgers": [ledger.variables() for ledger in self.ledgers]}
 
     def restore(self, variables: dict[str, Any]) -> None:
-        """Set streams and ledgers to what `variables` returned."""
-        for own, states in zip(self.generators, variables["generators"], strict=True):
-            for generator, state in zip(own, states, strict=True):
-                generator.bit_generator.state = state
+        """Set ledgers to what `variables` returned."""
         for ledger, kept in zip(self.ledgers, variables["ledgers"], strict=True):
             ledger.restore(kept)
 
-    def record_magnitude(self) -> None:
-        """Start to record the magnitude of what is drawn."""
-        self._measured = []
-
     def magnitude(self) -> Array:
-        """Mean absolute entry of the draws since `record_magnitude`, shape (B, S)."""
-        drawn, self._measured = self._measured, None
-        if not drawn:
-            return np.zeros((len(self.generators), len(self.generators[0])))
-        return np.mean(drawn, axis=0)
+        """Mean absolute entry of what was added in this round, shape (B, S)."""
+        return np.mean(self._measured or [np.zeros(self.keys.shape[:2])], axis=0)
 
-    def _draw(self, fill: Callable[..., None], scale: Array) -> Array:
-        xi = np.empty((*scale.shape, *self.shape), np.float32)
-        streams = [stream for own in self.generators for stream in own]
-        fill(streams, scale.astype(np.float32).reshape(-1), xi.reshape(scale.size, -1))
-        if self._measured is not None:
-            axes = tuple(range(2, xi.ndim))
-            self._measured.append(np.abs(xi).mean(axis=axes, dtype=np.float64))
-        return xi.astype(self._dtype, copy=False)
+    def _on_grid(self, bound: Array, apart: float) -> tuple[Array, Array]:
+        """Spacing of the grid, and the sensitivity of a value that is rounded to it.
+
+        Parameters
+        ----------
+        bound
+            Sensitivity of the value.
+        apart
+            Norm of a step of the grid in every entry, in steps: rounding moves neighbours that far apart at most.
+        """
+        # A sensitivity of 0 has no scale; any grid does, as neighbours are equal.
+        _, exponent = np.frexp(np.where(bound > 0, bound, 1.0) * _ROUNDING / apart)
+        grid = np.ldexp(0.5, exponent)
+        return grid, np.where(bound > 0, bound + apart * grid, bound)
+
+    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
+        """Noise of the next release."""
+        place = np.array([self._t, self._releases])
+        self._releases += 1
+        magnitude = np.zeros(scale.shape)
+        if self._measure:
+            self._measured.append(magnitude)
+        shape = *scale.shape, *self.shape
+        return Draw(law, self.keys, place, shape, scale, grid, self._measure, magnitude)
 
 
 def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Array:
@@ -236,68 +317,3 @@ def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Arr
             + (" without it" if isinstance(sensitivity, Sensitivity) else "")
         )
     return bound
-
-
-def fill_gaussian(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:
-    """Fill each row of a float32 array with normal noise of its scale from its stream."""
-    for generator, row in zip(streams, out, strict=True):
-        generator.standard_normal(out=row, dtype=np.float32)
-    out *= scale[:, None]
-
-
-def fill_spherical(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:
-    """Fill each row of a float32 array from its stream: a random direction, and a norm that is Gamma distributed."""
-    for generator, row, unit in zip(streams, out, scale, strict=True):
-        generator.standard_normal(out=row, dtype=np.float32)
-        norm = generator.gamma(len(row), unit)
-        row *= np.float32(norm / np.linalg.norm(row.astype(np.float64)))
-
-
-def fill_laplace(streams: Sequence[np.random.Generator], scale: Array, out: Array) -> None:
-    """Fill each row of a float32 array with Laplace noise of its scale from its stream.
-
-    By inversion, a random sign times ln u: of 32 random bits one is the sign, and the others give u, uniform on the
-    multiples of 2^-31 in (0, 1]. In one vectorised pass this takes a quarter of the time of
-    ``Generator.standard_exponential`` with random signs, and a fifteenth of that of ``Generator.laplace``.
-    """
-    words = -(-out.shape[1] // 2)
-    bits = np.stack([generator.bit_generator.random_raw(words) for generator in streams])
-    _signed_logarithms(bits.view(np.int32), scale, out)
-
-
-# Minimax polynomial of (ln(1 + x) - x + x^2 / 2) / x^3 on [sqrt(1/2) - 1, sqrt(2) - 1], as in Cephes' logf: the result
-# is exact to the last bits of float32.
-_LOG = np.array(
-    [
-        7.0376836292e-2,
-        -1.1514610310e-1,
-        1.1676998740e-1,
-        -1.2420140846e-1,
-        1.4249322787e-1,
-        -1.6668057665e-1,
-        2.0000714765e-1,
-        -2.4999993993e-1,
-        3.3333331174e-1,
-    ],
-    np.float32,
-)
-_LN2 = np.float32(math.log(2))
-_SQRT_HALF_BITS = np.int32(np.float32(math.sqrt(0.5)).view(np.int32))
-
-
-@numba.njit(cache=True, nogil=True, fastmath=True)
-def _signed_logarithms(bits: Array, scale: Array, out: Array) -> None:
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            word = bits[i, j]
-            number = np.float32((word >> np.int32(1)) & np.int32(0x7FFFFFFF)) + np.float32(1)
-            pattern = np.float32(number).view(np.int32)
-            exponent = (pattern - _SQRT_HALF_BITS) >> np.int32(23)
-            mantissa = np.int32(pattern - (exponent << np.int32(23))).view(np.float32)
-            x = mantissa - np.float32(1)
-            y = _LOG[0]
-            for coefficient in _LOG[1:]:
-                y = y * x + coefficient
-            log = x + x * x * (y * x - np.float32(0.5))
-            log += np.float32(exponent - np.int32(31)) * _LN2
-            out[i, j] = log * (scale[i] if word & np.int32(1) else -scale[i])

@@ -16,6 +16,7 @@ from pydantic import Field
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems.losses.base import Loss
+from admmbench.problems.narrow import gather
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Strict
@@ -155,14 +156,24 @@ class Gradient:
 
     Attributes
     ----------
-    value
-        Gradient of the loss, shape (B, S, K, J), without the penalty.
+    entries
+        Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.narrow`.
     bound
         Finds the sensitivity; methods without noise on the gradient do not ask.
+    position
+        Where in ``entries`` each of the J columns is, shape (B, J); None if all are there.
     """
 
-    value: Array
+    entries: Array
     bound: Callable[[], Sensitivity]
+    position: Array | None = None
+
+    @cached_property
+    def value(self) -> Array:
+        """Gradient of the loss, shape (B, S, K, J), without the penalty."""
+        if self.position is None:
+            return self.entries
+        return gather(self.entries, self.position)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

@@ -1,24 +1,27 @@
 """Records of some agents, and how they go through a model and back: the products of `admmbench.problems.rows`.
 
 Where several predictions are made for each record, of classes or of seeds that share it, matrix products make them.
-Where there is one, as each seed has records of its own, no product serves several seeds: a loop that is compiled from
-the loss's formula goes through the records of many agents and seeds at once.
+Where there is one, as each seed has records of its own, no product serves several seeds: compiled loops go through the
+records of many agents and seeds at once.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from admmbench import compiled
 from admmbench.partition import Rows as RowSelection
+from admmbench.problems import kernels
 from admmbench.problems.base import Array
-from admmbench.problems.losses.base import Loss, Norms, ScalarLoss
+from admmbench.problems.losses.base import Loss, Norms
+
+# Part of a record's entries that are not 0, up to which records are kept without the others.
+_SPARSE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,28 +120,39 @@ class Batch:
         -------
         Norms of the slopes, unscaled, shape (n, S).
         """
-        if self._n_seeds * z.shape[2] == 1 and isinstance(loss, ScalarLoss):
-            kernel = _one_pass(type(loss), z.dtype.name)
-            if kernel is not None and compiled.has_numbers(loss):
-                return self._in_one_pass(kernel, loss, z, value, scale)
+        if self._n_seeds * z.shape[2] == 1:
+            return self._one_by_one(loss, z, value, scale)
         u = self._predict(z)
         slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
         self._back(u, value)
         return slopes
 
-    def _in_one_pass(
-        self, kernel: Callable[..., None], loss: ScalarLoss, z: Array, value: Array, scale: Array
-    ) -> Norms:
-        """Forward from memory and backward from the cache, some records at a time."""
+    def _one_by_one(self, loss: Loss, z: Array, value: Array, scale: Array) -> Norms:
+        """Where a record has one prediction."""
         agents, seeds = (each.ravel() for each in self._places)  # one seed each
-        slopes = np.empty((len(self._y), 1), z.dtype)
-        names = compiled.fields(type(loss).slope)
-        numbers = np.array([getattr(loss, name) for name in names], z.dtype)
-        arrays = z, scale.astype(z.dtype), slopes, value
-        places = agents, seeds, self._first
-        kernel(self._X, self._y, self._starts, *places, *arrays, *numbers)
-        size = np.abs(slopes)
-        return Norms(size, size)
+        where = self._starts, agents, seeds
+        u = np.empty((len(self._y), 1, 1), z.dtype)
+        value[agents[self._first], seeds[self._first]] = 0
+        if self._sparse is None:
+            kernels.predict(self._X, *where, z, u[:, 0, 0])
+            slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+            kernels.add_back(self._X, *where, u[:, 0, 0], value)
+        else:
+            kernels.predict_sparse(*self._sparse, *where, z, u[:, 0, 0])
+            slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+            kernels.add_back_sparse(*self._sparse, *where, u[:, 0, 0], value)
+        return slopes
+
+    @cached_property
+    def _sparse(self) -> tuple[Array, Array] | None:
+        """Values of the records and their columns, as many as the fullest record has; None if these are too many."""
+        width = sparse_width(self._X)
+        if width is None:
+            return None
+        # Those of a record's values first, in their order.
+        columns = np.argsort(self._X == 0, axis=1, kind="stable")[:, :width]
+        values = np.take_along_axis(self._X, columns, axis=1)
+        return values, columns.astype(column_type(self._X.shape[1]))
 
     def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
@@ -167,78 +181,6 @@ class Batch:
                 flat += left @ self._X[span]
 
 
-_MODULE = '''"""Gradients of a loss of one prediction, in one pass over the records."""
-
-import math
-
-import numba
-import numpy as np
-
-number = np.{dtype}
-# Records that are read at a time.
-AT_ONCE = 32
-
-
-@numba.njit(nogil=True, inline="always")
-{slope}
-
-
-# Sums may be reordered, which lets the compiler use vector instructions.
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={{"reassoc", "contract"}})
-def gradients(X, y, starts, agents, seeds, first, z, scale, slopes, value{numbers}):
-    factors = np.empty(AT_ONCE, X.dtype)
-    for p in range(len(starts) - 1):
-        w, total = z[agents[p], seeds[p], 0], value[agents[p], seeds[p], 0]
-        if first[p]:
-            total[:] = 0
-        for start in range(starts[p], starts[p + 1], AT_ONCE):
-            n = min(AT_ONCE, starts[p + 1] - start)
-            A = X[start : start + n]
-            for i in range(n):
-                u = w[0] * A[i, 0]
-                for j in range(1, len(w)):
-                    u += w[j] * A[i, j]
-                factors[i] = u
-            for i in range(n):
-                slopes[start + i, 0] = slope(factors[i], y[start + i]{numbers})
-                factors[i] = slopes[start + i, 0] * scale[agents[p]]
-            # Four at a time: the sum is loaded and stored less often.
-            for i in range(0, n - n % 4, 4):
-                for j in range(len(w)):
-                    total[j] += (
-                        factors[i] * A[i, j]
-                        + factors[i + 1] * A[i + 1, j]
-                        + factors[i + 2] * A[i + 2, j]
-                        + factors[i + 3] * A[i + 3, j]
-                    )
-            for i in range(n - n % 4, n):
-                for j in range(len(w)):
-                    total[j] += factors[i] * A[i, j]
-'''
-
-
-@cache
-def _one_pass(loss: type[ScalarLoss], dtype: str) -> Callable[..., None] | None:
-    """Compiled gradients of a loss; None if its formula cannot be compiled: matrix products do as well, more slowly."""
-    try:
-        slope = compiled.equation_source(loss.slope, "slope")
-    except ValueError:
-        return None
-    names = compiled.fields(loss.slope)
-    numbers = "".join(f", number_{k}" for k in range(len(names)))
-    text = _MODULE.format(slope=slope, dtype=dtype, numbers=numbers)
-    kernel: Callable[..., None] = compiled.load(text, f"the gradient of {loss.__name__}").gradients
-    nowhere, models = np.zeros(0, np.int64), np.zeros((1, 1, 1, 1), dtype)
-    records = np.zeros((0, 1), dtype), np.zeros(0, dtype), np.zeros(1, np.int64)
-    places = nowhere, nowhere, np.zeros(0, bool)
-    arrays = models, np.ones(1, dtype), np.zeros((0, 1), dtype), models
-    try:
-        kernel(*records, *places, *arrays, *np.ones(len(names), dtype))
-    except NumbaError:
-        return None
-    return kernel
-
-
 def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
     """Join selections of rows: a slice, which costs no copy, where they follow each other in the data."""
     slices = [rows for rows in selections if isinstance(rows, slice)]
@@ -248,6 +190,17 @@ def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
     return np.concatenate(
         [np.arange(r.start, r.stop) if isinstance(r, slice) else r for r in selections]
     )
+
+
+def sparse_width(X: Array) -> int | None:
+    """Entries of the fullest record that are not 0; None if these are too many to leave the others out."""
+    width = int(np.count_nonzero(X, axis=1).max(initial=1))
+    return width if width <= _SPARSE * X.shape[1] else None
+
+
+def column_type(J: int) -> np.dtype[Any]:
+    """Type of columns: small, as all are read in each round; unsigned, so that loops need not look from the end."""
+    return np.min_scalar_type(J)
 
 
 def record_norms(X: Array, order: int) -> Array:

@@ -44,13 +44,16 @@ from admmbench.problems.batches import (
     Piece,
     Share,
     chunks,
+    column_type,
     one_after_another,
     part_of,
     predict,
     record_norms,
     rows_of_seed,
+    sparse_width,
 )
 from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
 from admmbench.sensitivity import Sensitivity
 
@@ -169,7 +172,12 @@ class BoundRows(BoundProblem["RowParts"]):
         self._box = max(abs(bound) for bound in data.domain)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
-        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (data.n_features * dtype.itemsize)))
+        # Where compiled loops serve, a record is as wide as they keep it.
+        width = sparse_width(self.X) if self.model_shape[0] == 1 else None
+        record = data.n_features * dtype.itemsize
+        if width:
+            record = width * (dtype.itemsize + column_type(data.n_features).itemsize)
+        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / record))
 
     def _bounded(self, X: Array) -> Array:
         """Scale down records that are too long; no copy where none is."""
@@ -453,10 +461,13 @@ class RowParts:
             z = np.ascontiguousarray(z)
         # An agent without records has a sum of nothing, whatever it is divided by.
         scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
-        value = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
-        value[self.n_samples == 0] = 0
-        slopes = [batch.gradient(loss, z, value, scale) for batch in self._batches]
-        return Gradient(value, lambda: self._sensitivity(loss, slopes, scale))
+        narrow = self._narrow
+        z = narrow.models(z) if narrow else z
+        entries = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
+        entries[self.n_samples == 0] = 0
+        slopes = [batch.gradient(loss, z, entries, scale) for batch in self._batches]
+        position = narrow.position if narrow else None
+        return Gradient(entries, lambda: self._sensitivity(loss, slopes, scale), position)
 
     def _sensitivity(self, loss: Loss, slopes: Sequence[Norms], scale: Array) -> Sensitivity:
         """Largest contribution of one record to a gradient: of the agent's own, or of any admissible one."""
@@ -488,6 +499,14 @@ class RowParts:
         return total
 
     @cached_property
+    def _narrow(self) -> Narrow | None:
+        """Records on the columns that each agent uses; None where seeds have records of their own."""
+        if len(self._shares) > len(self.n_samples):
+            return None
+        ends = itertools.accumulate((len(share.y) for share in self._shares), initial=0)
+        return Narrow.of(self._X, list(itertools.starmap(slice, itertools.pairwise(ends))))
+
+    @cached_property
     def _batches(self) -> list[Batch]:
         """Pieces of the agents' records in batches of at most a chunk of rows, and equally many seeds."""
         pieces = [
@@ -505,8 +524,9 @@ class RowParts:
             groups[-1].append(piece)
             used += piece.size
         batches, start = [], 0
+        X = self._narrow.X if self._narrow else self._X
         for group in groups:
             stop = start + sum(piece.size for piece in group)
-            batches.append(Batch(self._X[start:stop], self._y[start:stop], group))
+            batches.append(Batch(X[start:stop], self._y[start:stop], group))
             start = stop
         return batches

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from admmbench.api import (
-    Array,
+    Draw,
     Gradient,
     Linearized,
     Release,
@@ -50,6 +50,6 @@ class Template(Linearized):
         """What the step takes besides gradient, models, dual and rho, in round ``sub.t``."""
         return {"stiffness": sub.t**self.power / self.a}
 
-    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Array | float:
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
         """Laplace noise of scale sensitivity / epsilon; without it, leave out `release` too."""
         return sub.noise.laplace(gradient.sensitivity)

@@ -86,7 +86,13 @@ def _rows(u: Array) -> Array:
     return u.reshape(-1, 1, u.shape[-1])
 
 
-@numba.njit(cache=True, nogil=True)
+# Sums may be reordered, which lets the compiler use vector instructions.
+_compiled = numba.njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
+)
+
+
+@_compiled
 def _subtract_largest(u: Array) -> None:
     n, S, K = u.shape
     for i in range(n):
@@ -98,27 +104,29 @@ def _subtract_largest(u: Array) -> None:
                 u[i, s, k] -= largest
 
 
-@numba.njit(cache=True, nogil=True)
+@_compiled
 def _to_slopes(
     exponentials: Array, labels: Array, scale: Array, floor: float
 ) -> tuple[Array, Array]:
     """Turn exponentials into scale * (h - y); return ||h - y||_1 and ||h - y||_2 of every record."""
     n, S, K = exponentials.shape
     l1, l2 = np.empty((n, S)), np.empty((n, S))
+    lowest = exponentials.dtype.type(floor)
     for i in range(n):
-        y = labels[i]
+        y, factor = labels[i], exponentials.dtype.type(scale[i])
         for s in range(S):
             row = exponentials[i, s]
-            total = row[0]
-            for k in range(1, K):
+            total = row.dtype.type(0)
+            for k in range(K):
                 total += row[k]
+            inverse = row.dtype.type(1) / total
+            for k in range(K):
+                row[k] = max(row[k] * inverse, lowest)
+            row[y] -= 1
             absolute = squared = 0.0
             for k in range(K):
-                h = max(row[k] / total, floor)
-                if k == y:
-                    h -= 1
-                absolute += abs(h)
-                squared += h * h
-                row[k] = scale[i] * h
+                absolute += abs(row[k])
+                squared += row[k] * row[k]
+                row[k] *= factor
             l1[i, s], l2[i, s] = absolute, np.sqrt(squared)
     return l1, l2

@@ -1,0 +1,309 @@
+"""Noise from counters, on a grid.
+
+**Counters.** Philox 4x32-10 (Salmon et al. 2011) turns a key and a counter into random words. The key is of a seed and
+an agent; the counter counts rounds, releases in a round, and blocks of entries. So there is no state to keep, and any
+entry of any release can be drawn alone, in any order and on any device.
+
+**Grid.** Floating-point numbers tell neighbours apart (Mironov 2012): not every sum of a value and a noise can occur,
+and which ones can depends on the value. So both are rounded to multiples of a power of two and added there, as in
+Google's notes on secure noise: what comes out is a function of round(value) + noise for noise of real numbers, and
+who sets the scale of the noise adds half a step for each neighbour to the sensitivity (`admmbench.privacy.mechanisms`).
+
+Entries are drawn in tiles, so that a pass over a model finds them in the cache. This file imports nothing of the
+package: the passes of `admmbench.algorithms.passes` are made anew when its text changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Word = np.uint64
+"""Of 32 or of 64 bits."""
+
+LAPLACE, GAUSSIAN = 0, 1
+# Entries that are drawn together.
+TILE = 1024
+_HALF, _QUARTER = TILE // 2, TILE // 4
+
+# With numpy's rule for divisions by zero, loops become vector instructions.
+_compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})
+_inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
+
+_LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
+_FACTOR_0, _FACTOR_2 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_STEP_0, _STEP_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+
+
+@_inlined
+def philox(
+    c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word
+) -> tuple[Word, Word, Word, Word]:
+    """Four random words for a counter of four and a key of two: 32 bits each, in numbers of 64."""
+    for _ in range(10):
+        odd, even = c2 * _FACTOR_2, c0 * _FACTOR_0
+        c0 = (odd >> _HIGH) ^ c1 ^ k0
+        c1 = odd & _LOW
+        c2 = (even >> _HIGH) ^ c3 ^ k1
+        c3 = even & _LOW
+        k0 = (k0 + _STEP_0) & _LOW
+        k1 = (k1 + _STEP_1) & _LOW
+    return c0, c1, c2, c3
+
+
+@_compiled
+def fill_words(key: Array, place: Array, first: int, n: int, words: Array) -> None:
+    """Fill TILE words, or the first n of them at least, from the blocks of the counter that begin at ``first``.
+
+    Parameters
+    ----------
+    key
+        Of seed and agent, two words.
+    place
+        Round, and number of the release in it.
+    first
+        Number of a block.
+    n
+        Words that are needed.
+    words
+        Room for TILE words of 32 bits.
+    """
+    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
+    t, release = np.uint64(place[0]), np.uint64(place[1])
+    for i in range(min(n, _QUARTER)):
+        a, b, c, d = philox(np.uint64(first + i), release, t, np.uint64(0), k0, k1)
+        words[i] = np.uint32(a)
+        words[i + _QUARTER] = np.uint32(b)
+        words[i + 2 * _QUARTER] = np.uint32(c)
+        words[i + 3 * _QUARTER] = np.uint32(d)
+
+
+# Of the 64 bits of an entry the first 52 are a number u in (0, 1), the last ones a sign or a quadrant. The smallest u
+# make the tails; where the first of two words is below this, more bits follow.
+_FEW = np.uint32(1 << 12)
+
+
+@_inlined
+def _word(words: Array, j: int) -> Word:
+    """The 64 bits of an entry."""
+    return (np.uint64(words[j]) << _HIGH) | np.uint64(words[j + TILE])
+
+
+@_inlined
+def _unit(word: Word) -> float:
+    """U, an odd multiple of 2^-53."""
+    bits = np.uint64((word >> np.uint64(12)) | np.uint64(0x3FF0_0000_0000_0000))
+    return bits.view(np.float64) - (1 - 2.0**-53)
+
+
+@_inlined
+def _log(x: float) -> float:
+    """Logarithm of a normal number: 2 atanh((m - 1) / (m + 1)) of its mantissa m in [sqrt(1/2), sqrt(2))."""
+    bits = np.float64(x).view(np.uint64)
+    # 1024 + exponent: vector instructions have no signed shift of 64 bits, and no conversion to float64.
+    shifted = (bits + np.uint64(0x0019_5F61_9980_C433)) >> np.uint64(52)
+    mantissa = np.uint64(bits - ((shifted - np.uint64(1024)) << np.uint64(52))).view(np.float64)
+    exponent = np.uint64(shifted | np.uint64(0x4330_0000_0000_0000)).view(np.float64)
+    s = (mantissa - 1) / (mantissa + 1)
+    q = s * s
+    p = 2 / 21
+    p = p * q + 2 / 19
+    p = p * q + 2 / 17
+    p = p * q + 2 / 15
+    p = p * q + 2 / 13
+    p = p * q + 2 / 11
+    p = p * q + 2 / 9
+    p = p * q + 2 / 7
+    p = p * q + 2 / 5
+    p = p * q + 2 / 3
+    p = p * q + 2
+    return p * s + (exponent - (2.0**52 + 1024)) * math.log(2)
+
+
+@_compiled
+def _log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
+    """Logarithm of a small u, which another two words make finer: it ends at 2^-117."""
+    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
+    t, release = np.uint64(place[0]), np.uint64(place[1])
+    a, b, _, _ = philox(np.uint64(entry), release, t, np.uint64(1), k0, k1)
+    rest = (np.float64(a) + (np.float64(b) + 0.5) * 2.0**-32) * 2.0**-32
+    return math.log(np.float64(word >> np.uint64(12)) + rest) - 52 * math.log(2)
+
+
+@_inlined
+def _direction(word: Word) -> tuple[float, float]:
+    """Point of the unit circle: Taylor polynomials in a quadrant, of the first 52 bits, that the last two turn."""
+    x = (_unit(word) - 0.5) * (math.pi / 2)
+    q = x * x
+    s = -1 / 1307674368000
+    s = s * q + 1 / 6227020800
+    s = s * q - 1 / 39916800
+    s = s * q + 1 / 362880
+    s = s * q - 1 / 5040
+    s = s * q + 1 / 120
+    s = s * q - 1 / 6
+    s = x + x * q * s
+    c = 1 / 20922789888000
+    c = c * q - 1 / 87178291200
+    c = c * q + 1 / 479001600
+    c = c * q - 1 / 3628800
+    c = c * q + 1 / 40320
+    c = c * q - 1 / 720
+    c = c * q + 1 / 24
+    c = c * q - 1 / 2
+    c = 1 + q * c
+    if word & np.uint64(1):
+        c, s = -s, c
+    if word & np.uint64(2):
+        c, s = -c, -s
+    return c, s
+
+
+@_compiled
+def fill_laplace(key: Array, place: Array, tile: int, n: int, words: Array, out: Array) -> None:
+    """Fill n entries of a tile with standard Laplace numbers, by inversion: a random sign, and the size -ln u.
+
+    The parameters are those of `perturb`.
+    """
+    fill_words(key, place, tile * _HALF, n, words[:TILE])
+    fill_words(key, place, tile * _HALF + _QUARTER, n, words[TILE:])
+    least = np.uint32(_LOW)
+    for j in range(n):
+        least = min(least, words[j])
+        word = _word(words, j)
+        size = _log(_unit(word))
+        out[j] = size if word & np.uint64(1) else -size
+    if least < _FEW:
+        for j in range(n):
+            if words[j] < _FEW:
+                word = _word(words, j)
+                size = _log_of_tail(word, key, place, tile * TILE + j)
+                out[j] = size if word & np.uint64(1) else -size
+
+
+@_compiled
+def fill_gaussian(key: Array, place: Array, tile: int, n: int, words: Array, out: Array) -> None:
+    """Fill n entries of a tile with standard normal numbers, two at a time (Box and Muller 1958): a radius, an angle.
+
+    The parameters are those of `perturb`.
+    """
+    pairs = min(n, _HALF)
+    fill_words(key, place, tile * _HALF, pairs, words[:TILE])
+    fill_words(key, place, tile * _HALF + _QUARTER, pairs, words[TILE:])
+    least = np.uint32(_LOW)
+    for j in range(pairs):
+        least = min(least, words[j])
+        radius = np.sqrt(-2 * _log(_unit(_word(words, j))))
+        c, s = _direction(_word(words, j + _HALF))
+        out[j], out[j + _HALF] = radius * c, radius * s
+    if least < _FEW:
+        for j in range(pairs):
+            if words[j] < _FEW:
+                radius = math.sqrt(-2 * _log_of_tail(_word(words, j), key, place, tile * TILE + j))
+                c, s = _direction(_word(words, j + _HALF))
+                out[j], out[j + _HALF] = radius * c, radius * s
+
+
+@_compiled
+def perturb(
+    values: Array,
+    law: int,
+    key: Array,
+    place: Array,
+    tile: int,
+    scale: float,
+    grid: float,
+    words: Array,
+    noise: Array,
+    measure: bool,
+) -> float:
+    """Add noise to a tile of a release in place, on a grid.
+
+    A sum of more than 2^53 steps is rounded again, as is one in single precision: that knows the sum alone.
+
+    Parameters
+    ----------
+    values
+        At most TILE numbers.
+    law
+        LAPLACE or GAUSSIAN.
+    key
+        Of seed and agent, two words.
+    place
+        Round, and number of the release in it.
+    tile
+        Number of the tile in the release.
+    scale
+        Of the noise; 0: there is none.
+    grid
+        Its spacing, a power of two.
+    words, noise
+        Room for 2 TILE words of 32 bits, and for TILE numbers in double precision.
+    measure
+        Whether to return what is described below.
+
+    Returns
+    -------
+    Sum of the sizes of what was added; 0 if it is not to be measured.
+    """
+    if scale == 0:
+        return 0.0
+    if law == LAPLACE:
+        fill_laplace(key, place, tile, len(values), words, noise)
+    else:
+        fill_gaussian(key, place, tile, len(values), words, noise)
+    steps, inverse = scale / grid, 1 / grid
+    for j in range(len(values)):
+        noise[j] = np.rint(noise[j] * steps)
+        values[j] = (np.rint(values[j] * inverse) + noise[j]) * grid
+    total = 0.0
+    if measure:
+        for j in range(len(values)):
+            total += abs(noise[j])
+    return total * grid
+
+
+@numba.njit(cache=True, nogil=True)
+def perturb_all(
+    values: Array,
+    law: int,
+    keys: Array,
+    place: Array,
+    scale: Array,
+    grid: Array,
+    measure: bool,
+    magnitude: Array,
+) -> None:
+    """Add noise to the releases of B agents and S seeds in place.
+
+    Parameters
+    ----------
+    values
+        Shape (B, S, entries).
+    law, place, measure
+        As in `perturb`.
+    keys
+        Shape (B, S, 2).
+    scale, grid
+        Shape (B, S).
+    magnitude
+        Mean size of an entry's noise, shape (B, S), which is set if it is to be measured.
+    """
+    agents, seeds, size = values.shape
+    words, noise = np.empty(2 * TILE, np.uint32), np.empty(TILE)
+    for p in range(agents):
+        for s in range(seeds):
+            total = 0.0
+            for tile in range(-(-size // TILE)):
+                part = values[p, s, tile * TILE : min((tile + 1) * TILE, size)]
+                key, spacing = keys[p, s], grid[p, s]
+                total += perturb(
+                    part, law, key, place, tile, scale[p, s], spacing, words, noise, measure
+                )
+            if measure:
+                magnitude[p, s] = total / size

@@ -1,0 +1,208 @@
+"""Noise from counters: the generator, the laws, their tails, and the grid."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from admmbench.privacy import samplers
+from tests.noise import FILL, standard
+
+KEY = np.array([11, 12], np.uint32)
+# Fixed keys: a test of distribution either holds for the code or does not.
+N = 400_000
+WORD = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "words"),
+    [
+        ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ([2**32 - 1] * 4, [2**32 - 1] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (
+            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+            [0xA4093822, 0x299F31D0],
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
+    ],
+)
+def test_published_answers_of_philox(counter, key, words):
+    """Of Random123 (Salmon et al. 2011), for philox4x32 with 10 rounds."""
+    found = samplers.philox(*map(np.uint64, [*counter, *key]))
+    assert " ".join(f"{int(word):08x}" for word in found) == words
+
+
+@settings(max_examples=30)
+@given(key=st.tuples(WORD, WORD), t=WORD, release=WORD, first=st.integers(0, 2**31))
+def test_a_word_comes_from_its_counter_alone(key, t, release, first):
+    words = np.empty(samplers.TILE, np.uint32)
+    samplers.fill_words(
+        np.array(key, np.uint32), np.array([t, release]), first, samplers.TILE, words
+    )
+    blocks = words.reshape(4, -1)
+    for i in (0, 7, len(blocks[0]) - 1):
+        counter = map(np.uint64, [first + i, release, t, 0, *key])
+        assert [int(word) for word in samplers.philox(*counter)] == blocks[:, i].tolist()
+
+
+@pytest.mark.parametrize(
+    ("law", "distribution"), [("laplace", stats.laplace), ("gaussian", stats.norm)]
+)
+def test_samplers_follow_their_law(law, distribution):
+    sample = standard(law, N, KEY)
+    assert stats.kstest(sample, distribution.cdf).pvalue > 0.01
+    assert sample.mean() == pytest.approx(0, abs=4 * math.sqrt(distribution.var() / N))
+    assert sample.var() == pytest.approx(distribution.var(), rel=0.02)
+    # Entries, sizes and signs know nothing of each other, nor do the halves that are drawn in pairs.
+    for lag in (1, samplers.TILE // 4, samplers.TILE // 2):
+        for of in (np.asarray, np.abs):
+            assert abs(np.corrcoef(of(sample[:-lag]), of(sample[lag:]))[0, 1]) < 4 / math.sqrt(N)
+    assert abs(np.corrcoef(sample > 0, np.abs(sample))[0, 1]) < 4 / math.sqrt(N)
+
+
+@pytest.mark.parametrize(
+    ("law", "distribution"), [("laplace", stats.laplace), ("gaussian", stats.norm)]
+)
+def test_tails(law, distribution):
+    """Numbers beyond a level, of 4 million, as many as expected within 4 standard deviations."""
+    n = 4_000_000
+    sample = np.abs(standard(law, n, KEY, t=5))
+    for expected in (1e-2, 1e-3, 1e-4, 1e-5):
+        level = distribution.isf(expected / 2)
+        assert (sample > level).sum() == pytest.approx(
+            n * expected, abs=4 * math.sqrt(n * expected)
+        )
+
+
+@settings(max_examples=200)
+@given(word=WORD, rest=WORD, key=st.tuples(WORD, WORD), entry=st.integers(0, 2**20))
+def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entry):
+    """A tail goes on below 2^-53: an entry whose first word is 0 has another 64 bits."""
+    bits = word << 32 | rest
+    assert float(samplers._log(samplers._unit(np.uint64(bits)))) == pytest.approx(
+        math.log(((bits >> 12) + 0.5) / 2**52), rel=1e-14, abs=1e-16
+    )
+    tail = samplers._log_of_tail(
+        np.uint64(bits >> 52 << 20), np.array(key), np.zeros(2, int), entry
+    )
+    u = bits >> 52 << 8
+    assert math.log(max(u, 2**-65) / 2**52) <= tail <= math.log((u + 1) / 2**52)
+
+
+def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision():
+    """Where u would be 2^-53, sizes go on; found by search for a rare entry in many releases."""
+    shown = 0
+    for t in range(10_000):
+        words, out = np.empty(2 * samplers.TILE, np.uint32), np.empty(samplers.TILE)
+        samplers.fill_laplace(KEY, np.array([t, 0]), 0, samplers.TILE, words, out)
+        rare = np.flatnonzero(words[: samplers.TILE] < 2**12)
+        for j in rare:
+            bits = int(words[j]) << 32 | int(words[j + samplers.TILE])
+            sign = 1 if bits & 1 else -1
+            coarse = math.log(((bits >> 12) + 0.5) / 2**52)
+            assert sign * out[j] == pytest.approx(coarse, rel=1e-6)
+            assert sign * out[j] != coarse
+            shown += 1
+    assert shown
+
+
+@settings(max_examples=100)
+@given(word=st.integers(0, 2**64 - 1))
+def test_directions_are_of_length_one_in_every_quadrant(word):
+    c, s = samplers._direction(np.uint64(word))
+    assert math.hypot(c, s) == pytest.approx(1, abs=1e-15)
+    angle = (((word >> 12) + 0.5) / 2**52 - 0.5) * math.pi / 2
+    angle += {0: 0, 1: 0.5, 2: 1, 3: 1.5}[word & 3] * math.pi
+    assert (c, s) == pytest.approx((math.cos(angle), math.sin(angle)), abs=1e-15)
+
+
+def perturbed(values, scale, grid, law=samplers.LAPLACE, dtype=np.float64, t=0, measure=False):
+    """Values of one agent and seed with noise, and the magnitude of it."""
+    values = np.array(values, dtype).reshape(1, 1, -1)
+    one, magnitude = np.ones((1, 1)), np.zeros((1, 1))
+    noise = KEY.reshape(1, 1, 2), np.array([t, 0]), scale * one, grid * one
+    samplers.perturb_all(values, law, *noise, measure, magnitude)
+    return values[0, 0], magnitude[0, 0]
+
+
+@settings(max_examples=100)
+@given(
+    value=st.floats(-500, 500),
+    scale=st.floats(1e-3, 1e3),
+    fine=st.integers(4, 30),
+    law=st.sampled_from([samplers.LAPLACE, samplers.GAUSSIAN]),
+    t=st.integers(0, 2**31),
+)
+def test_what_comes_out_is_on_the_grid(value, scale, fine, law, t):
+    """And the noise does not depend on the value."""
+    grid = 2.0 ** (math.floor(math.log2(scale)) - fine)
+    (found,), _ = perturbed([value], scale, grid, law, t=t)
+    (alone,), _ = perturbed([0.0], scale, grid, law, t=t)
+    assert found / grid == round(found / grid)
+    assert found - alone == grid * np.round(value / grid)
+
+
+def test_noise_of_many_tiles_and_its_magnitude():
+    n = 3 * samplers.TILE + 5
+    found, magnitude = perturbed(np.zeros(n), 0.3, 2.0**-20, measure=True)
+    assert stats.kstest(found, "laplace", (0, 0.3)).pvalue > 0.01
+    assert magnitude == pytest.approx(np.abs(found).mean(), rel=1e-12)
+    np.testing.assert_array_equal(
+        found, np.round(0.3 * standard("laplace", n, KEY) * 2**20) / 2**20
+    )
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("n", [1, 255, 256, 257, 511, 512, 513, 1023])
+def test_the_first_entries_of_a_tile_do_not_depend_on_their_number(law, n):
+    words, out = np.empty(2 * samplers.TILE, np.uint32), np.empty(samplers.TILE)
+    FILL[law](KEY, np.zeros(2, int), 0, n, words, out)
+    np.testing.assert_array_equal(out[:n], standard(law, n, KEY))
+
+
+def test_no_scale_no_noise_and_no_grid():
+    values = np.array([0.1, -3.7])
+    found, magnitude = perturbed(values, 0.0, 0.5, measure=True)
+    np.testing.assert_array_equal(found, values)
+    assert magnitude == 0
+
+
+def test_a_value_that_is_no_number_stays_one():
+    found, _ = perturbed([np.nan, 1.0], 1.0, 2.0**-10)
+    assert np.isnan(found[0])
+    assert np.isfinite(found[1])
+
+
+def attribute(message, neighbours):
+    """Neighbour whose difference to more entries of a message can be a float32 number, as its noise was."""
+    fits = []
+    for value in neighbours:
+        noise = message.astype(np.float64) - value
+        fits.append((noise == noise.astype(np.float32)).sum())
+    return None if fits[0] == fits[1] else int(np.argmax(fits))
+
+
+@pytest.mark.parametrize("on_grid", [True, False])
+def test_last_bits_do_not_tell_neighbours_apart(on_grid):
+    """Sums of float32 numbers do: single messages are attributed to the right neighbour without an error."""
+    rng = np.random.default_rng(0)
+    right = decided = 0
+    for t in range(60):
+        neighbours = rng.normal(scale=0.02, size=(2, 640)).astype(np.float32)
+        neighbours[1] = neighbours[0] + np.float32(1e-4) * rng.random(640, np.float32)
+        truth = t % 2
+        if on_grid:
+            message, _ = perturbed(neighbours[truth], 0.05, 2.0**-28, dtype=np.float32, t=t)
+        else:
+            noise, _ = perturbed(np.zeros(640), 0.05, 2.0**-45, dtype=np.float32, t=t)
+            message = neighbours[truth] + noise
+        found = attribute(message, neighbours)
+        decided += found is not None
+        right += found == truth
+    if on_grid:
+        assert abs(right - decided / 2) <= 2 * math.sqrt(60)
+    else:
+        assert right == 60
