@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from admmbench.privacy import samplers
 from tests.noise import FILL, standard
@@ -64,17 +64,24 @@ def test_samplers_follow_their_law(law, distribution):
 
 
 @pytest.mark.parametrize(
-    ("law", "distribution"), [("laplace", stats.laplace), ("gaussian", stats.norm)]
+    ("law", "cdf"), [("laplace", stats.laplace.cdf), ("gaussian", special.ndtr)]
 )
-def test_tails(law, distribution):
-    """Numbers beyond a level, of 4 million, as many as expected within 4 standard deviations."""
-    n = 4_000_000
-    sample = np.abs(standard(law, n, KEY, t=5))
-    for expected in (1e-2, 1e-3, 1e-4, 1e-5):
-        level = distribution.isf(expected / 2)
-        assert (sample > level).sum() == pytest.approx(
-            n * expected, abs=4 * math.sqrt(n * expected)
-        )
+def test_a_hundred_million_draws(law, cdf):
+    """A chi-squared test in equally likely bins, and numbers in the tails within 4 standard deviations."""
+    bins, million = 1000, 2**20
+    found = np.zeros(bins + 1)
+    tails = {1e-3: 0, 1e-5: 0, 1e-7: 0}
+    for t in range(100):
+        u = cdf(standard(law, million, KEY, t=t))
+        found += np.bincount((u * bins).astype(np.int64), minlength=bins + 1)
+        outside = np.minimum(u, 1 - u)
+        for level in tails:
+            tails[level] += (outside < level / 2).sum()
+    found[bins - 1] += found[bins]  # the largest numbers, whose probability rounds to 1
+    assert stats.chisquare(found[:bins]).pvalue > 0.01
+    for level, count in tails.items():
+        expected = 100 * million * level
+        assert count == pytest.approx(expected, abs=4 * math.sqrt(expected))
 
 
 @settings(max_examples=200)
@@ -90,6 +97,12 @@ def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entr
     )
     u = bits >> 52 << 8
     assert math.log(max(u, 2**-65) / 2**52) <= tail <= math.log((u + 1) / 2**52)
+
+
+def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
+    """All 64 are 0: the size is 52 ln 2 and an exponential number."""
+    sizes = [-samplers._log_of_tail(np.uint64(0), KEY, np.zeros(2, int), j) for j in range(2000)]
+    assert stats.kstest(np.array(sizes) - 52 * math.log(2), "expon").pvalue > 0.01
 
 
 def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision():
