@@ -172,8 +172,9 @@ class BoundRows(BoundProblem["RowParts"]):
         self._box = max(abs(bound) for bound in data.domain)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
-        # Where compiled loops serve, a record is as wide as they keep it.
-        width = sparse_width(self.X) if self.model_shape[0] == 1 else None
+        # Where compiled loops serve, as a record has one prediction, it is as wide as they keep it.
+        alone = all(seeds.stop - seeds.start == 1 for own in split.shares for seeds, _ in own)
+        width = sparse_width(self.X) if alone and self.model_shape[0] == 1 else None
         record = data.n_features * dtype.itemsize
         if width:
             record = width * (dtype.itemsize + column_type(data.n_features).itemsize)
