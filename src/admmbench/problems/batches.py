@@ -22,6 +22,9 @@ from admmbench.problems.losses.base import Loss, Norms
 
 # Part of a record's entries that are not 0, up to which records are kept without the others.
 _SPARSE = 0.3
+# Up to so many predictions a record, products are of so many records: OpenBLAS does not copy matrices that are small.
+_FEW_PREDICTIONS = 16
+_FEW_RECORDS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,9 +168,13 @@ class Batch:
         """Predictions of local models, shape (n, seeds, K)."""
         S, K, J = self._n_seeds, *z.shape[2:]
         u = np.empty((len(self._y), S, K), z.dtype)
+        flat = u.reshape(-1, S * K)
+        most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
         for piece, span in zip(self._pieces, self._spans, strict=True):
-            flat = z[piece.place].reshape(S * K, J)
-            np.matmul(self._X[span], flat.T, out=u[span].reshape(piece.size, S * K))
+            models = z[piece.place].reshape(S * K, J).T
+            for start in range(span.start, span.stop, most):
+                rows = slice(start, min(start + most, span.stop))
+                np.matmul(self._X[rows], models, out=flat[rows])
         return u
 
     def _back(self, slopes: Array, value: Array) -> None:
