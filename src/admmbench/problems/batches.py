@@ -126,7 +126,7 @@ class Batch:
         if self._n_seeds * z.shape[2] == 1:
             return self._one_by_one(loss, z, value, scale)
         u = self._predict(z)
-        slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+        slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
         self._back(u, value)
         return slopes
 
@@ -138,11 +138,11 @@ class Batch:
         value[agents[self._first], seeds[self._first]] = 0
         if self._sparse is None:
             kernels.predict(self._X, *where, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+            slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
             kernels.add_back(self._X, *where, u[:, 0, 0], value)
         else:
             kernels.predict_sparse(*self._sparse, *where, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, self._y, scale[self._owner])
+            slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
             kernels.add_back_sparse(*self._sparse, *where, u[:, 0, 0], value)
         return slopes
 
