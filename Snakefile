@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 from admmbench.config import ConfigError, load
+from admmbench.housekeeping import notices
 from admmbench.jobs.jobarray import become_own_member
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.16")
@@ -33,16 +35,15 @@ os.environ.update(
 if STUDY.config.data.mirror:
     os.environ.update(ADMMBENCH_MIRROR=STUDY.config.data.mirror)
 
+if workflow.is_main_process:
+    for notice in notices(STUDY):
+        logger.warning(notice)
+
 RESULTS = STUDY.config.results
 RESOURCES = STUDY.config.data.cache
 os.environ.setdefault("ADMMBENCH_CACHE", RESOURCES)
 EXPERIMENTS = list(STUDY.experiments)
 DATASETS = [f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS]
-METHODS = [
-    (name, method.slug)
-    for name, experiment in STUDY.experiments.items()
-    for method in experiment.algorithms
-]
 # Whether `snakemake --cache` shares outputs with other copies of the project.
 CACHING = workflow.enable_cache
 CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
@@ -56,14 +57,15 @@ shell.prefix(f'admmbench() {{{{ {PYTHON} -m admmbench "$@"; }}}}; ')
 
 
 wildcard_constraints:
-    experiment="|".join(EXPERIMENTS),
-    method="[^/]+",
+    experiment="|".join(map(re.escape, EXPERIMENTS)),
+    definition="manifest|figures",
     point="[^/]+",
 
 
 localrules:
     all,
     results,
+    define,
 
 
 rule all:

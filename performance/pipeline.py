@@ -50,7 +50,7 @@ def snakemake(folder: Path, *options: str) -> float:
 
 def recorded(folder: Path) -> float:
     """Seconds of all runs, by Snakemake's benchmark files."""
-    tables = folder.glob("results/quick/benchmarks/*/*.tsv")
+    tables = folder.glob("results/runs/*/*/benchmarks/*.tsv")
     rows = [next(csv.DictReader(table.open(), delimiter="\t")) for table in tables]
     return sum(float(row["s"]) for row in rows)
 

@@ -1,5 +1,7 @@
 """Configuration: what is accepted, what is refused and how, and which runs it means."""
 
+import fnmatch
+import re
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench import config
+from admmbench import cli, config
 from admmbench.config import ConfigError, Experiment
+from admmbench.engine.spec import RunSpec
+from admmbench.jobs import provenance
+from admmbench.privacy import ACCOUNTANTS
+from admmbench.runs import Run, dataset_folder
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted((ROOT / "config/experiments").glob("*.yaml"))
@@ -40,7 +46,7 @@ def test_shipped_configurations_are_valid(overlay, monkeypatch):
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_every_experiment_can_be_read_and_has_figures(path):
-    experiment = config.read_experiment(str(path))
+    experiment = Experiment.model_validate(yaml.safe_load(path.read_text()))
     assert experiment.figures
     assert len({run.path for run in experiment.runs}) == len(experiment.runs)
     assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
@@ -199,29 +205,107 @@ def test_an_experiment_is_evaluated_every_ten_rounds_or_after_the_last(tmp_path)
 
 
 def test_file_names_tell_the_run(tmp_path):
-    experiment = load(
-        tmp_path,
-        seeds=3,
-        algorithms=[
-            {
-                "name": "objp",
-                "label": "ObjPM",
-                "variant": "reference",
-                "params": {"local_updates": 10, "rho": {"scale": 0.01}},
-                "epsilon": 0.05,
-            }
-        ],
-    )
-    assert [run.path for run in experiment.runs] == [
-        "runs/objp+variant=reference+local_updates=10+rho.scale=0.01/epsilon=0.05+rounds=10+seeds=0-2.nc"
-    ]
+    run = load(tmp_path, seeds=3, epsilon=[0.05]).runs[0]
+    assert re.fullmatch(r"digits/objp-[0-9a-f]{12}/epsilon=0\.05\+seeds=0-2\.nc", run.path)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        {"params": {"a": 1, "rho": {"scale": 1}}},
+        {
+            "algorithms": [
+                {"name": "objp", "label": "x", "params": {"proximity": "sqrt"}},
+                SMALL["algorithms"][1],
+            ]
+        },
+        {"agents": {"scheme": "iid", "agents": 3}},
+        {"dataset": {"name": "digits"}},
+        {"problem": {"loss": "softmax", "penalty": "l2", "per": "total"}},
+        {"accountants": list(reversed(ACCOUNTANTS))},
+        {"title": "Another", "figures": [{"name": "error", "kind": "curves"}]},
+    ],
+    ids=lambda spelling: next(iter(spelling)),
+)
+def test_a_run_has_one_address_however_it_is_spelt(tmp_path, spelling):
+    plain, spelt = load(tmp_path), load(tmp_path, **spelling)
+    assert [run.path for run in plain.runs] == [run.path for run in spelt.runs]
+    for a, b in zip(plain.runs, spelt.runs, strict=True):
+        assert a.spec.arguments() == b.spec.arguments()
+        assert provenance.requested(a.spec) == provenance.requested(b.spec)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": {"a": 2}},
+        {"params": {"rho": {"scale": 0.01}}},
+        {"algorithms": [{"name": "objp", "label": "ObjP", "variant": "reference"}]},
+        {"algorithms": [{"name": "objt", "label": "ObjP"}]},
+        {"agents": 4},
+        {"dataset": "mnist"},
+        {"problem": {"loss": "softmax", "strength": 1e-3}},
+        {"problem": {"loss": "softmax", "records": {"max_l2_norm": 1}}},
+        {"accountants": ["pld"]},
+        {"delta": 1e-5},
+        {"sensitivity": "global"},
+        {"rounds": 11},
+        {"evaluate_every": 5},
+        {"dtype": "float64"},
+        {"time_limit": 5},
+        {"seeds": 4},
+    ],
+    ids=str,
+)
+def test_every_setting_is_in_the_folder_s_name(tmp_path, change):
+    """But budget and seeds, which name the file; runs of equally many seeds need the same resources."""
+    before, after = load(tmp_path).runs[0], load(tmp_path, **change).runs[0]
+    assert before.folder != after.folder
+    extent = {"rounds", "evaluate_every", "time_limit"}
+    assert fnmatch.fnmatch(after.folder, before.relatives) == (set(change) <= extent)
+
+
+@given(st.lists(st.floats(min_value=1e-9, max_value=1e9), min_size=2, max_size=2, unique=True))
+def test_two_budgets_share_no_file(budgets):
+    runs = Experiment.model_validate({**SMALL, "epsilon": budgets}).runs
+    assert len({run.path for run in runs}) == len(runs)
+    found = [float(run.point.removeprefix("epsilon=").partition("+seeds")[0]) for run in runs]
+    assert found == [run.spec.epsilon for run in runs]
+
+
+def test_one_method_under_two_labels_is_refused(tmp_path):
+    again = [{"name": "objp", "label": x, "params": p} for x, p in (("a", {}), ("b", {"a": 1}))]
+    with pytest.raises(ConfigError, match="'a' and 'b' are the same method"):
+        load(tmp_path, algorithms=again)
+
+
+def test_what_is_computed_can_be_read_from_the_command(tmp_path):
+    """The words of a job's command, read as the command line does, make the same run."""
+    for path in EXPERIMENTS:
+        for run in Experiment.model_validate(yaml.safe_load(path.read_text())).runs[::7]:
+            read = RunSpec.model_validate(cli._settings(run.spec.arguments()))
+            assert Run("", read).path == run.path
+            assert read.complete() == run.spec.complete()
+
+
+def test_a_longer_time_limit_finds_the_checkpoint(tmp_path):
+    short, none = load(tmp_path, time_limit=5).runs[0], load(tmp_path).runs[0]
+    assert short.folder != none.folder
+    assert short.checkpoint_folder == none.checkpoint_folder
+
+
+@pytest.mark.parametrize("name", ["runs", "report", "logs"])
+def test_folders_of_results_are_no_names_of_experiments(tmp_path, name):
+    (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match="rename"):
+        config.load({"experiments": [name]}, tmp_path)
 
 
 def test_equal_data_share_one_folder():
     everything = {"name": "femnist", "shards": list(range(36))}
-    assert config.dataset_folder("femnist") == config.dataset_folder(everything) == "femnist"
+    assert dataset_folder("femnist") == dataset_folder(everything) == "femnist"
     some = {"name": "femnist", "shards": [0, 2]}
-    assert config.dataset_folder(some).startswith("femnist-")
+    assert dataset_folder(some).startswith("femnist-")
 
 
 def test_schemas_are_in_step():
@@ -241,8 +325,8 @@ def test_methods_may_differ_in_agents_and_delta(tmp_path):
         runs = load(tmp_path, algorithms=methods, agents=agents, epsilon=[1]).runs
         assert [run.spec.n_agents for run in runs] == [3, 5, 3]
         assert [run.spec.delta for run in runs] == [1e-6, 1e-6, 1e-4]
-        assert [run.method.slug for run in runs] == ["outp", "outp+agents=5", "outp+delta=0.0001"]
-    assert runs[1].spec.agents == {**partition, "agents": 5}
+        assert len({run.folder for run in runs}) == 3
+    assert runs[1].spec.agents == {**partition, "agents": 5, "train": None}
 
 
 def test_metrics_of_a_problem_or_method_can_be_drawn(tmp_path):

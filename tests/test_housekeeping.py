@@ -6,8 +6,9 @@ import time
 import pytest
 import yaml
 
-from admmbench import config, housekeeping
-from admmbench.housekeeping import BusyError, leftovers, remove
+from admmbench import config, housekeeping, simulate
+from admmbench.config import Experiment
+from admmbench.housekeeping import BusyError, leftovers, notices, remove
 
 SMALL = {
     "title": "Small",
@@ -18,8 +19,9 @@ SMALL = {
     "epsilon": [1],
     "algorithms": [{"name": "objp", "label": "ObjP"}],
 }
-POINT = "epsilon=1+rounds=10+seeds=0-1"
-OTHER = "epsilon=2+rounds=10+seeds=0-1"
+POINT = "epsilon=1+seeds=0-1"
+OTHER = "epsilon=2+seeds=0-1"
+FOLDER = Experiment.model_validate(SMALL).runs[0].folder
 
 
 @pytest.fixture
@@ -41,9 +43,14 @@ def make(folder, *names, hours=0.0):
         os.utime(path, (time.time() - 3600 * hours,) * 2)
 
 
-def run_files(point, method="objp", experiment="small"):
+def run_files(point, folder=FOLDER, root="results/runs"):
+    names = [f"{point}.nc", f"logs/{point}.log", f"benchmarks/{point}.tsv", f"checkpoints/{point}"]
+    return [f"{root}/{folder}/{name}" for name in names]
+
+
+def old_run_files(point, experiment="small"):
     kinds = {"runs": ".nc", "logs": ".log", "benchmarks": ".tsv", "checkpoints": ""}
-    return [f"results/{experiment}/{kind}/{method}/{point}{end}" for kind, end in kinds.items()]
+    return [f"results/{experiment}/{kind}/objp/{point}{end}" for kind, end in kinds.items()]
 
 
 def found(overlays=()):
@@ -70,11 +77,48 @@ def test_an_overlay_keeps_what_it_asks_for(folder):
 
 
 def test_an_experiment_and_data_that_none_asks_for(folder):
-    experiment = ["results/old/results.nc", "results/old/figures/error.svg"]
-    make(folder, *experiment, *run_files(POINT, experiment="old"))
+    names = ("manifest.json", "figures.json", "results.nc", "figures/error.svg")
+    files = [f"results/other/{name}" for name in names]
+    files += run_files(POINT, root="results/other/runs")  # as of one that is timed
+    make(folder, *files)
     make(folder, "resources/datasets/digits/dataset.json", "resources/datasets/mnist/dataset.json")
-    runs = run_files(POINT, experiment="old")
-    assert found() == sorted([*experiment, *runs, "resources/datasets/mnist"])
+    assert set(found()) == {*files, "resources/datasets/mnist"}
+
+
+def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
+    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump({**SMALL, "timed": True}))
+    make(folder, *run_files(POINT), *run_files(POINT, root="results/small/runs"))
+    assert found() == sorted(run_files(POINT))
+
+
+def test_results_of_an_old_version_are_recognised(folder):
+    old = old_run_files("epsilon=1+rounds=10+seeds=0-1")
+    assert notices(config.read()) == []
+    make(folder, *old, *run_files(POINT), "results/small/results.nc")
+    (told,) = notices(config.read())
+    assert "results/small: runs of version 0.1" in told
+    assert "gc --delete" in told
+    assert found() == sorted(old)
+
+
+def test_runs_of_another_extent_are_told(folder):
+    trace = simulate("digits", "objp", agents=3, rounds=10, seeds=2, epsilon=1.0)
+    path = folder / run_files(POINT)[0]
+    path.parent.mkdir(parents=True)
+    trace.to_netcdf(path, engine="h5netcdf")
+    assert notices(config.read()) == []
+    for changes, asked in (
+        ({"rounds": 20}, "20 rounds, evaluated every 10 are asked for"),
+        ({"evaluate_every": 5}, "10 rounds, evaluated every 5 are asked for"),
+        ({"time_limit": 3}, "evaluated every 10, for 3 minutes at most are asked for"),
+    ):
+        overlay = folder / "config/other.yaml"
+        overlay.write_text(yaml.safe_dump({"overrides": {"small": changes}}))
+        (told,) = notices(config.read([overlay]))
+        assert asked in told
+        assert f"results/runs/{FOLDER} has 10 rounds, evaluated every 10; 1 run is" in told
+    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"params": {"a": 2}}}}))
+    assert notices(config.read([overlay])) == []
 
 
 def test_unknown_files_are_never_touched(folder):
@@ -82,7 +126,8 @@ def test_unknown_files_are_never_touched(folder):
         folder,
         "results/README.md",
         "results/notes/idea.txt",
-        "results/small/runs/objp/my copy.nc",
+        f"results/runs/{FOLDER}/my copy.nc",
+        "results/runs/digits/notes.txt",
         "results/small/analysis.ipynb",
         "results/mine/results.nc",  # no runs beside it
         "resources/datasets/own/table.csv",
@@ -92,7 +137,7 @@ def test_unknown_files_are_never_touched(folder):
 
 
 def test_what_a_killed_process_left_goes_after_an_hour(folder):
-    old, young = (f"results/small/runs/objp/.{POINT}.nc.{word}.tmp" for word in ("a", "b"))
+    old, young = (f"results/runs/{FOLDER}/.{POINT}.nc.{word}.tmp" for word in ("a", "b"))
     make(folder, old, hours=2)
     make(folder, young)
     make(folder, "resources/datasets/.mnist.0a.part", hours=2)
@@ -108,11 +153,11 @@ def test_compiled_code_goes_after_a_month(folder):
 
 
 def test_removing_takes_emptied_folders_along(folder):
-    make(folder, *run_files(POINT), *run_files(OTHER, method="objt"))
+    make(folder, *run_files(POINT), *run_files(OTHER, folder="digits/objt-000000111111"))
     make(folder, "resources/datasets/mnist/dataset.json")
     remove(leftovers([config.read()]))
     assert found() == []
-    assert not (folder / "results/small/runs/objt").exists()
+    assert not (folder / "results/runs/digits/objt-000000111111").exists()
     assert (folder / run_files(POINT)[0]).exists()
     assert not (folder / "resources/datasets/mnist").exists()
 

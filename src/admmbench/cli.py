@@ -90,29 +90,23 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     command = _command(commands, "time", _time, "make all runs of an experiment, one by one")
-    command.add_argument("experiment", help="its YAML file, or JSON")
+    command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
     command.add_argument("--data", type=Path, required=True, help="prepared data set")
-    command.add_argument("--folder", type=Path, required=True, help="folder of the experiment")
     command.add_argument(
-        "--fingerprints", required=True, help="refuse other code; by method, YAML or JSON"
+        "--fingerprints", nargs="+", required=True, help="refuse other code than these, in order"
     )
 
     command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
-    command.add_argument("name", help="name of the experiment")
-    command.add_argument("experiment", help="its YAML file, or JSON")
-    command.add_argument("--folder", type=Path, required=True, help="folder with its runs")
+    command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
     command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
 
     command = _command(commands, "figures", _figures, "draw the figures of an experiment")
-    command.add_argument("figures", help="list of figures, YAML or JSON")
+    command.add_argument("figures", type=Path, help="list of figures, a JSON file")
     command.add_argument("--results", type=Path, required=True, help="results.nc")
     command.add_argument("--output", type=Path, required=True, help="folder to write")
 
     command = _command(commands, "report", _report, "write the report of a study")
-    command.add_argument("experiments", help="definitions by name, YAML or JSON")
-    command.add_argument(
-        "--results", type=Path, help="folder with the results (default: two above the page)"
-    )
+    command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
     command.add_argument("--claims", type=Path, required=True, help="folder with the claims")
     command.add_argument(
         "--library", type=Path, required=True, help="folder with all experiments that claims name"
@@ -233,18 +227,20 @@ def _run(options: argparse.Namespace) -> None:
 def _time(options: argparse.Namespace) -> None:
     from admmbench.config import read_experiment
     from admmbench.datasets import open_prepared
-    from admmbench.jobs import job
+    from admmbench.jobs import fingerprint, job
     from admmbench.progress import shown
 
-    planned = yaml.safe_load(options.fingerprints)
+    _, experiment = read_experiment(options.folder)
+    codes = list(dict.fromkeys(fingerprint.code(run.spec) for run in experiment.runs))
+    planned = dict(zip(codes, options.fingerprints, strict=True))
     # Seed by seed, so that what slows the machine down for a while slows all methods.
-    runs = sorted(read_experiment(options.experiment).runs, key=lambda run: run.spec.seeds)
+    runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
     with shown("Timing one by one", "run") as progress:
         job.time_one_by_one(
             [run.spec for run in runs],
             open_prepared(options.data, verify=True),
-            [options.folder / run.path for run in runs],
-            [planned[run.method.slug] for run in runs],
+            [options.folder / "runs" / run.path for run in runs],
+            [planned[fingerprint.code(run.spec)] for run in runs],
             progress,
         )
 
@@ -269,11 +265,12 @@ def _value(text: str) -> Any:
 
 def _aggregate(options: argparse.Namespace) -> None:
     from admmbench.analysis.aggregate import aggregate
-    from admmbench.config import read_experiment
+    from admmbench.config import read_experiment, runs_folder
     from admmbench.jobs.job import write
 
-    experiment = read_experiment(options.experiment)
-    write(aggregate(options.name, experiment, options.folder), options.output)
+    name, experiment = read_experiment(options.folder)
+    runs = runs_folder(options.folder.parent, options.folder.name, experiment)
+    write(aggregate(name, experiment, runs), options.output)
 
 
 def _figures(options: argparse.Namespace) -> None:
@@ -281,7 +278,7 @@ def _figures(options: argparse.Namespace) -> None:
 
     from admmbench.figures import Figure, drawing
 
-    wanted = [Figure.model_validate(each) for each in yaml.safe_load(options.figures)]
+    wanted = [Figure.model_validate(each) for each in json.loads(options.figures.read_text())]
     drawing.save(xr.load_dataset(options.results), wanted, options.output)
 
 
@@ -289,13 +286,11 @@ def _report(options: argparse.Namespace) -> None:
     import xarray as xr
 
     from admmbench.analysis import claims, report, verdicts
-    from admmbench.config import Experiment, labels
+    from admmbench.config import labels, read_experiment
 
-    definitions = yaml.safe_load(options.experiments)
     sections = []
-    for name, definition in definitions.items():
-        experiment = Experiment.model_validate(definition)
-        folder = (options.results or options.output.parents[1]) / name
+    for folder in options.folders:
+        _, experiment = read_experiment(folder, figures=True)
         drawings = {
             figure.name: (folder / "figures" / f"{figure.name}.svg").read_text()
             for figure in experiment.figures
@@ -316,6 +311,7 @@ def _plan(options: argparse.Namespace) -> None:
 
     from admmbench.config import read
     from admmbench.forecast import plan as forecast
+    from admmbench.housekeeping import notices
     from admmbench.progress import shown
 
     study = read(options.configfile)
@@ -327,6 +323,8 @@ def _plan(options: argparse.Namespace) -> None:
     costs = forecast.plan(study, machine)
     console.print(forecast.table(costs))
     console.print(forecast.summary(costs["all"], options.cores), soft_wrap=True)
+    for notice in notices(study):
+        console.print(notice, soft_wrap=True)
 
 
 def _gc(options: argparse.Namespace) -> None:

@@ -8,13 +8,11 @@ the nearest valid one, a value out of range is refused with the path of its key.
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import itertools
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -30,7 +28,6 @@ from pydantic import (
     model_validator,
 )
 
-from admmbench import datasets
 from admmbench.engine.spec import (
     SEEDS,
     Agents,
@@ -42,6 +39,7 @@ from admmbench.engine.spec import (
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
+from admmbench.runs import Run, dataset_folder
 from admmbench.validation import (
     Count,
     Epsilons,
@@ -83,52 +81,6 @@ class Method(Strict):
             description="number of agents, or changes to the experiment's partition; that itself if absent"
         ),
     ] = None
-
-    @property
-    def slug(self) -> str:
-        """Folder name of the runs: algorithm, and all in which the method differs from the experiment."""
-        words = [Path(self.name).stem]
-        if self.variant != "paper":
-            words.append(f"variant={self.variant}")
-        own = {"agents": self.agents, "delta": self.delta}
-        words += [f"{key}={value}" for key, value in _flat(own) if value is not None]
-        words += [f"{key}={value}" for key, value in _flat(self.params)]
-        # Nothing else: Snakemake's cluster jobs split wildcards at commas and colons.
-        return re.sub(r"[^\w.=+-]+", "_", "+".join(words))
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in sorted(values.items()):
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-@dataclass(frozen=True)
-class Run:
-    """One job: a method at one epsilon, for a block of seeds."""
-
-    method: Method
-    spec: RunSpec
-
-    @property
-    def point(self) -> str:
-        """File name: where on the grid the run is."""
-        seeds = "_".join(_ranges(self.spec.seeds))
-        return f"epsilon={self.spec.epsilon:g}+rounds={self.spec.rounds}+seeds={seeds}"
-
-    @property
-    def path(self) -> str:
-        """File of the result, below the experiment's folder."""
-        return f"runs/{self.method.slug}/{self.point}.nc"
-
-
-def _ranges(seeds: Iterable[int]) -> Iterator[str]:
-    """Text for each stretch of consecutive seeds, such as ``0-9``."""
-    for _, stretch in itertools.groupby(enumerate(seeds), lambda pair: pair[1] - pair[0]):
-        members = [seed for _, seed in stretch]
-        yield f"{members[0]}-{members[-1]}"
 
 
 class Experiment(Strict):
@@ -196,28 +148,29 @@ class Experiment(Strict):
         self._check_blocks()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
-        _once("algorithms: the parameters", [method.slug for method in self.algorithms])
         _once("figures: the name", [figure.name for figure in self.figures])
         for number, figure in enumerate(self.figures):
             for label in figure.algorithms or []:
                 if label not in labels:
                     fault = unknown("label", label, labels)
                     raise ValueError(f"figures.{number}.algorithms: {fault}")
-        metrics: list[str] = []
-        for number, method in enumerate(self.algorithms):
-            try:
-                spec = self._spec(method, (method.epsilon or self.epsilon)[0], (0,))
-                _ = spec.method, spec.n_agents, spec.as_problem
-                metrics += [m for m in measured(spec) if self.timed or m != "seconds"]
-            except ValueError as error:
-                where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
-                lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
-                raise ValueError(where + "; ".join(lines)) from None
+        self._check_methods()
+        found = (measured(spec) for spec in self._methods)
+        metrics = [name for names in found for name in names if self.timed or name != "seconds"]
         for number, figure in enumerate(self.figures):
             if figure.metric not in metrics:
                 fault = unknown("metric", figure.metric, metrics)
                 raise ValueError(f"figures.{number}.metric: {fault}")
         return self
+
+    def _check_methods(self) -> None:
+        labels: dict[str, str] = {}
+        for method, spec in zip(self.algorithms, self._methods, strict=True):
+            first = labels.setdefault(
+                Run("", spec.model_copy(update={"epsilon": 1.0})).path, method.label
+            )
+            if first != method.label:
+                raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
 
     def _check_blocks(self) -> None:
         if self.seed_blocks is None:
@@ -244,18 +197,31 @@ class Experiment(Strict):
     def runs(self) -> list[Run]:
         """Every job of this experiment: method x epsilon x block of seeds."""
         return [
-            Run(method, self._spec(method, epsilon, seeds))
-            for method in self.algorithms
+            Run(method.label, spec.model_copy(update={"epsilon": epsilon, "seeds": seeds}))
+            for method, spec in zip(self.algorithms, self._methods, strict=True)
             for epsilon in method.epsilon or self.epsilon
             for seeds in self.blocks
         ]
+
+    @cached_property
+    def _methods(self) -> list[RunSpec]:
+        """What each method computes, every setting spelt out, at one of its budgets and for one seed."""
+        specs = []
+        for number, method in enumerate(self.algorithms):
+            try:
+                specs.append(RunSpec.model_validate(self._spec(method).complete()))
+            except ValueError as error:
+                where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
+                lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
+                raise ValueError(where + "; ".join(lines)) from None
+        return specs
 
     @cached_property
     def dataset_folder(self) -> str:
         """Name of the prepared data set's folder: equal settings share one."""
         return dataset_folder(self.dataset)
 
-    def _spec(self, method: Method, epsilon: float, seeds: tuple[int, ...]) -> RunSpec:
+    def _spec(self, method: Method) -> RunSpec:
         return RunSpec(
             dataset=self.dataset,
             algorithm=method.name,
@@ -263,12 +229,12 @@ class Experiment(Strict):
             variant=method.variant,
             problem=self.problem,
             agents=self._partition(method),
-            epsilon=epsilon,
+            epsilon=(method.epsilon or self.epsilon)[0],
             delta=method.delta or self.delta,
             sensitivity=self.sensitivity,
             rounds=self.rounds,
             evaluate_every=self.evaluate_every,
-            seeds=seeds,
+            seeds=(0,),
             dtype=self.dtype,
             time_limit=self.time_limit,
             accountants=None if self.accountants is None else tuple(self.accountants),
@@ -297,16 +263,6 @@ def _once(what: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{what} {name!r} appears twice")
-
-
-def dataset_folder(spec: str | dict[str, Any]) -> str:
-    """Folder name of a data set: its name, and a short hash of settings that are not the default."""
-    full = datasets.normalize(spec)
-    name = str(full["name"])
-    if full == datasets.normalize(name):
-        return name
-    text = json.dumps(full, sort_keys=True)
-    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 class Data(Strict):
@@ -351,17 +307,38 @@ class Study(Strict):
     config: Config
     experiments: dict[str, Experiment]
 
-    def find_run(self, experiment: str, method: str, point: str) -> Run:
-        """Find the job that a file name stands for."""
-        return self._runs[experiment, method, point]
-
     @cached_property
-    def _runs(self) -> dict[tuple[str, str, str], Run]:
-        return {
-            (name, run.method.slug, run.point): run
-            for name, experiment in self.experiments.items()
-            for run in experiment.runs
+    def shared(self) -> dict[str, dict[str, Run]]:
+        """Runs that several experiments may ask for, by folder and file name, with the label of the first."""
+        found: dict[str, dict[str, Run]] = {}
+        for experiment in self.experiments.values():
+            for run in () if experiment.timed else experiment.runs:
+                found.setdefault(run.folder, {}).setdefault(run.point, run)
+        return found
+
+    def runs_folder(self, name: str) -> Path:
+        """Where the runs of an experiment are."""
+        return runs_folder(Path(self.config.results), name, self.experiments[name])
+
+    def definition(self, name: str, file: str) -> str:
+        """What an experiment is, as the text of one of two files: its figures, or its manifest, which has the rest."""
+        if file == FIGURES:
+            figures = self.experiments[name].figures
+            return json.dumps([figure.model_dump(mode="json") for figure in figures], indent=1)
+        return self._manifest(name)
+
+    def _manifest(self, name: str) -> str:
+        experiment = self.experiments[name]
+        folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
+        content = {
+            "name": name,
+            "experiment": experiment.model_dump(mode="json", exclude={"figures"}),
+            "runs": [
+                {"label": run.label, "file": f"{folder}/{run.path}", **run.words()}
+                for run in experiment.runs
+            ],
         }
+        return json.dumps(content, indent=1)
 
     @cached_property
     def datasets(self) -> dict[str, str | dict[str, Any]]:
@@ -370,6 +347,10 @@ class Study(Strict):
 
 
 CONFIG = Path("config/config.yaml")
+# Files of an experiment's results that say what it is.
+MANIFEST, FIGURES = "manifest.json", "figures.json"
+# Folders of results that are of no experiment.
+_TAKEN = ("logs", "report", "runs")
 
 
 def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
@@ -418,20 +399,41 @@ def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -
             raise ConfigError(f"configuration: overrides: {fault}")
     experiments = {}
     for name in checked.experiments:
+        if name in _TAKEN:
+            raise ConfigError(
+                f"configuration: experiments: {name} is a folder of results that all experiments share; "
+                f"rename {folder / name}.yaml"
+            )
         if name not in available:
             fault = unknown("experiment", name, available)
             raise ConfigError(f"configuration: experiments: {fault} (files in {folder})")
         path = folder / f"{name}.yaml"
         content = _overridden(_read(path), name, checked.overrides)
-        experiments[name] = _validate(Experiment, content, str(path))
+        experiments[name] = check_experiment(content, str(path))
     return Study(config=checked, experiments=experiments)
 
 
-def read_experiment(text: str) -> Experiment:
-    """Experiment from the path of a YAML file or from JSON text."""
-    if text.lstrip().startswith("{"):
-        return _validate(Experiment, json.loads(text), "experiment")
-    return _validate(Experiment, _read(Path(text)), text)
+def runs_folder(results: Path, name: str, experiment: Experiment) -> Path:
+    """Folder of an experiment's runs: that of all, but times of one experiment are no other one's."""
+    return results / name / "runs" if experiment.timed else results / "runs"
+
+
+def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:
+    """Name and definition of an experiment, from the folder of its results, with or without its figures."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text())
+        definition = dict(manifest["experiment"])
+        if figures:
+            definition["figures"] = json.loads((folder / FIGURES).read_text())
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path}: is no manifest of an experiment: {error}") from None
+    return str(manifest["name"]), check_experiment(definition, str(path))
+
+
+def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
+    """Experiment from the content of its file; a `ConfigError` names the file and every key that is wrong."""
+    return _validate(Experiment, content, source)
 
 
 def labels(folder: Path) -> dict[str, list[str]]:

@@ -1,20 +1,32 @@
-"""Results and prepared data that no configuration asks for, and their removal."""
+"""What lies in the folders of results and data that a study does not ask for: what it is, and its removal."""
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from admmbench import compiled
-from admmbench.config import Study
+from admmbench.config import FIGURES, MANIFEST, Study
+from admmbench.runs import Run
 
-# Files of a run, below the experiment's folder and that of the method.
-_OF_A_RUN = {"runs": ".nc", "logs": ".log", "benchmarks": ".tsv", "checkpoints": ""}
-_OF_AN_EXPERIMENT = ("results.nc", "figures/*.svg", "figures/*.pdf", "logs/*.log")
-_POINT = re.compile(r"epsilon=[^/+]+\+rounds=\d+\+seeds=\d+-\d+(_\d+-\d+)*")
+# Files of a run, below its folder.
+_OF_A_RUN = ("*", "logs/*", "benchmarks/*", "checkpoints/*")
+# Where version 0.1 had them, below the folder of an experiment.
+_OF_AN_OLD_RUN = ("runs/*/*", "logs/*/*", "benchmarks/*/*", "checkpoints/*/*")
+_OF_AN_EXPERIMENT = (
+    MANIFEST,
+    FIGURES,
+    "results.nc",
+    "figures/*.svg",
+    "figures/*.pdf",
+    "logs/*.log",
+)
+_POINT = re.compile(r"epsilon=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _HOUR = 3600.0
@@ -55,14 +67,20 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
 
 
 def _of_results(results: Path) -> Iterator[Path]:
+    for runs in (results / "runs", *results.glob("*/runs")):
+        yield from _of_runs(runs, [f"*/*/{pattern}" for pattern in _OF_A_RUN])
     for experiment in results.iterdir() if results.exists() else ():
-        for kind, suffix in _OF_A_RUN.items():
-            for path in experiment.glob(f"{kind}/*/*"):
-                if _POINT.fullmatch(path.name.removesuffix(suffix)) or _unfinished(path):
-                    yield path
-        if (experiment / "runs").exists():
+        if (experiment / MANIFEST).exists() or (experiment / "runs").exists():
+            yield from _of_runs(experiment, _OF_AN_OLD_RUN)
             for pattern in _OF_AN_EXPERIMENT:
                 yield from experiment.glob(pattern)
+
+
+def _of_runs(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            if _POINT.fullmatch(path.name) or _unfinished(path):
+                yield path
 
 
 def _of_data(folder: Path) -> Iterator[Path]:
@@ -85,13 +103,73 @@ def _unfinished(path: Path) -> bool:
 def _asked(study: Study) -> Iterator[Path]:
     results, datasets = Path(study.config.results), Path(study.config.data.cache) / "datasets"
     for name, experiment in study.experiments.items():
-        folder = results / name
+        runs = study.runs_folder(name)
         for run in experiment.runs:
-            for kind, suffix in _OF_A_RUN.items():
-                yield folder / kind / run.method.slug / f"{run.point}{suffix}"
+            checkpoint = f"{run.checkpoint_folder}/{run.point}"
+            yield from (runs / file for file in (run.path, run.log, run.benchmark, checkpoint))
         for pattern in _OF_AN_EXPERIMENT:
-            yield from folder.glob(pattern)
+            yield from (results / name).glob(pattern)
     yield from (datasets / name for name in study.datasets)
+
+
+def notices(study: Study) -> list[str]:
+    """Say what a study might be thought to use and does not: runs of another extent, and results of version 0.1.
+
+    Parameters
+    ----------
+    study
+        The configuration.
+
+    Returns
+    -------
+    Sentences.
+    """
+    return [*_of_another_extent(study), *_of_an_old_version(study)]
+
+
+def _of_another_extent(study: Study) -> Iterator[str]:
+    """Runs that are asked for and missing, while there are the same with other rounds or evaluations."""
+    root = Path(study.config.results) / "runs"
+    for runs in study.shared.values():
+        missing = [run for run in runs.values() if not (root / run.path).exists()]
+        found = [path for run in missing for path in root.glob(f"{run.relatives}/{run.point}.nc")]
+        if found:
+            run = missing[0]
+            yield (
+                f"{run.label} on {run.spec.info.name}: {_extent(run.spec.model_dump())} are asked for, "
+                f"{found[0].parent} has {_extent(_attributes(found[0]))}; {_count(missing)} computed anew"
+            )
+
+
+def _count(runs: Sequence[Run]) -> str:
+    return "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
+
+
+def _attributes(path: Path) -> Mapping[str, Any]:
+    import h5netcdf  # where there is a file to read
+
+    with h5netcdf.File(path, "r") as file:
+        return dict(file.attrs)
+
+
+def _extent(settings: Mapping[str, Any]) -> str:
+    text = f"{settings['rounds']} rounds, evaluated every {settings['evaluate_every']},"
+    limit = settings["time_limit"]
+    return f"{text} for {limit:g} minutes at most" if limit < math.inf else text.rstrip(",")
+
+
+def _of_an_old_version(study: Study) -> Iterator[str]:
+    results = Path(study.config.results)
+    old = [
+        str(results / name)
+        for name in study.experiments
+        if any(any(_of_runs(results / name, [pattern])) for pattern in _OF_AN_OLD_RUN)
+    ]
+    if old:
+        yield (
+            f"{', '.join(old)}: runs of version 0.1, which each experiment kept for itself, are not used; they are "
+            f"computed anew in {results / 'runs'}, and `admmbench gc --delete` removes the old ones"
+        )
 
 
 def size(path: Path) -> int:
@@ -118,7 +196,7 @@ def remove(paths: Iterable[Path], workdir: Path = Path()) -> None:
             shutil.rmtree(path)
             continue
         path.unlink()
-        for folder in list(path.parents)[:2]:
+        for folder in list(path.parents)[:4]:
             if any(folder.iterdir()):
                 break
             folder.rmdir()

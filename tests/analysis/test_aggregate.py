@@ -1,6 +1,7 @@
 """Aggregation: labelled, complete, and only from files that belong to the present code."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_every_number_is_in_its_place(runs):
     results = aggregate("small", experiment, runs)
     for run in experiment.runs:
         with xr.open_dataset(runs / run.path) as trace:
-            place = results.sel(algorithm=run.method.label, epsilon=run.spec.epsilon)
+            place = results.sel(algorithm=run.label, epsilon=run.spec.epsilon)
             for name in ("test_error", "train_loss", "noise_magnitude"):
                 np.testing.assert_array_equal(
                     place[name].sel(seed=list(run.spec.seeds)), trace[name]
@@ -188,7 +189,7 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
     assert results.seconds.dims == ("algorithm", "epsilon", "seed", "round")
     for run in runs:
         with xr.open_dataset(tmp_path / run.path) as trace:
-            place = results.seconds.sel(algorithm=run.method.label, epsilon=run.spec.epsilon)
+            place = results.seconds.sel(algorithm=run.label, epsilon=run.spec.epsilon)
             for seed in run.spec.seeds:
                 np.testing.assert_allclose(
                     place.sel(seed=seed), trace.seconds / len(run.spec.seeds)
@@ -201,7 +202,7 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rounds": 5}, "cannot be read"),
+        ({"rounds": 5}, "was made with rounds = 4"),
         ({"evaluate_every": 4}, "was made with evaluate_every = 2"),
         ({"sensitivity": "global"}, "was made with sensitivity = 'local'"),
         ({"params": {"rho": 1}}, "was made with params"),
@@ -211,10 +212,20 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
         ({"dtype": "float64"}, "was made with dtype"),
     ],
 )
-def test_results_of_another_configuration_are_refused(runs, change, message):
-    experiment = Experiment.model_validate({**DEFINITION, **change})
+def test_results_of_another_configuration_are_refused(runs, tmp_path, change, message):
+    """Even under the address of what is asked for."""
+    wanted = Experiment.model_validate({**DEFINITION, **change})
+    for made, run in zip(Experiment.model_validate(DEFINITION).runs, wanted.runs, strict=True):
+        assert made.path != run.path
+        (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(runs / made.path, tmp_path / run.path)
     with pytest.raises(StaleResultError, match=message):
-        aggregate("small", experiment, runs)
+        aggregate("small", wanted, tmp_path)
+
+
+def test_a_missing_run_is_named(runs):
+    with pytest.raises(StaleResultError, match=r"epsilon=0\.1\+seeds=0-1\.nc: cannot be read"):
+        aggregate("small", Experiment.model_validate({**DEFINITION, "rounds": 5}), runs)
 
 
 def test_results_of_other_code_are_refused(runs, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 from admmbench import config, statistics
-from admmbench.config import ConfigError, read_experiment
+from admmbench.config import ConfigError, Experiment, check_experiment
 from admmbench.figures.base import KINDS
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.style import looks
@@ -319,9 +318,7 @@ def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figu
 )
 def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
     with pytest.raises(ConfigError) as caught:
-        read_experiment(
-            json.dumps({**SMALL, "figures": [{"name": "a", "kind": "curves", **given}]})
-        )
+        check_experiment({**SMALL, "figures": [{"name": "a", "kind": "curves", **given}]})
     _, *faults = str(caught.value).splitlines()
     assert len(faults) == 1
     assert faults[0].startswith(f"  figures.0.{path}: ")
@@ -330,7 +327,7 @@ def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
 
 def test_a_figure_without_a_kind_is_refused():
     with pytest.raises(ConfigError, match=r"figures\.0\.kind: is missing; one of curves, tradeoff"):
-        read_experiment(json.dumps({**SMALL, "figures": [{"name": "a"}]}))
+        check_experiment({**SMALL, "figures": [{"name": "a"}]})
 
 
 def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
@@ -342,9 +339,9 @@ def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
     try:
         load_file(tmp_path / "histogram.py")
         wanted = {"name": "spread", "kind": "histogram", "epsilon": 0.1, "bins": 5}
-        experiment = read_experiment(json.dumps({**SMALL, "figures": [wanted]}))
+        experiment = check_experiment({**SMALL, "figures": [wanted]})
         (figure,) = experiment.figures
-        assert read_experiment(experiment.model_dump_json()) == experiment
+        assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
         assert "HISTOGRAM" in config.schemas()["experiment.schema.json"].upper()
         drawing = draw(results, figure)
         (panel,) = panels(drawing)
@@ -359,7 +356,7 @@ def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
         with pytest.raises(
             ConfigError, match=r"figures\.0\.bin: unknown key 'bin'; did you mean 'bins'"
         ):
-            read_experiment(json.dumps({**SMALL, "figures": [{**wanted, "bin": 5}]}))
+            check_experiment({**SMALL, "figures": [{**wanted, "bin": 5}]})
     finally:
         KINDS.clear()
         KINDS.update(before)

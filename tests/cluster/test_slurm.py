@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.workflow.project import STUDY, Project
+from tests.workflow.project import STUDY, Project, runs
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
@@ -17,7 +17,9 @@ OPTIONS = [
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
     *("--seconds-between-status-checks", "1", "--latency-wait", "10"),
 ]
-RUNS = [f"results/tiny/runs/objp/epsilon={epsilon}+rounds=20+seeds=0-1.nc" for epsilon in (0.5, 1)]
+RUNS = [
+    f"results/runs/{run}.nc" for run in runs(epsilon=[0.5, 1], algorithms=STUDY["algorithms"][:1])
+]
 # At epsilon 0.25 it sleeps so long that a job of one minute does not finish.
 SLOW = """
 import time
@@ -117,11 +119,11 @@ def test_code_that_was_edited_after_submission_is_refused(slurm, prepared, local
         prepared.edit(
             "algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"
         )
-    logs = [path.read_text() for path in prepared.folder.glob("results/tiny/logs/objp/*.log")]
+    logs = [path.read_text() for path in prepared.folder.glob("results/runs/*/objp-*/logs/*.log")]
     assert len(logs) == 2
     for log in logs:
         assert "the code of this job changed after it was planned" in log
-    assert not list(prepared.folder.glob("results/tiny/runs/objp/*"))
+    assert not prepared.results("objp")
     shutil.copy(local.folder / original.relative_to(prepared.folder), original)
     assert prepared.snakemake("--", *RUNS).returncode == 0
     for run in RUNS:
@@ -132,7 +134,7 @@ def test_after_scancel_the_same_command_finishes(slurm, prepared, local):
     with submitted(slurm, prepared):
         slurm.call("scancel", "--user=root")
     assert "failed" in (prepared.folder / "out").read_text()
-    assert not list(prepared.folder.glob("results/tiny/runs/objp/*"))
+    assert not prepared.results("objp")
     assert prepared.snakemake("--", *RUNS).returncode == 0
     for run in RUNS:
         assert (prepared.folder / run).read_bytes() == (local.folder / run).read_bytes()
@@ -142,13 +144,16 @@ def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, pr
     (prepared.folder / "slow.py").write_text(SLOW)
     methods = [*STUDY["algorithms"][:1], {"name": "slow.py", "label": "Slow"}]
     prepared.configure(algorithms=methods, epsilon=[0.25, 0.5])
-    runs = [
-        f"results/tiny/runs/{run}+rounds=20+seeds=0-1.nc"
-        for run in ("objp/epsilon=0.5", "slow/epsilon=0.25", "slow/epsilon=0.5")
-    ]
+    wanted = [run for run in prepared.planned() if "slow" in run or "epsilon=0.5" in run]
+    rules = {
+        name: f"run_digits_{folder.replace('-', '_')}"
+        for folder in {run.split("/")[1] for run in wanted}
+        for name in [folder.partition("-")[0]]
+    }
     done = prepared.snakemake(
-        *("--set-resources", "run_tiny_objp:mem_mb=100*attempt**4"),
-        *("run_tiny_slow:runtime=attempt**2", "--", *runs),
+        *("--set-resources", f"{rules['objp']}:mem_mb=100*attempt**4"),
+        *(f"{rules['slow']}:runtime=attempt**2", "--"),
+        *(f"results/runs/{run}.nc" for run in wanted),
     )
     assert done.returncode == 0, done.stdout
     # Two of three: the other member of the slow one's array had not to wait for it.
@@ -156,14 +161,12 @@ def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, pr
     logs = {
         name: "".join(
             path.read_text()
-            for path in (prepared.folder / f".snakemake/slurm_logs/rule_run_tiny_{name}").rglob(
-                "*.log"
-            )
+            for path in (prepared.folder / f".snakemake/slurm_logs/rule_{rule}").rglob("*.log")
         )
-        for name in ("objp", "slow")
+        for name, rule in rules.items()
     }
     assert "exceeded memory limit" in logs["objp"] or "Exceeded job memory limit" in logs["objp"]
     assert "DUE TO TIME LIMIT" in logs["slow"]
     # The second attempt went on where the first was stopped.
-    log = prepared.folder / "results/tiny/logs/slow/epsilon=0.25+rounds=20+seeds=0-1.log"
+    (log,) = prepared.folder.glob("results/runs/digits/slow-*/logs/epsilon=0.25*.log")
     assert "going on after round" in log.read_text()

@@ -203,8 +203,8 @@ def test_costs_add_up(study):
     assert set(costs) == {"small", "data", "all"}
     seconds = sum(2 + 10 * u * s for u in (1, 10) for s in (1, 2)) * 2
     assert costs["all"].seconds == seconds
-    # Eight runs, aggregation, figures; a data set; the report and the target.
-    assert [costs[name].jobs for name in costs] == [10, 1, 13]
+    # Eight runs, two definitions, aggregation, figures; a data set; the report and the target.
+    assert [costs[name].jobs for name in costs] == [12, 1, 15]
     assert costs["all"].mem_mb == max(estimate(run.spec, 1).mem_mb for run in runs)
     assert costs["small"].disk > 8 * 1000
     assert costs["all"].done == 0
@@ -213,14 +213,14 @@ def test_costs_add_up(study):
 def test_finished_runs_are_compared(study):
     run = study.experiments["small"].runs[0]
     speeds = {kind(each.spec): Speed(0, 1, 0) for each in study.experiments["small"].runs}
-    for name in (run.path, f"benchmarks/{run.method.slug}/{run.point}.tsv"):
-        path = Path("results/small", name)
+    for name in (run.path, run.benchmark):
+        path = Path("results/runs", name)
         path.parent.mkdir(parents=True)
         path.write_text("s\th:m:s\n12.5\t0:00:12\n")
     costs = plan.plan(study, Machine(0, 0, speeds))
     assert (costs["all"].done, costs["all"].forecast, costs["all"].actual) == (1, 10, 12.5)
     assert "1.25" in shown(costs)
-    Path("results/small", run.path).unlink()  # as after another seed was killed
+    Path("results/runs", run.path).unlink()  # as after another seed was killed
     assert plan.plan(study, Machine(0, 0, speeds))["all"].done == 0
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from admmbench import simulate
 from admmbench.analysis import report
 from admmbench.analysis.aggregate import aggregate
-from admmbench.config import ConfigError, Experiment, read_experiment
+from admmbench.config import ConfigError, Experiment, check_experiment
 from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import job
@@ -125,9 +125,8 @@ def test_equal_choices_are_equal_runs():
 def test_an_unknown_accountant_gets_the_nearest():
     with pytest.raises(ValidationError, match="unknown accountant 'huang219'; did you mean 'hua"):
         RunSpec(dataset="digits", algorithm="objp", accountants=["huang219"])
-    wrong = json.dumps({**EXPERIMENT, "accountants": ["pdl"]})
     with pytest.raises(ConfigError, match="accountants: unknown accountant 'pdl'; did you mean 'p"):
-        read_experiment(wrong)
+        check_experiment({**EXPERIMENT, "accountants": ["pdl"]})
 
 
 def test_a_figure_of_a_total_that_is_not_computed_is_refused():

@@ -13,6 +13,8 @@ from typing import Self
 
 import yaml
 
+from admmbench.config import Experiment
+
 ROOT = Path(__file__).parents[2]
 PARTS = ["Snakefile", "config", "workflow", "envs", "src"]
 STUDY = {
@@ -30,8 +32,16 @@ STUDY = {
     ],
     "figures": [{"name": "error", "kind": "curves"}],
 }
-POINT = "epsilon=0.5+rounds=20+seeds=0-1"
-METHODS = ("objp", "objt+variant=reference", "outp")
+POINT = "epsilon=0.5+seeds=0-1"
+
+
+def runs(**changes: object) -> set[str]:
+    """Runs of the study, perhaps changed, by folder and file name."""
+    experiment = Experiment.model_validate({**STUDY, **changes})
+    return {f"{run.folder}/{run.point}" for run in experiment.runs}
+
+
+RUNS = runs()
 
 
 class Project:
@@ -97,15 +107,15 @@ class Project:
         return done.stdout
 
     def planned(self) -> set[str]:
-        """Runs that a dry run would make, as method and point."""
-        return self.planned_jobs() - {"prepare", "aggregate", "figures", "report"}
+        """Runs that a dry run would make, by folder and file name."""
+        return {job for job in self.planned_jobs() if "/" in job}
 
     def planned_jobs(self) -> set[str]:
-        """Jobs that a dry run would do: runs, as method and point, and names of other rules."""
+        """Jobs that a dry run would do: runs, by folder and file name, and names of other rules."""
         shown = self.run("--dry-run")
         rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
         others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
-        return others | set(re.findall(r"output: results/tiny/runs/(.+)\.nc", shown))
+        return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))
 
     def files(self) -> dict[str, bytes]:
         """Every result: runs, data sets, figures and report."""
@@ -122,8 +132,9 @@ class Project:
         assert old in text
         path.write_text(text.replace(old, new))
 
-    def result(self, method: str) -> Path:
-        return self.folder / f"results/tiny/runs/{method}/{POINT}.nc"
+    def results(self, method: str) -> list[Path]:
+        """Files of a method's runs."""
+        return list(self.folder.glob(f"results/runs/digits/{method}-*/*.nc"))
 
 
 def kill(started: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import xarray as xr
 
-from tests.workflow.project import METHODS, STUDY
+from tests.workflow.project import RUNS, STUDY
 
 
 def admmbench(project, *words):
@@ -28,7 +28,7 @@ def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
     jobs = re.search(r"^total +(\d+)$", project.run("--dry-run", "--forceall"), re.MULTILINE)
     assert jobs is not None
     assert total[1] == jobs[1]
-    assert int(total[2]) == len(METHODS)
+    assert int(total[2]) == len(RUNS)
     assert float(total[3]) > 0
 
 
@@ -37,11 +37,11 @@ def test_garbage_is_what_no_configuration_asks_for(project):
     project.configure(epsilon=[1], algorithms=STUDY["algorithms"][:2])
     before = project.files()
     shown = admmbench(project, "gc")
-    assert len(re.findall(r"results/tiny/runs/\S+\.nc", shown)) == 3
+    assert len(re.findall(r"results/runs/\S+\.nc", shown)) == 3
     assert "--delete removes them" in shown
     assert project.files() == before
     assert "removed" in admmbench(project, "gc", "--delete")
-    assert not list(project.folder.glob("results/tiny/runs/*/*"))
+    assert not list(project.folder.glob("results/runs/*"))
     assert project.files().keys() >= {"tiny/results.nc", "report/index.html"}
     project.run("--", "results")
     with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:

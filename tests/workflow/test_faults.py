@@ -9,7 +9,7 @@ import h5py
 import pytest
 
 from admmbench.datasets import describe
-from tests.workflow.project import POINT, STUDY, Project, kill, wait_for
+from tests.workflow.project import STUDY, Project, kill, wait_for
 
 FAULTY = """
 from admmbench.algorithms.base import parameters
@@ -49,7 +49,7 @@ def untouched(project):
     """Runs that are there, with times and content."""
     return {
         path: (path.stat().st_mtime_ns, path.read_bytes())
-        for path in project.folder.glob("results/tiny/runs/*/*.nc")
+        for path in project.folder.glob("results/runs/*/*/*.nc")
     }
 
 
@@ -87,7 +87,7 @@ def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
 
 @pytest.mark.parametrize("damage", ["truncated", "altered"])
 def test_a_damaged_result(project, finished, damage):
-    path = project.result("objp")
+    (path,) = project.results("objp")
     if damage == "truncated":
         path.write_bytes(path.read_bytes()[:10_000])
     else:
@@ -98,7 +98,8 @@ def test_a_damaged_result(project, finished, damage):
     assert name in shown
     assert "delete" in shown
     path.unlink()
-    assert project.planned() == {f"objp/{POINT}"}
+    (run,) = project.planned()
+    assert name == f"results/runs/{run}.nc"
     project.run("--", "results")
     for kept in (name, "results/tiny/results.nc"):
         assert (project.folder / kept).read_bytes() == (finished.folder / kept).read_bytes()
@@ -123,7 +124,7 @@ def test_a_second_snakemake_and_sigterm(tmp_path, finished):
     """One waits for the other to end; one that is asked to end stops its jobs and needs no unlocking."""
     project = Project(tmp_path / "twice")
     first = project.start()
-    wait_for(lambda: list(project.folder.glob("results/tiny/logs/*/*.log")))
+    wait_for(lambda: list(project.folder.glob("results/runs/*/*/logs/*.log")))
     shown = project.fails()
     assert "cannot be locked" in shown
     kill(first, signal.SIGTERM)
@@ -165,7 +166,7 @@ def test_a_job_that_is_killed(project, finished):
     add_faulty_method(project, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     before = untouched(project)
     shown = project.fails()
-    assert "run_tiny_faulty" in shown
+    assert "run_digits_faulty" in shown
     assert "Killed" in shown or "137" in shown
     assert untouched(project) == before
     assert nothing_half_written(project)

@@ -1,9 +1,13 @@
 """The pipeline through Snakemake, on a small study in a copy of the project: what a user would type and see."""
 
+import json
+import re
+
 import pytest
 import xarray as xr
+import yaml
 
-from tests.workflow.project import POINT, Project, kill, wait_for
+from tests.workflow.project import RUNS, STUDY, Project, kill, wait_for
 
 
 def test_everything_is_made(finished):
@@ -12,10 +16,42 @@ def test_everything_is_made(finished):
     with xr.open_dataset(finished.folder / "results/tiny/results.nc") as results:
         assert results.test_error.notnull().all()
         assert list(results.algorithm.values) == ["ObjP", "ObjT", "OutP"]
-    for kind in ("logs", "benchmarks"):
-        assert list((finished.folder / "results/tiny" / kind).rglob(f"{POINT}.*"))
-    log = (finished.folder / f"results/tiny/logs/objp/{POINT}.log").read_text()
-    assert "round 20 of 20" in log
+    for run in RUNS:
+        folder, _, point = run.rpartition("/")
+        folder = finished.folder / "results/runs" / folder
+        assert (folder / f"benchmarks/{point}.tsv").exists()
+        assert re.search(r"round (\d+) of \1", (folder / f"logs/{point}.log").read_text())
+
+
+def test_a_manifest_names_the_runs_in_words(finished):
+    manifest = json.loads((finished.folder / "results/tiny/manifest.json").read_text())
+    assert manifest["name"] == "tiny"
+    found = {run["label"]: run for run in manifest["runs"]}
+    assert found["ObjT"]["algorithm"] == "objt"
+    assert found["ObjT"]["variant"] == "reference"
+    assert found["ObjP"]["params"]["a"] == 1
+    assert found["ObjP"]["rounds"] == 20
+    for run in found.values():
+        assert (finished.folder / "results/tiny" / run["file"]).exists()
+
+
+def test_experiments_that_ask_for_the_same_runs_share_them(project):
+    """Spelt in another way, under other labels and with other budgets; each has its own labelled data set."""
+    experiments = project.folder / "config/experiments"
+    spelt = {
+        **STUDY,
+        "epsilon": [0.5, 2],
+        "algorithms": [{"name": "objp", "label": "Again", "params": {"local_updates": 1}}],
+    }
+    (experiments / "again.yaml").write_text(yaml.safe_dump(spelt))
+    (project.folder / "config/tiny.yaml").write_text("experiments: [tiny, again]\n")
+    assert len(project.planned()) == 1
+    project.run("--", "results")
+    tiny, again = (
+        xr.load_dataset(project.folder / f"results/{name}/results.nc") for name in ("tiny", "again")
+    )
+    own = again.test_error.sel(algorithm="Again", epsilon=0.5)
+    assert (own == tiny.test_error.sel(algorithm="ObjP", epsilon=0.5)).all()
 
 
 def test_nothing_is_made_twice(finished):
@@ -25,7 +61,7 @@ def test_nothing_is_made_twice(finished):
 def test_killed_at_any_moment_it_ends_in_the_same_files(finished, tmp_path):
     project = Project(tmp_path / "killed")
     started = project.start()
-    wait_for(lambda: list(project.folder.glob("results/tiny/runs/*/*.nc")))
+    wait_for(lambda: list(project.folder.glob("results/runs/*/*/*.nc")))
     assert started.poll() is None
     kill(started)
     assert project.files().keys() < finished.files().keys()
@@ -66,3 +102,8 @@ def test_what_is_timed_is_made_by_one_job(project):
     report = (project.folder / "results/report/index.html").read_text()
     assert "Computing time" in report
     assert "Nothing to be done" in project.run()
+    assert list(project.folder.glob("results/tiny/runs/*/*/*.nc"))
+    # Another label is no other time.
+    labels = [{**method, "label": f"My {method['label']}"} for method in STUDY["algorithms"]]
+    project.configure(timed=True, seed_blocks=[1, 1], figures=[figure], algorithms=labels)
+    assert project.planned_jobs() == {"define", "aggregate", "figures", "report"}

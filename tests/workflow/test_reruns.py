@@ -7,11 +7,14 @@ import time
 
 import pytest
 
-from tests.workflow.project import METHODS, POINT, STUDY
+from tests.workflow.project import RUNS, STUDY, runs
 
-ALL_RUNS = {f"{method}/{POINT}" for method in METHODS}
 RESULTS = {"aggregate", "figures", "report"}
+# Another study: what says what it is, and what follows.
+STUDY_RESULTS = RESULTS | {"define"}
 ALGORITHMS = STUDY["algorithms"]
+NOT_PRIVATE = [{"name": "iadmm", "label": "None", "epsilon": ".inf"}]
+OBJP = runs(algorithms=ALGORITHMS[:1])
 FIGURE = STUDY["figures"][0]
 
 
@@ -21,6 +24,12 @@ def edit(module, old, new):
 
 def configure(**changes):
     return lambda project: project.configure(**changes)
+
+
+def another_experiment(project):
+    experiments = project.folder / "config/experiments"
+    shutil.copy(experiments / "tiny.yaml", experiments / "again.yaml")
+    (project.folder / "config/tiny.yaml").write_text("experiments: [tiny, again]\n")
 
 
 def append_to_a_claim(project):
@@ -57,10 +66,10 @@ def new_times(project):
 # What changes, what is made again, and how the change is made.
 CHANGES = {
     "an algorithm": (
-        {f"objp/{POINT}"} | RESULTS,
+        OBJP | RESULTS,
         edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"),
     ),
-    "the engine": (ALL_RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
+    "the engine": (RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
     "a docstring": (
         set(),
         edit("algorithms/objp.py", "Theorem 2 is about smooth f_p.", "It is about smooth f_p."),
@@ -71,47 +80,55 @@ CHANGES = {
     ),
     "formatting": (set(), edit("engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1")),
     "a parameter of a method": (
-        {f"objp+a=2/{POINT}"} | RESULTS,
+        runs(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}]) | STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
     ),
-    "a setting of the experiment": (ALL_RUNS | RESULTS, configure(sensitivity="global")),
+    "a default, spelt out": (
+        STUDY_RESULTS,
+        configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 1}}, *ALGORITHMS[1:]]),
+    ),
+    "a setting of the experiment": (
+        runs(sensitivity="global") | STUDY_RESULTS,
+        configure(sensitivity="global"),
+    ),
     "another seed": (
-        {f"{method}/epsilon=0.5+rounds=20+seeds=2-2" for method in METHODS} | RESULTS,
+        (runs(seed_blocks=[2, 1]) - RUNS) | STUDY_RESULTS,
         configure(seed_blocks=[2, 1]),
     ),
     "another epsilon": (
-        {f"{method}/epsilon=1+rounds=20+seeds=0-1" for method in METHODS} | RESULTS,
+        runs(epsilon=[1]) | STUDY_RESULTS,
         configure(epsilon=[0.5, 1]),
     ),
     "another method": (
-        {"iadmm/epsilon=inf+rounds=20+seeds=0-1"} | RESULTS,
+        runs(algorithms=NOT_PRIVATE) | STUDY_RESULTS,
         configure(
-            algorithms=[*ALGORITHMS, {"name": "iadmm", "label": "None", "epsilon": ".inf"}],
+            algorithms=[*ALGORITHMS, *NOT_PRIVATE],
         ),
     ),
     "reading the data": (
-        ALL_RUNS | RESULTS | {"prepare"},
+        RUNS | RESULTS | {"prepare"},
         edit("datasets/digits.py", "/ 16", "/ 17"),
     ),
     "prepared data removed": (set(), remove_data),
     "prepared data removed, another epsilon": (
-        ALL_RUNS
-        | {f"{method}/epsilon=1+rounds=20+seeds=0-1" for method in METHODS}
-        | RESULTS
-        | {"prepare"},
+        runs(epsilon=[0.5, 1]) | STUDY_RESULTS | {"prepare"},
         lambda project: (remove_data(project), project.configure(epsilon=[0.5, 1])),
     ),
     "a label": (
-        RESULTS,
+        STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "label": "Another"}, *ALGORITHMS[1:]]),
     ),
-    "a figure": ({"figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
+    "a figure": ({"define", "figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
     "the style of figures": (
         {"figures", "report"},
         edit("figures/style.py", "import seaborn", "import math\nimport seaborn"),
     ),
+    "another experiment of the same runs": (
+        {"aggregate", "define", "figures", "report"},
+        another_experiment,
+    ),
     "a claim": ({"report"}, append_to_a_claim),
-    "a numerical package": (ALL_RUNS | RESULTS, upgrade("numpy")),
+    "a numerical package": (RUNS | RESULTS, upgrade("numpy")),
     "another package": (set(), upgrade("seaborn")),
     "times of all files": (set(), new_times),
 }
@@ -130,7 +147,7 @@ def test_an_update_line_changes_its_own_runs(project):
     project.run()
     after = project.files()
     changed = {name for name in before if before[name] != after[name]}
-    assert f"tiny/runs/objp/{POINT}.nc" in changed
+    assert {f"runs/{run}.nc" for run in OBJP} < changed
     assert not any("objt" in name or "outp" in name for name in changed)
     assert project.planned_jobs() == set()
 
@@ -155,6 +172,6 @@ def test_another_branch_and_back_ends_in_the_same_files(project):
     project.run()
     assert project.files() != before
     git("checkout", "--quiet", "main")
-    assert project.planned() == {f"objp/{POINT}"}
+    assert project.planned() == OBJP
     project.run()
     assert project.files() == before

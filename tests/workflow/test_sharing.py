@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.workflow.project import METHODS, Project
+from tests.workflow.project import RUNS, Project
 
 
 class SharingProject(Project):
@@ -23,7 +23,7 @@ def shared(tmp_path, monkeypatch):
 
 def computed(project):
     """Number of runs that this copy did itself; Snakemake leaves empty logs for the others."""
-    return sum(bool(log.read_text()) for log in project.folder.glob("results/tiny/logs/*/*.log"))
+    return sum(bool(log.read_text()) for log in project.folder.glob("results/runs/*/*/logs/*.log"))
 
 
 def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
@@ -34,9 +34,9 @@ def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
         results = project.folder / "results/tiny"
         original = finished.folder / "results/tiny"
         assert (results / "results.nc").read_bytes() == (original / "results.nc").read_bytes()
-        assert all(path.is_symlink() for path in results.glob("runs/*/*.nc"))
+        assert all(path.is_symlink() for path in project.folder.glob("results/runs/*/*/*.nc"))
         assert (project.folder / "resources/datasets/digits/X_train.npy").exists()
-    assert (computed(first), computed(second)) == (len(METHODS), 0)
+    assert (computed(first), computed(second)) == (len(RUNS), 0)
     # Other code does not meet the cached files.
     second.edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)")
     second.run("--", "results")

@@ -1,10 +1,28 @@
+rule define:
+    """Write down what an experiment is: its manifest, with the runs that are its own, or its figures."""
+    input:
+        "workflow/templates/text.jinja2",
+    output:
+        f"{RESULTS}/{{experiment}}/{{definition}}.json",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/{{definition}}.log",
+    params:
+        # What is derived from the output is no reason to write it again, and not shown as one: it is long.
+        digest=lambda wildcards: fingerprint.of_text(
+            STUDY.definition(wildcards.experiment, f"{wildcards.definition}.json")
+        ),
+        text=lambda wildcards, output: STUDY.definition(
+            wildcards.experiment, Path(output[0]).name
+        ),
+    template_engine:
+        "jinja2"
+
+
 rule aggregate:
     """Join the runs of an experiment into one labelled data set."""
     input:
-        lambda wildcards: [
-            f"{RESULTS}/{wildcards.experiment}/{run.path}"
-            for run in STUDY.experiments[wildcards.experiment].runs
-        ],
+        lambda wildcards: run_files(wildcards.experiment),
+        manifest=f"{RESULTS}/{{experiment}}/manifest.json",
     output:
         f"{RESULTS}/{{experiment}}/results.nc",
     log:
@@ -15,9 +33,7 @@ rule aggregate:
         mem_mb=2000,
         runtime=30,
     params:
-        experiment=lambda wildcards: definition(wildcards.experiment, figures=False),
         folder=subpath(output[0], parent=True),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.aggregate",)),
     shell:
-        "admmbench aggregate {wildcards.experiment:q} {params.experiment:q}"
-        " --folder {params.folder:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"

@@ -3,16 +3,7 @@
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
-
-
-def spec(wildcards):
-    """What the job computes."""
-    return STUDY.find_run(wildcards.experiment, wildcards.method, wildcards.point).spec
-
-
-def cost(wildcards):
-    """Resources from the problem's size; twice the memory and time after a failure."""
-    return estimate(spec(wildcards), STUDY.config.threads)
+from admmbench.runs import dataset_folder
 
 
 def cost_together(experiment):
@@ -23,19 +14,24 @@ def cost_together(experiment):
     )
 
 
-def definition(experiment, *, figures):
-    """Experiment as JSON, with or without what only the figures need."""
-    kept = None if figures else {"figures"}
-    return STUDY.experiments[experiment].model_dump_json(exclude=kept)
+def run_files(experiment):
+    """Results that an experiment is joined from."""
+    folder = STUDY.runs_folder(experiment)
+    return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
 
 
-def run_rule(experiment, method):
-    """Name of the rule for the runs of a method."""
-    return f"run_{experiment}_{re.sub('[^A-Za-z0-9]+', '_', method)}"
+def prepared(dataset):
+    """Folder of a prepared data set."""
+    return f"{RESOURCES}/datasets/{dataset_folder(dataset)}"
+
+
+def rule_name(verb, what):
+    """Name of a rule that is made for one folder or experiment."""
+    return f"{verb}_{re.sub('[^A-Za-z0-9]+', '_', what)}"
 
 
 def planned_fingerprints():
-    """Fingerprints of the methods' code, by experiment and method, as of the start of the workflow.
+    """Fingerprints of the code that runs execute, as of the start of the workflow.
 
     A job on a cluster reads this file again, perhaps after the source was edited. It gets the fingerprints that
     it was planned with from the environment, and `admmbench run` refuses other code.
@@ -44,11 +40,11 @@ def planned_fingerprints():
     if given and not workflow.is_main_process:
         return json.loads(given)
     specs = {
-        f"{name}/{run.method.slug}": run.spec
-        for name, experiment in STUDY.experiments.items()
+        fingerprint.code(run.spec): run.spec
+        for experiment in STUDY.experiments.values()
         for run in experiment.runs
     }
-    found = {method: fingerprint.of_run(spec) for method, spec in specs.items()}
+    found = {code: fingerprint.of_run(spec) for code, spec in specs.items()}
     os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found))
     return found
 

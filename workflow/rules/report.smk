@@ -1,7 +1,8 @@
 rule figures:
     """Draw the figures of an experiment, as SVG and PDF."""
     input:
-        f"{RESULTS}/{{experiment}}/results.nc",
+        results=f"{RESULTS}/{{experiment}}/results.nc",
+        figures=f"{RESULTS}/{{experiment}}/figures.json",
     output:
         report(
             directory(f"{RESULTS}/{{experiment}}/figures"),
@@ -18,15 +19,9 @@ rule figures:
         mem_mb=2000,
         runtime=30,
     params:
-        figures=lambda wildcards: json.dumps(
-            [
-                figure.model_dump(mode="json")
-                for figure in STUDY.experiments[wildcards.experiment].figures
-            ]
-        ),
         fingerprint=fingerprint.of_modules(("admmbench.figures.drawing",)),
     shell:
-        "admmbench figures {params.figures:q} --results {input:q}"
+        "admmbench figures {input.figures:q} --results {input.results:q}"
         " --output {output:q} > {log:q} 2>&1"
 
 
@@ -35,6 +30,11 @@ rule report:
     input:
         results=DATASETS,
         figures=[f"{RESULTS}/{name}/figures" for name in EXPERIMENTS],
+        definitions=[
+            f"{RESULTS}/{name}/{file}.json"
+            for name in EXPERIMENTS
+            for file in ("manifest", "figures")
+        ],
         claims=[local(path) for path in CLAIMS],
     output:
         report(
@@ -51,17 +51,12 @@ rule report:
         mem_mb=2000,
         runtime=30,
     params:
-        experiments=json.dumps(
-            {
-                name: each.model_dump(mode="json")
-                for name, each in STUDY.experiments.items()
-            }
-        ),
+        folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
         configuration=" + ".join(
             dict.fromkeys(Path(path).name for path in reversed(workflow.configfiles))
         ),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
     shell:
-        "admmbench report {params.experiments:q} --claims config/claims"
+        "admmbench report {params.folders:q} --claims config/claims"
         " --library config/experiments --configuration {params.configuration:q}"
         " --output {output:q} > {log:q} 2>&1"

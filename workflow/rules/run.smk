@@ -1,34 +1,34 @@
-# A rule for each method of each experiment: its runs differ in epsilon and seeds alone and need the same resources, as
-# the members of a cluster's job array must.
-for experiment, method in METHODS:
-    if STUDY.experiments[experiment].timed:
-        continue
+# A rule for each folder of runs: they differ in epsilon and seeds alone and need the same resources, as the members of a
+# cluster's job array must. Experiments that ask for the same run share it.
+for folder, runs in STUDY.shared.items():
+    example = next(iter(runs.values()))
 
     rule:
         name:
-            run_rule(experiment, method)
+            rule_name("run", folder)
         input:
-            data=f"{RESOURCES}/datasets/{STUDY.experiments[experiment].dataset_folder}",
+            data=prepared(example.spec.dataset),
         output:
-            f"{RESULTS}/{{experiment}}/runs/{{method}}/{{point}}.nc",
+            f"{RESULTS}/runs/{folder}/{{point}}.nc",
         log:
-            f"{RESULTS}/{{experiment}}/logs/{{method}}/{{point}}.log",
+            f"{RESULTS}/runs/{folder}/logs/{{point}}.log",
         benchmark:
-            f"{RESULTS}/{{experiment}}/benchmarks/{{method}}/{{point}}.tsv"
-        wildcard_constraints:
-            experiment=re.escape(experiment),
-            method=re.escape(method),
+            f"{RESULTS}/runs/{folder}/benchmarks/{{point}}.tsv"
         cache: CACHING and STUDY.config.cache_runs
         conda:
             "../../envs/environment.yaml"
-        threads: lambda wildcards: cost(wildcards).threads
+        threads: estimate(example.spec, STUDY.config.threads).threads
         resources:
-            mem_mb=lambda wildcards, attempt: attempt * cost(wildcards).mem_mb,
-            runtime=lambda wildcards, attempt: attempt * cost(wildcards).runtime,
+            mem_mb=lambda wildcards, attempt, needed=estimate(
+                example.spec, STUDY.config.threads
+            ): (attempt * needed.mem_mb),
+            runtime=lambda wildcards, attempt, needed=estimate(
+                example.spec, STUDY.config.threads
+            ): (attempt * needed.runtime),
         params:
-            settings=lambda wildcards: spec(wildcards).arguments(),
-            fingerprint=FINGERPRINTS[f"{experiment}/{method}"],
-            checkpoint=f"{RESULTS}/{{experiment}}/checkpoints/{{method}}/{{point}}",
+            settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
+            fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
+            checkpoint=f"{RESULTS}/runs/{example.checkpoint_folder}/{{point}}",
         shell:
             "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
             " --threads {threads} --fingerprint {params.fingerprint}"
@@ -36,24 +36,23 @@ for experiment, method in METHODS:
 
     if CACHING and STUDY.config.cache_runs:
         # Snakemake refuses to time what it may take from a cache.
-        workflow.get_rule(run_rule(experiment, method))._benchmark = None
+        workflow.get_rule(rule_name("run", folder))._benchmark = None
 
 
-# What is timed is made by one job.
+# What is timed is made by one job, and shared with nobody.
 for experiment in EXPERIMENTS:
     if not STUDY.experiments[experiment].timed:
         continue
 
     rule:
         name:
-            f"time_{experiment}"
+            rule_name("time", experiment)
         input:
-            data=f"{RESOURCES}/datasets/{STUDY.experiments[experiment].dataset_folder}",
+            data=prepared(STUDY.experiments[experiment].dataset),
+            # Other labels are no other times: what counts is among the parameters.
+            manifest=ancient(f"{RESULTS}/{experiment}/manifest.json"),
         output:
-            [
-                f"{RESULTS}/{experiment}/{run.path}"
-                for run in STUDY.experiments[experiment].runs
-            ],
+            run_files(experiment),
         log:
             f"{RESULTS}/{experiment}/logs/time.log",
         conda:
@@ -66,14 +65,13 @@ for experiment in EXPERIMENTS:
                 attempt * needed.runtime
             ),
         params:
-            experiment=definition(experiment, figures=False),
-            folder=subpath(output[0], ancestor=3),
-            fingerprints=json.dumps(
-                {
-                    run.method.slug: FINGERPRINTS[f"{experiment}/{run.method.slug}"]
+            folder=subpath(input.manifest, parent=True),
+            fingerprints=list(
+                dict.fromkeys(
+                    FINGERPRINTS[fingerprint.code(run.spec)]
                     for run in STUDY.experiments[experiment].runs
-                }
+                )
             ),
         shell:
-            "admmbench time {params.experiment:q} --data {input.data:q} --folder {params.folder:q}"
+            "admmbench time {params.folder:q} --data {input.data:q}"
             " --fingerprints {params.fingerprints:q} > {log:q} 2>&1"

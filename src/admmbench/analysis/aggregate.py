@@ -16,7 +16,8 @@ from admmbench.jobs.seal import intact
 
 if TYPE_CHECKING:
     # A type alone: another look of a figure, which the configuration reaches, makes no other results.
-    from admmbench.config import Experiment, Method, Run
+    from admmbench.config import Experiment, Method
+    from admmbench.runs import Run
 
 NOT_RUN = -1
 
@@ -56,7 +57,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     experiment
         Its definition.
     folder
-        Folder that holds the runs, see `admmbench.config.Run.path`.
+        Folder that holds the runs, see `admmbench.runs.Run.path`.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     """
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
     for run in experiment.runs:
-        key = run.method.label, run.spec.epsilon
+        key = run.label, run.spec.epsilon
         traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run)))
     firsts = [blocks[0] for blocks in traces.values()]
     points = [
@@ -149,7 +150,7 @@ def _described(
 def _methods(experiment: Experiment) -> dict[str, Any]:
     """Coordinates that say what is behind a label."""
     methods = experiment.algorithms
-    specs = {run.method.label: run.spec for run in experiment.runs}
+    specs = {run.label: run.spec for run in experiment.runs}
     facts = [_facts(specs[method.label]) for method in methods]
     return {
         **{name: ("algorithm", [each[name] for each in facts]) for name in facts[0]},

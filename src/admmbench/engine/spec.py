@@ -16,6 +16,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     field_serializer,
     model_validator,
@@ -185,6 +186,13 @@ class RunSpec(Strict):
         """Static facts of the data set."""
         return datasets.describe(self.dataset)
 
+    @property
+    def _dataset_name(self) -> str:
+        """Name of the data set, or the path of its module."""
+        if isinstance(self.dataset, datasets.Dataset):
+            return self.dataset.name
+        return str(self.dataset if isinstance(self.dataset, str) else self.dataset["name"])
+
     @cached_property
     def method(self) -> Algorithm[Any, Any]:
         """Algorithm with its parameters."""
@@ -227,6 +235,27 @@ class RunSpec(Strict):
     def composed_by(self) -> list[Accountant]:
         """Accountants whose totals the trace holds."""
         return [ACCOUNTANTS[name] for name in self.accountants or ACCOUNTANTS]
+
+    def complete(self) -> dict[str, Any]:
+        """Every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
+        params = TypeAdapter(type(self.method)).dump_python(self.method, exclude={"variant"})
+        return {
+            "dataset": datasets.normalize(self.dataset) | {"name": self._dataset_name},
+            "algorithm": self.algorithm,
+            "params": params,
+            "variant": self.variant,
+            "problem": self.as_problem.describe(),
+            "agents": partition.as_partition(self.agents).model_dump(),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "sensitivity": self.sensitivity,
+            "rounds": self.rounds,
+            "evaluate_every": self.evaluate_every,
+            "seeds": list(self.seeds),
+            "dtype": self.dtype,
+            "time_limit": self.time_limit,
+            "accountants": [each.name for each in self.composed_by],
+        }
 
     def arguments(self) -> list[str]:
         """``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""

@@ -17,12 +17,15 @@ from typing import Any
 from rich.table import Table
 
 from admmbench import algorithms, datasets
-from admmbench.config import Experiment, Run, Study
+from admmbench.config import Study
 from admmbench.engine.variables import measured
 from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, state_bytes
+from admmbench.runs import Run
 
 _LARGEST = ("mem_mb", "checkpoint")
+# Jobs of an experiment besides its runs.
+_BESIDES = 4
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Cost:
     """Limit of the largest job."""
     checkpoint: int = 0
     """Bytes on disk of the largest job while it runs."""
+    shared: int = 0
+    """Runs that are counted with another experiment."""
 
     def __add__(self, other: Cost) -> Cost:
         def joined(name: str) -> Any:
@@ -121,21 +126,24 @@ def plan(study: Study, machine: Machine) -> dict[str, Cost]:
     machine
         What `calibrate` returns.
     """
-    costs = {
-        name: _of_experiment(experiment, study, machine, Path(study.config.results) / name)
-        for name, experiment in study.experiments.items()
-    }
+    counted: set[Path] = set()
+    costs = {name: _of_experiment(name, study, machine, counted) for name in study.experiments}
     costs["data"] = sum((_of_data(each) for each in study.datasets.values()), Cost())
     # Two jobs are the report and the target of the workflow.
     costs["all"] = sum(costs.values(), Cost(jobs=2))
     return costs
 
 
-def _of_experiment(experiment: Experiment, study: Study, machine: Machine, folder: Path) -> Cost:
-    runs = [_of_run(run, study, machine, folder) for run in experiment.runs]
-    # Two jobs are the aggregation, which writes all numbers once more, and the figures.
-    total = sum(runs, Cost(jobs=2, disk=sum(_numbers(run) for run in experiment.runs)))
-    return replace(total, jobs=3) if experiment.timed else total
+def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]) -> Cost:
+    """Cost of an experiment, without runs that another one was counted with."""
+    experiment, folder = study.experiments[name], study.runs_folder(name)
+    own = [run for run in experiment.runs if folder / run.path not in counted]
+    counted.update(folder / run.path for run in own)
+    runs = [_of_run(run, study, machine, folder) for run in own]
+    # Jobs besides: two files that say what it is, the aggregation, which writes all numbers once more, the figures.
+    numbers = sum(_numbers(run) for run in experiment.runs)
+    total = sum(runs, Cost(jobs=_BESIDES, disk=numbers, shared=len(experiment.runs) - len(own)))
+    return replace(total, jobs=_BESIDES + 1) if experiment.timed else total
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
@@ -164,7 +172,7 @@ def _numbers(run: Run) -> int:
 
 def _recorded(folder: Path, run: Run) -> float | None:
     """Seconds of the last attempt, by Snakemake's clock; None if the run is not finished."""
-    table = folder / "benchmarks" / run.method.slug / f"{run.point}.tsv"
+    table = folder / run.benchmark
     if not (folder / run.path).exists() or not table.exists():
         return None
     with table.open(newline="") as stream:

@@ -39,6 +39,17 @@ def of_run(spec: RunSpec) -> str:
     return of_modules(("admmbench.jobs.simulate", problem, *inside), files, _NUMERICAL)
 
 
+def of_text(text: str) -> str:
+    """Hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code(spec: RunSpec) -> str:
+    """Name of the code that `of_run` is about: equal for runs that execute the same."""
+    problem = spec.as_problem
+    return f"{spec.algorithm} {type(problem.loss).__module__} {problem.sharing}"
+
+
 def of_dataset(name: str) -> str:
     """Fingerprint of what prepares a data set."""
     inside, files = _inside_and_files([datasets.find_module(name)])

@@ -39,15 +39,16 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
 
 def requested(spec: RunSpec) -> dict[str, Any]:
     """What a run was asked to do, and by which code: the attributes that follow from its specification."""
+    complete = spec.complete()
     return {
         "dataset": spec.info.name,
         "dataset_settings": _json(spec.info.settings),
         "algorithm": spec.algorithm,
         "variant": spec.variant,
-        "params": _json(spec.params),
-        "problem": _json(spec.as_problem.describe()),
+        "params": _json(complete["params"]),
+        "problem": _json(complete["problem"]),
         "metric": spec.as_problem.loss.metric,
-        "partition": _json(spec.agents),
+        "partition": _json(complete["agents"]),
         "agents": spec.n_agents,
         "epsilon": spec.epsilon,
         "delta": spec.delta,
@@ -56,7 +57,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "evaluate_every": spec.evaluate_every,
         "dtype": spec.dtype,
         "time_limit": spec.time_limit,
-        "accountants": _json([each.name for each in spec.composed_by]),
+        "accountants": _json(complete["accountants"]),
         "fingerprint": fingerprint.of_run(spec),
     }
 

@@ -1,0 +1,116 @@
+"""Jobs of a study, and where their results lie.
+
+A result is addressed by what was computed, not by who asked for it: the folder has the data set, the method and a hash
+of every setting but the budget and the seeds, which name the file. So experiments that ask for the same run share it,
+however they spell it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from admmbench import datasets
+from admmbench.engine.spec import RunSpec
+
+# Settings of which a run may have more than another that computes the same rounds.
+_EXTENT = ("rounds", "evaluate_every", "time_limit")
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Run:
+    """One job: a method at one epsilon, for a block of seeds.
+
+    Attributes
+    ----------
+    label
+        How the experiment calls the method.
+    spec
+        What is computed, every setting spelt out, see `admmbench.engine.spec.RunSpec.complete`.
+    """
+
+    label: str
+    spec: RunSpec
+
+    @cached_property
+    def folder(self) -> str:
+        """Folder of the runs that differ in budget and seeds alone, of equally many: they need the same resources.
+
+        The first digits of the hash are the same for runs that differ in their extent alone.
+        """
+        settings = self.spec.complete() | {"seeds": len(self.spec.seeds)}
+        del settings["epsilon"]
+        extent = {key: settings.pop(key) for key in _EXTENT}
+        method = Path(self.spec.algorithm).stem
+        data = dataset_folder(self.spec.dataset)
+        return f"{data}/{method}-{_hash(settings)}{_hash(extent)}"
+
+    @property
+    def relatives(self) -> str:
+        """Pattern of folders of runs that differ in their extent alone."""
+        return self.folder[:-_DIGITS] + "?" * _DIGITS
+
+    @cached_property
+    def point(self) -> str:
+        """File name without suffix: where on the grid the run is."""
+        return f"epsilon={_number(self.spec.epsilon)}+seeds={'_'.join(_ranges(self.spec.seeds))}"
+
+    @property
+    def path(self) -> str:
+        """File of the result, below the folder of all runs."""
+        return f"{self.folder}/{self.point}.nc"
+
+    @property
+    def log(self) -> str:
+        """File of messages, likewise."""
+        return f"{self.folder}/logs/{self.point}.log"
+
+    @property
+    def benchmark(self) -> str:
+        """File of Snakemake's measurements, likewise."""
+        return f"{self.folder}/benchmarks/{self.point}.tsv"
+
+    @property
+    def checkpoint_folder(self) -> str:
+        """Folder of checkpoints, likewise; a run with a longer time limit finds them there."""
+        fields = RunSpec.model_fields
+        unlimited = self.spec.model_copy(update={"time_limit": fields["time_limit"].default})
+        return f"{Run(self.label, unlimited).folder}/checkpoints"
+
+    def words(self) -> dict[str, Any]:
+        """What is computed, for readers."""
+        return self.spec.model_dump(mode="json")
+
+
+def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
+    """Folder name of a data set: its name, and a short hash of settings that are not the default."""
+    full = datasets.normalize(spec)
+    name = str(full["name"])
+    if full == datasets.normalize(name):
+        return Path(name).stem
+    return f"{Path(name).stem}-{_hash(full, 8)}"
+
+
+def _hash(settings: Any, digits: int = _DIGITS) -> str:
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+
+
+def _number(value: float) -> str:
+    """Shortest text that stands for this number and no other."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _ranges(seeds: Iterable[int]) -> Iterator[str]:
+    """Text for each stretch of consecutive seeds, such as ``0-9``."""
+    for _, stretch in itertools.groupby(enumerate(seeds), lambda pair: pair[1] - pair[0]):
+        members = [seed for _, seed in stretch]
+        yield f"{members[0]}-{members[-1]}"
