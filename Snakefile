@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from admmbench.config import ConfigError, load
+from admmbench.forecast.plan import outlook
 from admmbench.housekeeping import notices
+from admmbench.jobs.dryrun import Brief
 from admmbench.jobs.jobarray import become_own_member
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
@@ -87,3 +89,15 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/report.smk"
+
+
+logger.addFilter(
+    Brief(
+        lambda: workflow.dryrun and not workflow.output_settings.printshellcmds,
+        {
+            rule_name("run", folder): f"runs on {folder.partition('/')[0]}"
+            for folder in STUDY.shared
+        },
+        lambda: outlook(STUDY, workflow.resource_settings.cores),
+    )
+)

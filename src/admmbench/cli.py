@@ -117,6 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)
     command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
+    command.add_argument(
+        "--measure", action="store_true", help="measure this machine again, not only what is new"
+    )
 
     command = _command(commands, "gc", _gc, "list results that no file config/*.yaml asks for")
     _add_configfile(command)
@@ -316,7 +319,7 @@ def _plan(options: argparse.Namespace) -> None:
 
     study = read(options.configfile)
     with shown("Measuring this machine", "method") as progress:
-        machine = forecast.calibrate(study, progress)
+        machine = forecast.calibrate(study, progress, renew=options.measure)
     console = Console()
     if not console.is_terminal:
         console = Console(width=_WIDTH)

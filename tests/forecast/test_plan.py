@@ -15,6 +15,7 @@ from admmbench.forecast import calibration, plan
 from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
+from admmbench.jobs import fingerprint, provenance
 
 SMALL = {
     "title": "Small",
@@ -58,7 +59,7 @@ def study(tmp_path, monkeypatch):
     ],
 )
 def test_runs_that_differ_in_numbers_alone_are_measured_once(same):
-    assert kind(spec(**same)) == kind(spec())
+    assert kind(spec(**same), 1) == kind(spec(), 1)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +75,15 @@ def test_runs_that_differ_in_numbers_alone_are_measured_once(same):
     ],
 )
 def test_other_work_is_measured_by_itself(other):
-    assert kind(spec(**other)) != kind(spec())
+    assert kind(spec(**other), 1) != kind(spec(), 1)
+    assert kind(spec(), 2) != kind(spec(), 1)
 
 
 @pytest.mark.parametrize("agents", [1, 3, {"scheme": "iid", "agents": 7, "shuffle": True}])
 def test_measuring_takes_some_rounds(agents, monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
     speed = time_rounds(spec(agents=agents), threads=1)
-    assert min(speed.assembly, speed.round, speed.evaluation) > 0
+    assert min(speed.once, speed.round, speed.evaluation) > 0
 
 
 def test_a_sample_of_the_agents_stands_for_all(monkeypatch):
@@ -185,11 +187,11 @@ def test_numbers_as_targets_are_measured(loss, monkeypatch):
 def test_shared_columns_are_measured_without_their_files(monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
     speed = time_rounds(spec(**COLUMNS), threads=1)
-    assert min(speed.assembly, speed.round, speed.evaluation) > 0
+    assert min(speed.once, speed.round, speed.evaluation) > 0
 
 
 def test_seconds_of_a_run():
-    speed = Speed(assembly=1, round=2, evaluation=3)
+    speed = Speed(once=1, round=2, evaluation=3)
     assert speed.seconds(spec(rounds=10, evaluate_every=4)) == 1 + 10 * 2 + 3 * 3
     assert speed.seconds(spec(rounds=10**6, time_limit=5)) == 1 + 300
 
@@ -197,7 +199,8 @@ def test_seconds_of_a_run():
 def test_costs_add_up(study):
     runs = study.experiments["small"].runs
     speeds = {
-        kind(run.spec): Speed(1, run.spec.method.updates * len(run.spec.seeds), 0) for run in runs
+        kind(run.spec, 1): Speed(1, run.spec.method.updates * len(run.spec.seeds), 0)
+        for run in runs
     }
     costs = plan.plan(study, Machine(start=1, file=1000, speeds=speeds))
     assert set(costs) == {"small", "data", "all"}
@@ -212,7 +215,7 @@ def test_costs_add_up(study):
 
 def test_finished_runs_are_compared(study):
     run = study.experiments["small"].runs[0]
-    speeds = {kind(each.spec): Speed(0, 1, 0) for each in study.experiments["small"].runs}
+    speeds = {kind(each.spec, 1): Speed(0, 1, 0) for each in study.experiments["small"].runs}
     for name in (run.path, run.benchmark):
         path = Path("results/runs", name)
         path.parent.mkdir(parents=True)
@@ -222,6 +225,97 @@ def test_finished_runs_are_compared(study):
     assert "1.25" in shown(costs)
     Path("results/runs", run.path).unlink()  # as after another seed was killed
     assert plan.plan(study, Machine(0, 0, speeds))["all"].done == 0
+
+
+def test_runs_that_experiments_share_are_counted_once(study):
+    folder = Path("config/experiments")
+    (folder / "again.yaml").write_text(yaml.safe_dump({**SMALL, "epsilon": [1, 2]}))
+    both = config.load({"experiments": ["small", "again"], "threads": 1}, folder)
+    speeds = {kind(run.spec, 1): Speed(0, 1, 0) for run in study.experiments["small"].runs}
+    costs = plan.plan(both, Machine(0, 0, speeds))
+    assert [costs[name].seconds for name in ("small", "again", "all")] == [80, 40, 120]
+    assert [costs[name].shared for name in ("small", "again")] == [0, 4]
+    assert "4 runs are shared" in plan.summary(costs["all"], 1)
+    assert "shared" not in plan.summary(plan.plan(study, Machine(0, 0, speeds))["all"], 1)
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Names of what is measured, with numbers instead of times."""
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
+    made = []
+
+    def run(spec, threads):
+        made.append(spec.algorithm)
+        return Speed(1, 2, 3)
+
+    def job(spec):
+        made.append("job")
+        return [4.0, 5]
+
+    monkeypatch.setattr(plan, "time_rounds", run)
+    monkeypatch.setattr(plan, "_time_job", job)
+    return made
+
+
+def calibrated(study, **options):
+    machine = plan.calibrate(study, lambda done, of: None, **options)
+    assert plan.known(study) == machine
+    assert (machine.start, machine.file) == (4, 5)
+    assert set(machine.speeds.values()) == {Speed(1, 2, 3)}
+
+
+def test_what_was_measured_is_kept(study, measured, monkeypatch):
+    assert plan.known(study) is None
+    assert "admmbench plan" in plan.outlook(study, 2)
+    calibrated(study)
+    kinds = len(measured)
+    assert kinds == 4 + 1  # two methods and two sizes of blocks; the smallest job
+    assert measured[-1] == "job"
+    calibrated(study)
+    assert len(measured) == kinds
+    assert "on 2 cores" in plan.outlook(study, 2)
+    calibrated(study, renew=True)
+    assert len(measured) == 2 * kinds
+    monkeypatch.setattr(provenance, "machine", lambda: "another")
+    calibrated(study)
+    assert len(measured) == 3 * kinds
+    monkeypatch.undo()
+
+
+def test_other_code_is_measured_again(study, measured, monkeypatch):
+    calibrated(study)
+    before = len(measured)
+    monkeypatch.setattr(fingerprint, "of_run", lambda spec: f"other {spec.algorithm}")
+    assert plan.known(study) is None
+    calibrated(study)
+    assert len(measured) == 2 * before
+
+
+def test_measurements_that_cannot_be_read_are_made_again(study, measured, tmp_path):
+    calibrated(study)
+    (tmp_path / "cache/speeds.json").write_text('{"half')
+    assert plan.known(study) is None
+    calibrated(study)
+
+
+def test_a_calibration_that_was_stopped_goes_on(study, measured, monkeypatch):
+    def stopped(done, of):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        plan.calibrate(study, stopped)
+    assert len(measured) == 1
+    calibrated(study)
+    assert len(measured) == 5
+
+
+def test_what_is_done_once_is_not_taken_for_a_round(monkeypatch):
+    """A first round that takes longer than the others: factorisations, an optimum."""
+    slow = spec(algorithm="centralized", problem="softmax")
+    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    speed = time_rounds(slow, threads=1)
+    assert speed.once > 10 * speed.round
 
 
 def shown(costs):
@@ -239,6 +333,6 @@ def test_the_summary_says_what_is_left_out():
 
 
 def test_the_smallest_job_is_measured():
-    seconds, size = plan._smallest_job()
+    seconds, size = plan._time_job(spec(rounds=1))
     assert seconds > 0
     assert size > 1000

@@ -112,7 +112,7 @@ class Project:
 
     def planned_jobs(self) -> set[str]:
         """Jobs that a dry run would do: runs, by folder and file name, and names of other rules."""
-        shown = self.run("--dry-run")
+        shown = self.run("--dry-run", "--printshellcmds")
         rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
         others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
         return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))

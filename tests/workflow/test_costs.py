@@ -25,8 +25,14 @@ def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
     shown = admmbench(project, "plan", "--configfile", "config/tiny.yaml", "--cores", "2")
     total = re.search(r"│ all +│ +(\d+) │.*│ +(\d+) │.*│ +([\d.]+) │$", shown, re.MULTILINE)
     assert total, shown
-    jobs = re.search(r"^total +(\d+)$", project.run("--dry-run", "--forceall"), re.MULTILINE)
+    dry = project.run("--dry-run", "--forceall")
+    jobs = re.search(r"^total +(\d+)$", dry, re.MULTILINE)
     assert jobs is not None
+    # It fits on a screen, the plan's summary included.
+    assert re.search(rf"^runs on digits +{len(RUNS)}$", dry, re.MULTILINE)
+    assert "rule " not in dry
+    assert re.search(r"^About .* on 2 cores", dry, re.MULTILINE)
+    assert re.search(r"^About .* on 2 cores", shown, re.MULTILINE)
     assert total[1] == jobs[1]
     assert int(total[2]) == len(RUNS)
     assert float(total[3]) > 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import math
 import operator
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,18 @@ from rich.table import Table
 
 from admmbench import algorithms, datasets
 from admmbench.config import Study
+from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, state_bytes
+from admmbench.forecast.kept import Measurements
+from admmbench.jobs import fingerprint
 from admmbench.runs import Run
 
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
 _BESIDES = 4
+_SMALLEST_JOB = "smallest job"
 
 
 @dataclass(frozen=True)
@@ -67,44 +73,78 @@ class Machine:
     file: int
     """Bytes of a result besides its numbers."""
     speeds: dict[str, Speed]
-    """By `kind` of run."""
+    """By kind of run."""
 
 
-def calibrate(study: Study, progress: Callable[[int, int], None]) -> Machine:
+def calibrate(
+    study: Study, progress: Callable[[int, int], None], *, renew: bool = False
+) -> Machine:
     """Measure the smallest job, and some rounds of every kind of run in a study.
+
+    What was measured on this machine is not measured again, until the code changes.
 
     Parameters
     ----------
     study
         The configuration.
     progress
-        Called with the kinds of runs measured and their number.
+        Called with the number of measurements made, and of all that are missing.
+    renew
+        Whether to measure everything again.
     """
-    kinds = {
-        kind(run.spec): run.spec for each in study.experiments.values() for run in each.runs[::-1]
-    }
-    speeds = {}
-    for number, (name, spec) in enumerate(kinds.items(), start=1):
-        speeds[name] = time_rounds(spec, estimate(spec, study.config.threads).threads)
-        progress(number, len(kinds))
-    return Machine(*_smallest_job(), speeds)
+    kept = Measurements()
+    wanted = _measurements(study)
+    missing = [name for name, (code, _) in wanted.items() if renew or kept.find(name, code) is None]
+    for number, name in enumerate(missing, start=1):
+        code, measure = wanted[name]
+        kept.keep(name, code, measure())
+        progress(number, len(missing))
+    machine = known(study)
+    assert machine is not None
+    return machine
 
 
-def _smallest_job() -> tuple[float, int]:
+def known(study: Study) -> Machine | None:
+    """What was measured here; None if something is missing."""
+    kept = Measurements()
+    found = {name: kept.find(name, code) for name, (code, _) in _measurements(study).items()}
+    numbers = {name: values for name, values in found.items() if values is not None}
+    if len(numbers) < len(found):
+        return None
+    start, file = numbers.pop(_SMALLEST_JOB)
+    return Machine(start, int(file), {name: Speed(*values) for name, values in numbers.items()})
+
+
+def _measurements(study: Study) -> dict[str, tuple[str, Callable[[], list[float]]]]:
+    """What a study's forecast needs, by name: fingerprint of the code, and how to measure it."""
+    wanted: dict[str, tuple[str, Callable[[], list[float]]]] = {}
+    for experiment in study.experiments.values():
+        for run in experiment.runs[::-1]:
+            threads = estimate(run.spec, study.config.threads).threads
+            name = kind(run.spec, threads)
+            if name not in wanted:
+                code = fingerprint.of_run(run.spec)
+                wanted[name] = code, partial(_time_run, run.spec, threads)
+    # The last: what it runs has been compiled by then.
+    smallest = RunSpec(dataset="digits", algorithm=_undemanding(), rounds=1)
+    wanted[_SMALLEST_JOB] = fingerprint.of_run(smallest), partial(_time_job, smallest)
+    return wanted
+
+
+def _time_run(spec: RunSpec, threads: int) -> list[float]:
+    return list(astuple(time_rounds(spec, threads)))
+
+
+def _time_job(spec: RunSpec) -> list[float]:
+    """Seconds of a job that hardly computes, and bytes of its result."""
     with tempfile.TemporaryDirectory() as folder:
         data, result = Path(folder, "data"), Path(folder, "result.nc")
-        datasets.prepare("digits", data)
-        words = [
-            "run",
-            "dataset=digits",
-            f"algorithm={_undemanding()}",
-            "rounds=1",
-            f"--data={data}",
-        ]
-        command = [sys.executable, "-m", "admmbench", *words, f"--output={result}"]
+        datasets.prepare(spec.dataset, data)
+        words = ["run", *spec.arguments(), f"--data={data}", f"--output={result}"]
+        command = [sys.executable, "-m", "admmbench", *words]
         start = time.perf_counter()
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-        return time.perf_counter() - start, result.stat().st_size
+        return [time.perf_counter() - start, result.stat().st_size]
 
 
 def _undemanding() -> str:
@@ -148,7 +188,7 @@ def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
     limits = estimate(run.spec, study.config.threads)
-    seconds = machine.start + machine.speeds[kind(run.spec)].seconds(run.spec)
+    seconds = machine.start + machine.speeds[kind(run.spec, limits.threads)].seconds(run.spec)
     actual = _recorded(folder, run)
     return Cost(
         jobs=1,
@@ -201,11 +241,20 @@ def table(costs: dict[str, Cost]) -> Table:
     return shown
 
 
+def outlook(study: Study, cores: int | None) -> str:
+    """Summary of a plan without measuring anything."""
+    machine = known(study)
+    if machine is None:
+        return "`admmbench plan` tells what this study costs."
+    return summary(plan(study, machine)["all"], cores or os.cpu_count() or 1)
+
+
 def summary(total: Cost, cores: int) -> str:
     """Sentences below the table."""
+    shared = f" {total.shared} runs are shared by experiments." if total.shared else ""
     return (
         f"About {_time(total.seconds / cores)} on {cores} cores, besides fetching data, figures and report. "
-        f"A running job keeps up to {_size(total.checkpoint)} of checkpoint."
+        f"A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
 
 
