@@ -35,9 +35,12 @@ _LOCK = threading.Lock()
 _KNOWN = {"np", "math", "abs", "max", "min"}
 
 
+FOLDER = "kernels"
+
+
 def kernels() -> Path:
     """Folder of the modules that are made here."""
-    return cache_folder() / "kernels"
+    return cache_folder() / FOLDER
 
 
 def equation_source(equation: Callable[..., Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import shutil
@@ -12,6 +13,8 @@ from typing import Any
 
 from admmbench import compiled
 from admmbench.config import FIGURES, MANIFEST, Study
+from admmbench.files import cache_folder
+from admmbench.privacy import remembered
 from admmbench.runs import Run
 
 # Files of a run, below its folder.
@@ -42,7 +45,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
     folders of prepared data, besides what killed processes left unfinished more than an hour ago, and code that was
-    compiled more than a month ago.
+    compiled and privacy totals that were composed more than a month ago.
 
     Parameters
     ----------
@@ -59,8 +62,8 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(results))
     for cache in {Path(study.config.data.cache) for study in studies}:
         found.update(_of_data(cache / "datasets"))
-        found.update(_compiled(cache / "kernels"))
-    found.update(_compiled(compiled.kernels()))
+        found.update(_kept(cache))
+    found.update(_kept(cache_folder()))
     for study in studies:
         found.difference_update(_asked(study))
     return sorted(found)
@@ -89,9 +92,10 @@ def _of_data(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _compiled(folder: Path) -> Iterator[Path]:
-    """Code that was compiled more than a month ago: what is still in use is made again in seconds."""
-    for path in (*folder.glob("*kernel_*.*"), *folder.glob("__pycache__/kernel_*")):
+def _kept(cache: Path) -> Iterator[Path]:
+    """Code that was compiled, and totals that were composed, more than a month ago: made again in seconds if needed."""
+    kernels = [f"{compiled.FOLDER}/{name}" for name in ("*kernel_*.*", "__pycache__/kernel_*")]
+    for path in itertools.chain(*map(cache.glob, (*kernels, f"{remembered.FOLDER}/*.json"))):
         if _unfinished(path) or time.time() - path.stat().st_mtime > _MONTH:
             yield path
 

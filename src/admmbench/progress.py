@@ -7,14 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 # Seconds between two lines in a log.
 INTERVAL = 30.0
@@ -43,6 +35,16 @@ def shown(
     if not console.is_terminal:
         yield _lines(title, unit, console)
         return
+    # Slow to import, and most jobs write to a log.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

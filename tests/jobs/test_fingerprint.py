@@ -139,6 +139,40 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     assert changed(package, before) == set()
 
 
+def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
+    """Another process need not parse what has not changed, and sees what has."""
+    cache, path = tmp_path / "cache", tmp_path / "a.py"
+    code = (
+        "import ast, sys\nfrom pathlib import Path\nfrom admmbench.jobs import fingerprint\n"
+        "parse, parsed = ast.parse, []\n"
+        "ast.parse = lambda *given: parsed.append(1) or parse(*given)\n"
+        "roots = ('admmbench.datasets',)\n"
+        "print(fingerprint.of_modules(roots, (Path(sys.argv[1]),)), len(parsed))\n"
+    )
+
+    def taken(text):
+        path.write_text(text)
+        done = subprocess.run(
+            [sys.executable, "-c", code, path],
+            env={"ADMMBENCH_CACHE": str(cache)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found, parsed = done.stdout.split()
+        return found, int(parsed)
+
+    first, parsed = taken(CODE)
+    assert parsed > 5
+    assert taken(CODE) == (first, 0)
+    assert taken("# the same\n" + CODE) == (first, 1)
+    other, parsed = taken(CODE.replace("1", "2"))
+    assert (other != first, parsed) == (True, 1)
+    for file in cache.glob("meanings-*.json"):
+        file.write_text("[")
+    assert taken(CODE)[0] == first
+
+
 def test_plugin_files_count_with_what_they_import(tmp_path):
     plugin = tmp_path / "mine.py"
     source = (
@@ -149,7 +183,7 @@ def test_plugin_files_count_with_what_they_import(tmp_path):
     plugin.write_text(source)
     spec = RunSpec(dataset="digits", algorithm=str(plugin))
     first = fingerprint.of_run(spec)
-    for cached in (fingerprint.meaning, fingerprint.of_modules):
+    for cached in (fingerprint._read, fingerprint.of_modules):
         cached.cache_clear()
     plugin.write_text(source.replace("1.0", "2.0"))
     assert fingerprint.of_run(spec) != first
@@ -197,7 +231,7 @@ class Mine(ObjP):
 
 def of_edited(path, text, **run):
     """Fingerprint of a run that has this text in a file, as another process would find it."""
-    for cached in (fingerprint.meaning, fingerprint.of_modules, fingerprint.imports):
+    for cached in (fingerprint._read, fingerprint.of_modules, fingerprint.imports):
         cached.cache_clear()
     path.write_text(text)
     return fingerprint.of_run(RunSpec(**{"dataset": "diabetes", "algorithm": "objp", **run}))
@@ -237,6 +271,6 @@ def test_a_data_set_outside_the_package_counts(tmp_path):
     path.write_text(source.read_text())
     before = fingerprint.of_dataset(str(path))
     path.write_text(source.read_text().replace("% 5", "% 6"))
-    fingerprint.meaning.cache_clear()
+    fingerprint._read.cache_clear()
     fingerprint.of_modules.cache_clear()
     assert fingerprint.of_dataset(str(path)) != before

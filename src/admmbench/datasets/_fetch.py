@@ -15,9 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pooch
-import requests
-
 from admmbench.files import cache_folder
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
@@ -227,6 +224,9 @@ def _transfer(url: str, path: Path, progress: bool) -> str:
     terminal = sys.stderr.isatty()
     if progress and not terminal:
         print(f"Downloading {url}", file=sys.stderr)
+    import pooch  # slow to import, and mostly nothing is to be fetched
+    import requests
+
     download = pooch.HTTPDownloader(
         progressbar=progress and terminal, chunk_size=1 << 16, timeout=TIMEOUT
     )

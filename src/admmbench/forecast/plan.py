@@ -24,14 +24,15 @@ from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, state_bytes
-from admmbench.forecast.kept import Measurements
-from admmbench.jobs import fingerprint
+from admmbench.jobs import fingerprint, provenance
+from admmbench.kept import Kept
 from admmbench.runs import Run
 
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
 _BESIDES = 4
-_SMALLEST_JOB = "smallest job"
+_SPEEDS = Kept("speeds.json")
+_SEPARATOR = " | "
 
 
 @dataclass(frozen=True)
@@ -92,12 +93,11 @@ def calibrate(
     renew
         Whether to measure everything again.
     """
-    kept = Measurements()
     wanted = _measurements(study)
-    missing = [name for name, (code, _) in wanted.items() if renew or kept.find(name, code) is None]
+    found = {} if renew else _SPEEDS.read()
+    missing = [name for name in wanted if name not in found]
     for number, name in enumerate(missing, start=1):
-        code, measure = wanted[name]
-        kept.keep(name, code, measure())
+        _SPEEDS.add({name: wanted[name]()})
         progress(number, len(missing))
     machine = known(study)
     assert machine is not None
@@ -106,29 +106,35 @@ def calibrate(
 
 def known(study: Study) -> Machine | None:
     """What was measured here; None if something is missing."""
-    kept = Measurements()
-    found = {name: kept.find(name, code) for name, (code, _) in _measurements(study).items()}
-    numbers = {name: values for name, values in found.items() if values is not None}
-    if len(numbers) < len(found):
+    found, wanted = _SPEEDS.read(), list(_measurements(study))
+    if not all(name in found for name in wanted):
         return None
-    start, file = numbers.pop(_SMALLEST_JOB)
-    return Machine(start, int(file), {name: Speed(*values) for name, values in numbers.items()})
+    *runs, job = wanted
+    start, file = found[job]
+    return Machine(start, int(file), {_kind_of(name): Speed(*found[name]) for name in runs})
 
 
-def _measurements(study: Study) -> dict[str, tuple[str, Callable[[], list[float]]]]:
-    """What a study's forecast needs, by name: fingerprint of the code, and how to measure it."""
-    wanted: dict[str, tuple[str, Callable[[], list[float]]]] = {}
+def _measurements(study: Study) -> dict[str, Callable[[], list[float]]]:
+    """What a study's forecast needs, by machine, code and kind of run: how to measure it."""
+    wanted: dict[str, Callable[[], list[float]]] = {}
     for experiment in study.experiments.values():
         for run in experiment.runs[::-1]:
             threads = estimate(run.spec, study.config.threads).threads
-            name = kind(run.spec, threads)
+            name = _name(run.spec, kind(run.spec, threads))
             if name not in wanted:
-                code = fingerprint.of_run(run.spec)
-                wanted[name] = code, partial(_time_run, run.spec, threads)
+                wanted[name] = partial(_time_run, run.spec, threads)
     # The last: what it runs has been compiled by then.
     smallest = RunSpec(dataset="digits", algorithm=_undemanding(), rounds=1)
-    wanted[_SMALLEST_JOB] = fingerprint.of_run(smallest), partial(_time_job, smallest)
+    wanted[_name(smallest, "smallest job")] = partial(_time_job, smallest)
     return wanted
+
+
+def _name(spec: RunSpec, what: str) -> str:
+    return _SEPARATOR.join([provenance.machine(), fingerprint.of_run(spec), what])
+
+
+def _kind_of(name: str) -> str:
+    return name.split(_SEPARATOR)[-1]
 
 
 def _time_run(spec: RunSpec, threads: int) -> list[float]:

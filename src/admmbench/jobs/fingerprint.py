@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import admmbench
 from admmbench import algorithms, datasets
 from admmbench.engine.spec import RunSpec
+from admmbench.kept import Kept
 
 _PACKAGE = "admmbench"
 _API = f"{_PACKAGE}.api"
@@ -72,9 +74,12 @@ def of_modules(
     digest = hashlib.sha256()
     imported = (name for file in files for name in imports(file))
     for name in sorted(closure((*roots, *imported))):
-        digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
+        digest.update(f"{name}\n{_read(_source(name)).meaning}\n".encode())
     for file in files:
-        digest.update(f"{file.name}\n{meaning(file)}\n".encode())
+        digest.update(f"{file.name}\n{_read(file).meaning}\n".encode())
+    if _NEW:
+        _MEANINGS.add({key: list(found) for key, found in _NEW.items()})
+        _NEW.clear()
     versions = {name: importlib.metadata.version(name) for name in packages}
     digest.update(json.dumps(versions).encode())
     return digest.hexdigest()[:16]
@@ -95,10 +100,42 @@ def closure(roots: Iterable[str]) -> set[str]:
     return found
 
 
-@lru_cache
 def meaning(path: Path) -> str:
+    """Hash of a file's source without docstrings, comments and formatting."""
+    return _read(path).meaning
+
+
+class _Source(NamedTuple):
+    """What matters of a file."""
+
+    meaning: str
+    imports: list[list[str]]
+    """Modules, with the name that is taken from each, empty where it is the module itself."""
+
+
+# Parsing all modules takes longer than a small run: what was found in a file is kept by its bytes, for this parser.
+_MEANINGS = Kept(
+    f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
+    f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]}.json"
+)
+_NEW: dict[str, _Source] = {}
+_known = lru_cache(_MEANINGS.read)
+
+
+@lru_cache
+def _read(path: Path) -> _Source:
+    content = path.read_bytes()
+    key = hashlib.sha256(content).hexdigest()
+    if key in _known():
+        return _Source(*_known()[key])
+    tree = ast.parse(content)
+    names = [list(pair) for pair in _named(tree)]
+    found = _NEW[key] = _Source(of_text(_bare(tree)), names)
+    return found
+
+
+def _bare(tree: ast.Module) -> str:
     """Source without docstrings, comments and formatting."""
-    tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
@@ -127,23 +164,25 @@ def _source(name: str) -> Path:
 @lru_cache
 def imports(path: Path) -> tuple[str, ...]:
     """Find the modules of this package that a file imports, those for type checking left out."""
-    return tuple(_named(ast.parse(path.read_text())))
+    found = []
+    for module, name in _read(path).imports:
+        if module == _API:
+            # What plug-ins import from there is defined elsewhere; the rest is none of their business.
+            found += [_homes()[name]] if name in _homes() else []
+            continue
+        found.append(module)
+        if name and _is_module(f"{module}.{name}"):
+            found.append(f"{module}.{name}")
+    return tuple(dict.fromkeys(found))
 
 
-def _named(node: ast.AST) -> Iterator[str]:
+def _named(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
-    elif isinstance(node, ast.ImportFrom) and node.module == _API:
-        # What plug-ins import from there is defined elsewhere; the rest is none of their business.
-        yield from (_homes()[alias.name] for alias in node.names if alias.name in _homes())
+        yield from ((alias.name, "") for alias in node.names if alias.name.startswith(_PACKAGE))
     elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGE):
-        assert node.module is not None
-        yield node.module
-        for alias in node.names:
-            if _is_module(f"{node.module}.{alias.name}"):
-                yield f"{node.module}.{alias.name}"
+        yield from ((str(node.module), alias.name) for alias in node.names)
     for child in ast.iter_child_nodes(node):
         yield from _named(child)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
+
+from admmbench.privacy.remembered import remembered
 
 
 class Releases(NamedTuple):
@@ -101,7 +102,7 @@ _GRID_PER_LOSS = 20
 
 
 @accountant("pld", "epsilon_total", "composed privacy loss epsilon", "ε composed")
-@lru_cache(maxsize=4096)
+@remembered
 def _pld(releases: Releases, delta: float) -> float:
     """Privacy loss distributions (dp-accounting); of a pure release only the largest loss is known, and assumed."""
     # Slow to import, and most runs only need it at the end.

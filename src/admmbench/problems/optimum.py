@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
 
 from admmbench.problems.base import Array
 from admmbench.problems.losses.base import Loss
@@ -37,6 +36,8 @@ def minimize(
     -------
     W, shape (K, J), float64.
     """
+    from scipy import optimize  # slow to import, and few methods need an optimum
+
     shape = (outputs, X.shape[1])
     size = outputs * X.shape[1]
     total = weights.sum()

@@ -1,0 +1,45 @@
+"""What is kept between processes because it takes long to make, and can be made again at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from admmbench.files import cache_folder, replacing
+
+
+class Kept:
+    """Values by name in a JSON file of the cache folder.
+
+    A file that cannot be read counts as empty, and nothing is kept where none can be written. Of processes that write
+    at the same time one may lose what it added.
+
+    Parameters
+    ----------
+    name
+        Of the file, below the cache folder.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return cache_folder() / self._name
+
+    def read(self) -> dict[str, Any]:
+        """Return all that is kept."""
+        try:
+            return dict(json.loads(self.path.read_text()))
+        except (OSError, ValueError, TypeError):
+            return {}
+
+    def add(self, new: Mapping[str, Any]) -> None:
+        """Keep more; a name that is there gets the new value."""
+        content = json.dumps({**self.read(), **new}, indent=1)
+        with contextlib.suppress(OSError), replacing(self.path) as temporary:
+            temporary.write_text(content)
