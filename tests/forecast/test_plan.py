@@ -10,6 +10,7 @@ import yaml
 from rich.console import Console
 
 from admmbench import config
+from admmbench.algorithms.exact import UnsolvedSubproblemError
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import calibration, plan
 from admmbench.forecast.calibration import Speed, kind, time_rounds
@@ -316,6 +317,21 @@ def test_what_is_done_once_is_not_taken_for_a_round(monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
     speed = time_rounds(slow, threads=1)
     assert speed.once > 10 * speed.round
+
+
+def test_a_warming_up_that_fails_does_no_harm(monkeypatch):
+    """Exact subproblems of a few made-up records may have no solution in single precision."""
+    usual, sizes = calibration._time, []
+
+    def picky(sample, threads, n_train, n_test):
+        sizes.append(n_train)
+        if len(sizes) == 1:
+            raise UnsolvedSubproblemError("too few")
+        return usual(sample, threads, n_train, n_test)
+
+    monkeypatch.setattr(calibration, "_time", picky)
+    assert time_rounds(spec(agents=1), threads=1).round > 0
+    assert sizes[0] < sizes[1]
 
 
 def shown(costs):
