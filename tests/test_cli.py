@@ -142,3 +142,31 @@ def test_a_loss_of_a_file_runs_by_hand(tmp_path):
     with xr.open_dataset(output) as trace:
         assert trace.attrs["metric"] == "test_rmse"
         assert trace.test_rmse.notnull().all()
+
+
+WATCHING = """
+import gc
+
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Watching(ObjP):
+    def round(self, t, state, federation):
+        assert gc.isenabled() == (t > 1)
+        return super().round(t, state, federation)
+"""
+
+
+def test_garbage_is_collected_after_the_first_round(tmp_path):
+    """Not before: among what is imported there is none."""
+    (tmp_path / "watching.py").write_text(WATCHING)
+    words = ["dataset=digits", "algorithm=watching.py", "rounds=3", "seeds=1", "epsilon=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "admmbench", "run", *words, "--output", "result.nc"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import logging
 import os
@@ -171,6 +172,7 @@ def _check(options: argparse.Namespace) -> int:
 
     from admmbench import checks
 
+    _collect_garbage()
     console = Console(highlight=False, soft_wrap=True)
     total = failed = 0
     for check in checks.of(options.name):
@@ -216,13 +218,18 @@ def _run(options: argparse.Namespace) -> None:
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
     with shown(title) as progress:
+
+        def report(done: int, total: int) -> None:
+            _collect_garbage()  # compiled code is loaded in the first round
+            progress(done, total)
+
         job.execute(
             spec,
             data,
             options.output,
             options.threads,
             options.fingerprint,
-            progress,
+            report,
             options.checkpoint,
         )
 
@@ -236,6 +243,7 @@ def _time(options: argparse.Namespace) -> None:
     _, experiment = read_experiment(options.folder)
     codes = list(dict.fromkeys(fingerprint.code(run.spec) for run in experiment.runs))
     planned = dict(zip(codes, options.fingerprints, strict=True))
+    _collect_garbage()
     # Seed by seed, so that what slows the machine down for a while slows all methods.
     runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
     with shown("Timing one by one", "run") as progress:
@@ -246,6 +254,13 @@ def _time(options: argparse.Namespace) -> None:
             [planned[fingerprint.code(run.spec)] for run in runs],
             progress,
         )
+
+
+def _collect_garbage() -> None:
+    """Look for garbage again, but not among what was imported."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _settings(words: Sequence[str]) -> dict[str, Any]:
@@ -318,6 +333,7 @@ def _plan(options: argparse.Namespace) -> None:
     from admmbench.progress import shown
 
     study = read(options.configfile)
+    _collect_garbage()
     with shown("Measuring this machine", "method") as progress:
         machine = forecast.calibrate(study, progress, renew=options.measure)
     console = Console()
