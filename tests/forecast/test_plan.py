@@ -330,6 +330,7 @@ def test_a_warming_up_that_fails_does_no_harm(monkeypatch):
         return usual(sample, threads, n_train, n_test)
 
     monkeypatch.setattr(calibration, "_time", picky)
+    monkeypatch.setattr(calibration, "_WARM", set())
     assert time_rounds(spec(agents=1), threads=1).round > 0
     assert sizes[0] < sizes[1]
 

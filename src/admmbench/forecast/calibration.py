@@ -24,8 +24,9 @@ _WORK_PER_THREAD = 1e9
 _SAMPLE_BYTES = 2**25
 _SAMPLE_ROWS = 2000
 _FEW_ROWS = 50
+_WARM: set[str] = set()
 _SECONDS = 0.1
-_FEWEST_ROUNDS = 2
+_FEWEST_ROUNDS = 1
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,7 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
     """
     sample, share = _sample(spec, threads)
     rows, tests = (max(1, round(n * share)) for n in (_train(spec), spec.info.n_test))
-    # Compiles, or loads what was compiled; few records need not have a solution.
-    with contextlib.suppress(RuntimeError):
-        _time(sample, threads, min(rows, _FEW_ROWS * sample.n_agents), 1)
+    _warm_up(sample, min(rows, _FEW_ROWS * sample.n_agents))
     once, rounds, evaluations = _time(sample, threads, rows, tests)
     busiest = 1 / share
     if sample.n_agents < spec.n_agents:
@@ -91,6 +90,17 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
         busiest * usual,
         statistics.median(evaluations[1:]) / share,
     )
+
+
+def _warm_up(sample: RunSpec, rows: int) -> None:
+    """Compile what a run needs, or load what was compiled, once for all runs that need the same."""
+    facts = sample.complete()
+    names = ("algorithm", "params", "variant", "problem", "dtype")
+    code = json.dumps([{name: facts[name] for name in names}, math.isfinite(sample.epsilon)])
+    if code not in _WARM:
+        _WARM.add(code)
+        with contextlib.suppress(RuntimeError):  # few records need not have a solution
+            _time(sample, 1, rows, 1)
 
 
 def _time(
