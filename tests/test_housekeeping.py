@@ -101,7 +101,7 @@ def test_results_of_an_old_version_are_recognised(folder):
     assert found() == sorted(old)
 
 
-def test_runs_of_another_extent_are_told(folder):
+def test_runs_of_another_extent_are_told(folder, monkeypatch):
     trace = simulate("digits", "objp", agents=3, rounds=10, seeds=2, epsilon=1.0)
     path = folder / run_files(POINT)[0]
     path.parent.mkdir(parents=True)
@@ -117,6 +117,8 @@ def test_runs_of_another_extent_are_told(folder):
         (told,) = notices(config.read([overlay]))
         assert asked in told
         assert f"results/runs/{FOLDER} has 10 rounds, evaluated every 10; 1 run is" in told
+    monkeypatch.setattr(housekeeping, "_MOST_NOTICES", 0)
+    assert notices(config.read([overlay])) == ["likewise for 1 more methods"]
     overlay.write_text(yaml.safe_dump({"overrides": {"small": {"params": {"a": 2}}}}))
     assert notices(config.read([overlay])) == []
 

@@ -32,6 +32,7 @@ _OF_AN_EXPERIMENT = (
 _POINT = re.compile(r"epsilon=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
+_MOST_NOTICES = 3
 _HOUR = 3600.0
 _MONTH = 30 * 24 * _HOUR
 
@@ -128,7 +129,11 @@ def notices(study: Study) -> list[str]:
     -------
     Sentences.
     """
-    return [*_of_another_extent(study), *_of_an_old_version(study)]
+    extents = list(_of_another_extent(study))
+    more = len(extents) - _MOST_NOTICES
+    if more > 0:
+        extents[_MOST_NOTICES:] = [f"likewise for {more} more methods"]
+    return [*extents, *_of_an_old_version(study)]
 
 
 def _of_another_extent(study: Study) -> Iterator[str]:

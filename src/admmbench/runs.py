@@ -21,7 +21,8 @@ from admmbench.engine.spec import RunSpec
 
 # Settings of which a run may have more than another that computes the same rounds.
 _EXTENT = ("rounds", "evaluate_every", "time_limit")
-_DIGITS = 6
+# Digits of the hashes of the settings and of the extent.
+_SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,13 @@ class Run:
         extent = {key: settings.pop(key) for key in _EXTENT}
         method = Path(self.spec.algorithm).stem
         data = dataset_folder(self.spec.dataset)
-        return f"{data}/{method}-{_hash(settings)}{_hash(extent)}"
+        digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
+        return f"{data}/{method}-{digits}"
 
     @property
     def relatives(self) -> str:
         """Pattern of folders of runs that differ in their extent alone."""
-        return self.folder[:-_DIGITS] + "?" * _DIGITS
+        return self.folder[:-_EXTENT_DIGITS] + "?" * _EXTENT_DIGITS
 
     @cached_property
     def point(self) -> str:
@@ -95,10 +97,10 @@ def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
     name = str(full["name"])
     if full == datasets.normalize(name):
         return Path(name).stem
-    return f"{Path(name).stem}-{_hash(full, 8)}"
+    return f"{Path(name).stem}-{_hash(full, _SETTINGS_DIGITS)}"
 
 
-def _hash(settings: Any, digits: int = _DIGITS) -> str:
+def _hash(settings: Any, digits: int) -> str:
     text = json.dumps(settings, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
