@@ -121,7 +121,7 @@ claims:
     return evaluate(claims.load(file), results)
 
 
-META = report.Meta(configuration="quick.yaml", version="0.1.0", description="A test.")
+META = report.Meta(configuration="quick.yaml", version="0.1.0")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ class Coins(DatasetDefinition):
 
 @pytest.fixture
 def coins(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.setattr(registry, "_LOADED", {})
     path = tmp_path / "coins.py"
     path.write_text(SOURCE)
     return str(path)

@@ -229,7 +229,7 @@ def test_processes_may_load_at_once_and_prepare_once(tmp_path, monkeypatch):
                 stream.write("read\n")
             return super().read(info, paths)
 
-    monkeypatch.setitem(registry._REGISTERED, "logged", Logged())
+    monkeypatch.setitem(registry._LOADED, "logged", Logged())
     with multiprocessing.get_context("fork").Pool(4) as pool:
         loading = [pool.apply_async(shape, (tmp_path / "cache",)) for _ in range(8)]
         assert {result.get(timeout=20) for result in loading} == {(1437, 64)}

@@ -48,16 +48,10 @@ class Meta:
         Name of the configuration, such as "config.yaml overlaid by quick.yaml".
     version : str
         Version of the suite.
-    description : str
-        One or two sentences on what this run of the suite covers.
-    title : str
-        Heading of the page.
     """
 
     configuration: str = ""
     version: str = ""
-    description: str = ""
-    title: str = "ADMM-based federated learning: benchmark report"
 
 
 @dataclass(frozen=True)

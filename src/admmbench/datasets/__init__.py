@@ -14,7 +14,6 @@ from admmbench.datasets._registry import (
     load_dataset,
     normalize,
     prepare,
-    register,
 )
 
 __all__ = [
@@ -33,5 +32,4 @@ __all__ = [
     "open_prepared",
     "prepare",
     "read_bytes",
-    "register",
 ]

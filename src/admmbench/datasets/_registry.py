@@ -25,7 +25,6 @@ __all__ = [
     "load_dataset",
     "normalize",
     "prepare",
-    "register",
 ]
 
 Spec = str | Mapping[str, Any] | Dataset
@@ -37,29 +36,13 @@ _DATASETS = plugins.Registry(
     built_in=("a9a", "adult", "diabetes", "digits", "femnist", "gisette", "gisette_like", "mnist"),
     base=DatasetDefinition,  # type: ignore[type-abstract]
 )
-_REGISTERED: dict[str, DatasetDefinition] = {}
-
-
-def register(definition: DatasetDefinition) -> None:
-    """Make a data set known under its name.
-
-    Parameters
-    ----------
-    definition : DatasetDefinition
-
-    Raises
-    ------
-    ValueError
-        If another data set has the name.
-    """
-    if definition.name in _DATASETS.built_in or definition.name in _REGISTERED:
-        raise ValueError(f"there is already a data set {definition.name!r}")
-    _REGISTERED[definition.name] = definition
+# Of files, by the names that their classes state: from then on the name will do.
+_LOADED: dict[str, DatasetDefinition] = {}
 
 
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
-    return sorted({*_DATASETS.names(), *_REGISTERED})
+    return sorted({*_DATASETS.names(), *_LOADED})
 
 
 def find_module(name: str) -> ModuleType:
@@ -213,13 +196,13 @@ def load_dataset(
 
 
 def _definition(name: Any) -> DatasetDefinition:
-    if name in _REGISTERED:
-        return _REGISTERED[name]
+    if name in _LOADED:
+        return _LOADED[name]
     if str(name).endswith(".py"):
         found = _DATASETS.resolve(str(name))()
         if found.name in _DATASETS.built_in:
             raise ValueError(f"{name}: there is already a data set {found.name!r}")
-        _REGISTERED[found.name] = found  # from now on its name will do
+        _LOADED[found.name] = found
         return found
     if name not in _DATASETS.built_in and name not in list_datasets():
         raise ValueError(f"unknown data set {name!r}; {_suggestion(name, list_datasets())}")
