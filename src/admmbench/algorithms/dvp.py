@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, factors, parameters
+from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.exact import Exact
 from admmbench.privacy import Release
@@ -47,8 +47,8 @@ class DVP(Exact):
         convexity = sub.parts.whole.penalty_curvature + sub.rho
         alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / m, convexity)
         # With its own records' bounds, an agent without records has nothing to protect, and no noise.
-        b = sub.noise.spherical(2 * c1 / alpha)
-        return self.minimize(sub, sub.dual - b / factors(m, like=sub.z), ridge)
+        share = sub.noise.spherical(2 * c1 / (alpha * m))  # b / m
+        return self.minimize(sub, sub.dual - share, ridge)
 
 
 def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Array, Array]:
