@@ -265,10 +265,11 @@ def test_closed_forms_minimise_the_subproblems(kind):
     np.testing.assert_allclose(found.ravel(), best, atol=1e-5)
 
 
-def test_smooth_proximity_is_theorem_2():
+@pytest.mark.parametrize("a", [1.0, 4.0])
+def test_smooth_proximity_is_theorem_2(a):
     z, w, dual, gradient = np.random.default_rng(1).normal(size=(4, 1, 1, 2, 3))
-    found = solved(ObjP(proximity="smooth"), 9, z, w[0], dual, gradient, 0.5, eps=2.0)
-    curvature = 3.0 + 3 / 2.0  # 1 / eta = L + sqrt(9) / epsilon
+    found = solved(ObjP(proximity="smooth", a=a), 9, z, w[0], dual, gradient, 0.5, eps=2.0)
+    curvature = (3.0 + 3 / 2.0) / a  # 1 / eta = (L + sqrt(9) / epsilon) / a
     g = noisy(gradient, "laplace", 1.0, 1 / 2.0, (0, 0, 9, 0))
     np.testing.assert_allclose(found, (-g + 0.5 * w + dual + curvature * z) / (0.5 + curvature))
 
