@@ -54,6 +54,18 @@ def test_laplace_releases_agree_with_a_finer_grid(epsilon, count):
     assert total <= count * epsilon + 1e-9
 
 
+@pytest.mark.parametrize(("epsilon", "multiplier"), [(4.0, 40.0), (0.05, 2.0)])
+def test_mixed_releases_agree_with_a_finer_grid(epsilon, multiplier):
+    """The grid is as fine as the smaller of the two losses needs it."""
+    ledger = Ledger()
+    ledger.laplace(1 / epsilon, 3)
+    ledger.gaussian(multiplier, 10)
+    fine = PLDAccountant(value_discretization_interval=min(epsilon, 1 / multiplier) / 500)
+    fine.compose(dp.SelfComposedDpEvent(dp.LaplaceDpEvent(1 / epsilon), 3))
+    fine.compose(dp.SelfComposedDpEvent(dp.GaussianDpEvent(multiplier), 10))
+    assert ledger.epsilon(1e-6) == pytest.approx(fine.get_epsilon(1e-6), rel=2e-3)
+
+
 def test_one_laplace_release_costs_at_most_its_budget():
     ledger = Ledger()
     ledger.laplace(1 / 0.3)
