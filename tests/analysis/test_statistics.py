@@ -90,6 +90,22 @@ def test_interval_is_students(values, level):
         assert got["upper"].item() == pytest.approx(high, rel=1e-6, abs=1e-6)
 
 
+def test_intervals_are_of_95_percent_if_nobody_says():
+    values, others = seeds(0.1, 0.4, 0.2, 0.7), seeds(0.3, 0.1, 0.2, 0.2)
+    for found, wanted in (
+        (statistics.interval(values), statistics.interval(values, 0.95)),
+        (statistics.paired(values, others), statistics.paired(values, others, 0.95)),
+    ):
+        xr.testing.assert_equal(found, wanted)
+
+
+def test_reductions_keep_the_unit():
+    ds = build(ERRORS)
+    ds["test_error"].attrs["units"] = "1"
+    for how in ("final", "best", "average"):
+        assert statistics.reduce(ds, "test_error", how).attrs["units"] == "1"
+
+
 def test_interval_of_one_seed_is_undefined():
     got = statistics.interval(seeds(0.3))
     assert got["mean"] == 0.3

@@ -1,0 +1,43 @@
+"""Defaults of the methods: what a study that does not say otherwise runs, as the papers state it."""
+
+import pytest
+
+from admmbench import list_algorithms
+from admmbench.engine.spec import RunSpec
+
+# rho_t for MNIST, (21) of ryu2021 and (24) of ryu2022; 0.1 in section VI of huang2019.
+RYU = {"c1": 2, "c2": 5, "period": 10_000, "growth": 1.2, "cap": 1e9, "scale": 1}
+HUANG = {"c1": 0.1, "c2": 0, "period": 10_000, "growth": 1, "cap": 1e9, "scale": 1}
+ROWS = {"dataset": "adult"}
+COLUMNS = {"dataset": "a9a", "agents": {"scheme": "columns", "blocks": 2}}
+DEFAULTS = {
+    "iadmm": {"rho": RYU, "a": 1, "subproblem": "proximal"},
+    "objp": {"rho": RYU, "a": 1, "local_updates": 1, "proximity": "sqrt"},
+    "objt": {"rho": RYU, "a": 1},
+    "outp": {"rho": RYU, "a": 1, "c_w": None},
+    "admm": {"rho": HUANG, "tolerance": 1e-5},
+    "pvp": {"rho": HUANG, "tolerance": 1e-5},
+    "dvp": {"rho": HUANG, "tolerance": 1e-5},
+    "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto"},
+    "dpsgd": {"learning_rate": 0.1},
+    "centralized": {},
+    # hu2019 states no more than its own parameters; the others are the suite's.
+    "admm_sharing": {"rho": 1, "coupling": "parallel"},
+    "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
+    "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
+    "local_only": {"parties": 1},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_of_the_papers(name):
+    setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
+    spec = RunSpec(
+        algorithm=name, epsilon=1, params={"c_w": 1} if name == "dp_admm" else {}, **setting
+    )
+    found = spec.complete()["params"]
+    assert found | ({"c_w": None} if name == "dp_admm" else {}) == DEFAULTS[name]
+
+
+def test_all_methods_are_here():
+    assert set(DEFAULTS) == set(list_algorithms())
