@@ -20,7 +20,7 @@ quick: env
 	@echo "Report: results/report/index.html"
 
 test: env
-	$(BIN)/python -m pytest -m "not cluster"
+	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadfile
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import hypothesis
 import pytest
 
@@ -15,9 +17,12 @@ hypothesis.settings.load_profile("patient")
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Prepared data of the tests do not touch the user's cache."""
+    """Prepared data of the tests do not touch the user's cache; processes that share the tests share it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ADMMBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("ADMMBENCH_CACHE", str(folder / "cache"))
         yield
 
 
