@@ -2,6 +2,7 @@
 # cluster's job array must. Experiments that ask for the same run share it.
 for folder, runs in STUDY.shared.items():
     example = next(iter(runs.values()))
+    needed = estimate(example.spec, STUDY.config.threads)
 
     rule:
         name:
@@ -17,14 +18,11 @@ for folder, runs in STUDY.shared.items():
         cache: CACHING and STUDY.config.cache_runs
         conda:
             "../../envs/environment.yaml"
-        threads: estimate(example.spec, STUDY.config.threads).threads
+        threads: needed.threads
         resources:
-            mem_mb=lambda wildcards, attempt, needed=estimate(
-                example.spec, STUDY.config.threads
-            ): (attempt * needed.mem_mb),
-            runtime=lambda wildcards, attempt, needed=estimate(
-                example.spec, STUDY.config.threads
-            ): (attempt * needed.runtime),
+            # Twice the memory and time after a failure.
+            mem_mb=lambda wildcards, attempt, needed=needed: attempt * needed.mem_mb,
+            runtime=lambda wildcards, attempt, needed=needed: attempt * needed.runtime,
         params:
             settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
             fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
