@@ -15,6 +15,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +59,20 @@ def checkout(commit: str, folder: Path) -> Path:
     return folder / "src"
 
 
+@contextmanager
+def checked_out(*commits: str) -> Iterator[list[Path]]:
+    """Sources of some commits, each in a folder of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folders = [Path(name, str(number)) for number in range(len(commits))]
+        try:
+            yield [checkout(*pair) for pair in zip(commits, folders, strict=True)]
+        finally:
+            for folder in filter(Path.exists, folders):
+                subprocess.run(
+                    ["git", "-C", ROOT, "worktree", "remove", "--force", folder], check=False
+                )
+
+
 def time_round(source: Path, case: dict, threads: int) -> float:
     """Seconds of a round."""
     command = [sys.executable, "-c", WORKER, json.dumps({**case, "threads": threads})]
@@ -74,9 +90,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp())
-    try:
-        sources = [checkout(c, folder / f"{n}") for n, c in enumerate((options.old, options.new))]
+    with checked_out(options.old, options.new) as sources:
         print(f"{'case':20} {'old':>10} {'new':>10} {'ratio':>6}   range")
         for name in options.cases:
             case = dict(CASES[name])
@@ -93,9 +107,6 @@ def main() -> None:
                 f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
                 flush=True,
             )
-    finally:
-        for path in folder.iterdir():
-            subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", path], check=False)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compare import ROOT, checkout
+from compare import checked_out
 
 JOB = [
     "run",
@@ -51,12 +51,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--plans", type=int, default=1)
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp())
-    try:
-        commits = [
-            (checkout(commit, folder / name), folder / f"cache-{name}")
-            for name, commit in (("old", options.old), ("new", options.new))
-        ]
+    with (
+        checked_out(options.old, options.new) as sources,
+        tempfile.TemporaryDirectory() as caches,
+    ):
+        commits = [(source, Path(caches, str(n))) for n, source in enumerate(sources)]
         jobs = []
         for place in commits:
             data, result = place[1] / "data", place[1] / "result.nc"
@@ -72,11 +71,6 @@ def main() -> None:
         plans = [[processor(*place, "plan") for place in commits] for _ in range(options.plans + 1)]
         show("plan, first", plans[:1])
         show("plan, again", plans[1:])
-    finally:
-        for path in folder.glob("*/src"):
-            subprocess.run(
-                ["git", "-C", ROOT, "worktree", "remove", "--force", path.parent], check=False
-            )
 
 
 if __name__ == "__main__":

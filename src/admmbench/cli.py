@@ -241,7 +241,7 @@ def _time(options: argparse.Namespace) -> None:
     from admmbench.progress import shown
 
     _, experiment = read_experiment(options.folder)
-    codes = list(dict.fromkeys(fingerprint.code(run.spec) for run in experiment.runs))
+    codes = fingerprint.codes(run.spec for run in experiment.runs)
     planned = dict(zip(codes, options.fingerprints, strict=True))
     _collect_garbage()
     # Seed by seed, so that what slows the machine down for a while slows all methods.

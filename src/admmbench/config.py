@@ -334,7 +334,11 @@ class Study(Strict):
             "name": name,
             "experiment": experiment.model_dump(mode="json", exclude={"figures"}),
             "runs": [
-                {"label": run.label, "file": f"{folder}/{run.path}", **run.words()}
+                {
+                    "label": run.label,
+                    "file": f"{folder}/{run.path}",
+                    **run.spec.model_dump(mode="json"),
+                }
                 for run in experiment.runs
             ],
         }

@@ -15,10 +15,10 @@ from admmbench import compiled
 from admmbench.config import FIGURES, MANIFEST, Study
 from admmbench.files import cache_folder
 from admmbench.privacy import remembered
-from admmbench.runs import Run
+from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
 
-# Files of a run, below its folder.
-_OF_A_RUN = ("*", "logs/*", "benchmarks/*", "checkpoints/*")
+# Files of a run, below its folder; what is unfinished has other names.
+_OF_A_RUN = [str(Path(pattern).with_name("*")) for pattern in (RESULT, LOG, BENCHMARK, CHECKPOINT)]
 # Where version 0.1 had them, below the folder of an experiment.
 _OF_AN_OLD_RUN = ("runs/*/*", "logs/*/*", "benchmarks/*/*", "checkpoints/*/*")
 _OF_AN_EXPERIMENT = (
@@ -110,8 +110,8 @@ def _asked(study: Study) -> Iterator[Path]:
     for name, experiment in study.experiments.items():
         runs = study.runs_folder(name)
         for run in experiment.runs:
-            checkpoint = f"{run.checkpoint_folder}/{run.point}"
-            yield from (runs / file for file in (run.path, run.log, run.benchmark, checkpoint))
+            yield from (runs / run.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
+            yield runs / run.checkpoint_folder / CHECKPOINT.format(point=run.point)
         for pattern in _OF_AN_EXPERIMENT:
             yield from (results / name).glob(pattern)
     yield from (datasets / name for name in study.datasets)
@@ -141,9 +141,13 @@ def _of_another_extent(study: Study) -> Iterator[str]:
     root = Path(study.config.results) / "runs"
     for runs in study.shared.values():
         missing = [run for run in runs.values() if not (root / run.path).exists()]
-        found = [path for run in missing for path in root.glob(f"{run.relatives}/{run.point}.nc")]
-        if found:
-            run = missing[0]
+        if not missing:
+            continue
+        run, relatives = missing[0], list(root.glob(missing[0].relatives))
+        files = (
+            folder / RESULT.format(point=each.point) for each in missing for folder in relatives
+        )
+        if found := [path for path in files if path.exists()]:
             yield (
                 f"{run.label} on {run.spec.info.name}: {_extent(run.spec.model_dump())} are asked for, "
                 f"{found[0].parent} has {_extent(_attributes(found[0]))}; {_count(missing)} computed anew"

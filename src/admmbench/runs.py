@@ -21,6 +21,13 @@ from admmbench.engine.spec import RunSpec
 
 # Settings of which a run may have more than another that computes the same rounds.
 _EXTENT = ("rounds", "evaluate_every", "time_limit")
+# A run's files in its folder, as the rules write them: result, messages, Snakemake's measurements, state.
+RESULT, LOG, BENCHMARK, CHECKPOINT = (
+    "{point}.nc",
+    "logs/{point}.log",
+    "benchmarks/{point}.tsv",
+    "checkpoints/{point}",
+)
 # Digits of the hashes of the settings and of the extent.
 _SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
 
@@ -64,31 +71,21 @@ class Run:
         """File name without suffix: where on the grid the run is."""
         return f"epsilon={_number(self.spec.epsilon)}+seeds={'_'.join(_ranges(self.spec.seeds))}"
 
+    def file(self, pattern: str) -> str:
+        """One of the run's files, such as `LOG`, below the folder of all runs."""
+        return f"{self.folder}/{pattern.format(point=self.point)}"
+
     @property
     def path(self) -> str:
-        """File of the result, below the folder of all runs."""
-        return f"{self.folder}/{self.point}.nc"
-
-    @property
-    def log(self) -> str:
-        """File of messages, likewise."""
-        return f"{self.folder}/logs/{self.point}.log"
-
-    @property
-    def benchmark(self) -> str:
-        """File of Snakemake's measurements, likewise."""
-        return f"{self.folder}/benchmarks/{self.point}.tsv"
+        """File of the result, likewise."""
+        return self.file(RESULT)
 
     @property
     def checkpoint_folder(self) -> str:
-        """Folder of checkpoints, likewise; a run with a longer time limit finds them there."""
+        """Folder of the run without a time limit: one with a longer limit finds its checkpoint there."""
         fields = RunSpec.model_fields
         unlimited = self.spec.model_copy(update={"time_limit": fields["time_limit"].default})
-        return f"{Run(self.label, unlimited).folder}/checkpoints"
-
-    def words(self) -> dict[str, Any]:
-        """What is computed, for readers."""
-        return self.spec.model_dump(mode="json")
+        return Run(self.label, unlimited).folder
 
 
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:

@@ -17,6 +17,7 @@ from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
 from admmbench.jobs import fingerprint, provenance
+from admmbench.runs import BENCHMARK
 
 SMALL = {
     "title": "Small",
@@ -217,7 +218,7 @@ def test_costs_add_up(study):
 def test_finished_runs_are_compared(study):
     run = study.experiments["small"].runs[0]
     speeds = {kind(each.spec, 1): Speed(0, 1, 0) for each in study.experiments["small"].runs}
-    for name in (run.path, run.benchmark):
+    for name in (run.path, run.file(BENCHMARK)):
         path = Path("results/runs", name)
         path.parent.mkdir(parents=True)
         path.write_text("s\th:m:s\n12.5\t0:00:12\n")

@@ -9,10 +9,10 @@ rule define:
     params:
         # What is derived from the output is no reason to write it again, and not shown as one: it is long.
         digest=lambda wildcards: fingerprint.of_text(
-            STUDY.definition(wildcards.experiment, f"{wildcards.definition}.json")
+            definition(wildcards.experiment, wildcards.definition)
         ),
-        text=lambda wildcards, output: STUDY.definition(
-            wildcards.experiment, Path(output[0]).name
+        text=lambda wildcards, output: definition(
+            wildcards.experiment, wildcards.definition
         ),
     template_engine:
         "jinja2"

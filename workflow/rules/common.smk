@@ -1,9 +1,11 @@
 """What the rules ask of the study."""
 
+from functools import cache
+
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
-from admmbench.runs import dataset_folder
+from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
 
 
 def cost_together(experiment):
@@ -18,6 +20,12 @@ def run_files(experiment):
     """Results that an experiment is joined from."""
     folder = STUDY.runs_folder(experiment)
     return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
+
+
+@cache
+def definition(experiment, kind):
+    """Text of an experiment's manifest, or of its figures."""
+    return STUDY.definition(experiment, f"{kind}.json")
 
 
 def prepared(dataset):

@@ -10,11 +10,11 @@ for folder, runs in STUDY.shared.items():
         input:
             data=prepared(example.spec.dataset),
         output:
-            f"{RESULTS}/runs/{folder}/{{point}}.nc",
+            f"{RESULTS}/runs/{folder}/{RESULT}",
         log:
-            f"{RESULTS}/runs/{folder}/logs/{{point}}.log",
+            f"{RESULTS}/runs/{folder}/{LOG}",
         benchmark:
-            f"{RESULTS}/runs/{folder}/benchmarks/{{point}}.tsv"
+            f"{RESULTS}/runs/{folder}/{BENCHMARK}"
         cache: CACHING and STUDY.config.cache_runs
         conda:
             "../../envs/environment.yaml"
@@ -26,7 +26,7 @@ for folder, runs in STUDY.shared.items():
         params:
             settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
             fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
-            checkpoint=f"{RESULTS}/runs/{example.checkpoint_folder}/{{point}}",
+            checkpoint=f"{RESULTS}/runs/{example.checkpoint_folder}/{CHECKPOINT}",
         shell:
             "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
             " --threads {threads} --fingerprint {params.fingerprint}"
@@ -47,7 +47,7 @@ for experiment in EXPERIMENTS:
             rule_name("time", experiment)
         input:
             data=prepared(STUDY.experiments[experiment].dataset),
-            # Other labels are no other times: what counts is among the parameters.
+            # Other labels are no other times: what counts is in the names of the results.
             manifest=ancient(f"{RESULTS}/{experiment}/manifest.json"),
         output:
             run_files(experiment),
@@ -64,12 +64,12 @@ for experiment in EXPERIMENTS:
             ),
         params:
             folder=subpath(input.manifest, parent=True),
-            fingerprints=list(
-                dict.fromkeys(
-                    FINGERPRINTS[fingerprint.code(run.spec)]
-                    for run in STUDY.experiments[experiment].runs
+            fingerprints=[
+                FINGERPRINTS[code]
+                for code in fingerprint.codes(
+                    run.spec for run in STUDY.experiments[experiment].runs
                 )
-            ),
+            ],
         shell:
             "admmbench time {params.folder:q} --data {input.data:q}"
             " --fingerprints {params.fingerprints:q} > {log:q} 2>&1"

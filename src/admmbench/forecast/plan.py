@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.table import Table
 
@@ -26,13 +26,13 @@ from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.jobs import fingerprint, provenance
 from admmbench.kept import Kept
-from admmbench.runs import Run
+from admmbench.runs import BENCHMARK, Run
 
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
 _BESIDES = 4
 _SPEEDS = Kept("speeds.json")
-_SEPARATOR = " | "
+_SMALLEST_JOB = "smallest job"
 
 
 @dataclass(frozen=True)
@@ -95,46 +95,54 @@ def calibrate(
     """
     wanted = _measurements(study)
     found = {} if renew else _SPEEDS.read()
-    missing = [name for name in wanted if name not in found]
-    for number, name in enumerate(missing, start=1):
-        _SPEEDS.add({name: wanted[name]()})
+    missing = [each for each in wanted.values() if each.name not in found]
+    for number, each in enumerate(missing, start=1):
+        _SPEEDS.add({each.name: each.make()})
         progress(number, len(missing))
-    machine = known(study)
+    machine = _machine(wanted)
     assert machine is not None
     return machine
 
 
 def known(study: Study) -> Machine | None:
     """What was measured here; None if something is missing."""
-    found, wanted = _SPEEDS.read(), list(_measurements(study))
-    if not all(name in found for name in wanted):
+    return _machine(_measurements(study))
+
+
+class _Measurement(NamedTuple):
+    name: str
+    """Machine, code and kind of run: what its numbers are kept by."""
+    make: Callable[[], list[float]]
+
+
+def _machine(wanted: Mapping[str, _Measurement]) -> Machine | None:
+    kept = _SPEEDS.read()
+    if not all(each.name in kept for each in wanted.values()):
         return None
-    *runs, job = wanted
-    start, file = found[job]
-    return Machine(start, int(file), {_kind_of(name): Speed(*found[name]) for name in runs})
+    found = {what: kept[each.name] for what, each in wanted.items()}
+    start, file = found.pop(_SMALLEST_JOB)
+    return Machine(start, int(file), {what: Speed(*numbers) for what, numbers in found.items()})
 
 
-def _measurements(study: Study) -> dict[str, Callable[[], list[float]]]:
-    """What a study's forecast needs, by machine, code and kind of run: how to measure it."""
-    wanted: dict[str, Callable[[], list[float]]] = {}
+def _measurements(study: Study) -> dict[str, _Measurement]:
+    """What a study's forecast needs, by kind of run."""
+    wanted: dict[str, _Measurement] = {}
     for experiment in study.experiments.values():
         for run in experiment.runs[::-1]:
             threads = estimate(run.spec, study.config.threads).threads
-            name = _name(run.spec, kind(run.spec, threads))
-            if name not in wanted:
-                wanted[name] = partial(_time_run, run.spec, threads)
+            what = kind(run.spec, threads)
+            if what not in wanted:
+                make = partial(_time_run, run.spec, threads)
+                wanted[what] = _Measurement(_name(run.spec, what), make)
     # The last: what it runs has been compiled by then.
     smallest = RunSpec(dataset="digits", algorithm=_undemanding(), rounds=1)
-    wanted[_name(smallest, "smallest job")] = partial(_time_job, smallest)
+    make = partial(_time_job, smallest)
+    wanted[_SMALLEST_JOB] = _Measurement(_name(smallest, _SMALLEST_JOB), make)
     return wanted
 
 
 def _name(spec: RunSpec, what: str) -> str:
-    return _SEPARATOR.join([provenance.machine(), fingerprint.of_run(spec), what])
-
-
-def _kind_of(name: str) -> str:
-    return name.split(_SEPARATOR)[-1]
+    return " | ".join([provenance.machine(), fingerprint.of_run(spec), what])
 
 
 def _time_run(spec: RunSpec, threads: int) -> list[float]:
@@ -218,7 +226,7 @@ def _numbers(run: Run) -> int:
 
 def _recorded(folder: Path, run: Run) -> float | None:
     """Seconds of the last attempt, by Snakemake's clock; None if the run is not finished."""
-    table = folder / run.benchmark
+    table = folder / run.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
     with table.open(newline="") as stream:

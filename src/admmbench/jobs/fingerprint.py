@@ -52,6 +52,11 @@ def code(spec: RunSpec) -> str:
     return f"{spec.algorithm} {type(problem.loss).__module__} {problem.sharing}"
 
 
+def codes(specs: Iterable[RunSpec]) -> list[str]:
+    """Names of the code of some runs, each once, in their order."""
+    return list(dict.fromkeys(map(code, specs)))
+
+
 def of_dataset(name: str) -> str:
     """Fingerprint of what prepares a data set."""
     inside, files = _inside_and_files([datasets.find_module(name)])
@@ -74,9 +79,9 @@ def of_modules(
     digest = hashlib.sha256()
     imported = (name for file in files for name in imports(file))
     for name in sorted(closure((*roots, *imported))):
-        digest.update(f"{name}\n{_read(_source(name)).meaning}\n".encode())
+        digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
     for file in files:
-        digest.update(f"{file.name}\n{_read(file).meaning}\n".encode())
+        digest.update(f"{file.name}\n{meaning(file)}\n".encode())
     if _NEW:
         _MEANINGS.add({key: list(found) for key, found in _NEW.items()})
         _NEW.clear()
