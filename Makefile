@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: env quick test test-cluster check lock schema clean
+.PHONY: env quick test test-cluster coverage check lock schema clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -26,11 +26,17 @@ test: env
 test-cluster: env
 	$(BIN)/python -m pytest -m cluster
 
+# Which lines no test reaches; commands that tests start are followed as well.
+coverage: env
+	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadfile --cov --cov-report term
+
 # What continuous integration runs besides the tests.
 check: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py')
 	$(BIN)/snakefmt --check Snakefile workflow
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 

@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -18,7 +19,7 @@ from admmbench.runs import Run, dataset_folder
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted((ROOT / "config/experiments").glob("*.yaml"))
-SMALL = {
+SMALL: dict[str, Any] = {
     "title": "Small",
     "dataset": "digits",
     "agents": 3,

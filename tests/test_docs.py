@@ -72,7 +72,7 @@ def test_other_blocks_run_in_their_order(project, capsys):
     results.parent.mkdir(parents=True)
     labels = {"algorithm": ["NoisyFedAvg"], "epsilon": [1.0], "seed": [0], "round": [1]}
     xr.Dataset({"test_error": (list(labels), np.zeros((1, 1, 1, 1)))}, labels).to_netcdf(results)
-    names = {}
+    names: dict[str, object] = {}
     for block in blocks("python"):
         if not module_name(block):
             exec(compile(block[2], "extending.md", "exec"), names)

@@ -5,7 +5,9 @@ must agree, with l1 and with l2.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +125,7 @@ class Literal:
 
     def finish(self):
         """Lines 8 to 11 of algorithm 3: the server, then the dual variables."""
-        self.w = sum(self.z) / P - sum(self.gamma) / P / RHO
+        self.w = np.sum(self.z, axis=0) / P - np.sum(self.gamma, axis=0) / P / RHO
         for i in range(P):
             self.gamma[i] = self.gamma[i] - RHO * (self.z[i] - self.w)
 
@@ -197,7 +199,7 @@ def dpsgd(run, k):
     run.z = [run.w] * P
 
 
-CASES = {
+CASES: dict[str, tuple[str, str, dict[str, Any], Callable[..., Any], float]] = {
     "admm l1": ("admm", "l1", {}, admm, EPS),
     "admm l2": ("admm", "l2", {}, admm, EPS),
     "pvp": ("pvp", "l2", {}, pvp, EPS),

@@ -206,7 +206,7 @@ def test_trajectory_is_the_literal_one(case, variant):
 class Parts:
     """An agent's part of a problem whose gradient is known; no penalty."""
 
-    n_samples = np.array([1])
+    n_samples, own_strength = 1, 0.0
     smoothness = np.array([[3.0]])
 
     def __init__(self, gradient):
@@ -215,7 +215,6 @@ class Parts:
     def gradient(self, z, mean_over, floor):
         return Gradient(self._gradient.copy(), lambda: Sensitivity(l1=np.ones((1, 1))))
 
-    n_samples, own_strength = 1, 0.0
     problem = SimpleNamespace(penalty_name="l2")
 
 

@@ -65,7 +65,9 @@ def test_a_libsvm_file_round_trips(rows):
         for label, present in rows
     ]
     X, y = a9a.parse("".join(lines).encode(), A9A, "a9a")
-    assert (X.dtype, X.shape, y.dtype) == (np.float32, (len(rows), 123), np.int64)
+    assert X.shape == (len(rows), 123)
+    assert X.dtype == np.float32
+    assert y.dtype == np.int64
     assert y.tolist() == [int(label) for label, _ in rows]
     assert [set(np.flatnonzero(x) + 1) for x in X] == [present for _, present in rows]
     assert set(np.unique(X)) <= {0, 1}
@@ -172,7 +174,9 @@ def test_gisette_is_scaled_as_libsvm_scales_it(small):
         expected = -1 + 2 * (raw[:, varies] - low[varies]) / (high - low)[varies]
         np.testing.assert_allclose(X[:, varies], expected.clip(-1, 1), atol=1e-6)
         assert not X[:, ~varies].any()
-        assert (X.dtype, np.abs(X).max(), X.flags.c_contiguous) == (np.float32, 1, True)
+        assert X.dtype == np.float32
+        assert np.abs(X).max() == 1
+        assert X.flags.c_contiguous
     assert not varies[0]
     assert (arrays.X_test[[0, 2], 1]).tolist() == [-1, 1]  # not beyond the domain
     assert arrays.y_train.tolist() == y_train.tolist()

@@ -102,7 +102,7 @@ def test_without_a_wish_rounds_are_evaluated_by_tens(rounds, every):
 
 def test_unknown_settings_get_the_nearest():
     with pytest.raises(ValidationError, match="did you mean 'epsilon'"):
-        RunSpec(dataset="digits", algorithm="objp", epsilom=1)
+        RunSpec(**{"dataset": "digits", "algorithm": "objp", "epsilom": 1})
 
 
 @pytest.mark.parametrize(

@@ -126,11 +126,11 @@ def test_models_have_a_row_for_each_output():
 def variant(tmp_path, name, **facts):
     """A method that differs from ObjP in what it declares."""
     path = tmp_path / f"{name}.py"
-    facts = "".join(f"    {key} = {value}\n" for key, value in facts.items())
+    lines = "".join(f"    {key} = {value}\n" for key, value in facts.items())
     path.write_text(
         "from admmbench.algorithms.base import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
-        f"@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n{facts}"
+        f"@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n{lines}"
     )
     return str(path)
 

@@ -27,7 +27,7 @@ def state(seed=0):
 
 
 def through_json(value, into):
-    arrays = []
+    arrays: list[np.ndarray] = []
     text = json.dumps(pack(value, arrays))
     return unpack(json.loads(text), [each.copy() for each in arrays], into)
 
@@ -46,7 +46,7 @@ def test_a_state_comes_back_into_another():
 def test_two_names_of_one_array_stay_so():
     found = through_json(state(0), state(1))
     assert found.z is found.chain
-    arrays = []
+    arrays: list[np.ndarray] = []
     pack(state(0), arrays)
     assert len(arrays) == 3
 

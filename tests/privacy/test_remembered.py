@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch):
     def compose(text):
         """What an accountant in a file of its own composes."""
         module.write_text(text)
-        names = {}
+        names: dict[str, Any] = {}
         exec(compile(text, str(module), "exec"), names)
         remembered._file.cache_clear()
         total = remembered.remembered(names["compose"])

@@ -233,10 +233,10 @@ def test_clipped_probabilities_are_those_of_the_authors_code(floor):
         h = np.clip(special.softmax(u, axis=1), floor, 1) - np.eye(3)[y]
         found = as_loss("softmax").clipped(floor).slopes(u[:, None], np.full((27, 1), y))[:, 0]
         np.testing.assert_allclose(found, h, atol=1e-14)
-    for y in (-1.0, 1.0):
-        p = np.clip(special.expit(y * u[:, 0]), floor, 1)
-        found = as_loss("logistic").clipped(floor).slope(u[:, 0], np.full(27, y))
-        np.testing.assert_allclose(found, -y * (1 - p), atol=1e-14)
+    for sign in (-1.0, 1.0):
+        p = np.clip(special.expit(sign * u[:, 0]), floor, 1)
+        found = as_loss("logistic").clipped(floor).slope(u[:, 0], np.full(27, sign))
+        np.testing.assert_allclose(found, -sign * (1 - p), atol=1e-14)
     for name in ("squared", "huber", "sigmoid", "squared_hinge"):
         loss = as_loss(name)
         assert loss.clipped(floor) is loss

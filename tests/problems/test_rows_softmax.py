@@ -159,7 +159,7 @@ def test_smoothness_bounds_the_hessian_of_the_agent(made):
         for x in X:
             h = special.softmax(w @ x)
             hessian += np.kron(np.diag(h) - np.outer(h, h), np.outer(x, x)) / 60
-        worst = max(worst, np.linalg.norm(hessian, 2))
+        worst = max(worst, float(np.linalg.norm(hessian, 2)))
     assert 0.5 * local.smoothness[0, 0] <= worst <= local.smoothness[0, 0] + 1e-9
 
 

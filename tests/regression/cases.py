@@ -72,10 +72,10 @@ def shapes():
         ):
             yield {"algorithm": name, "params": params, "problem": problem, "agents": agents}
     for problem in (bounded, shorter):
-        for name, params in (("objp", {"proximity": "smooth"}), ("outp", {})):
+        for name, settings in (("objp", {"proximity": "smooth"}), ("outp", {})):
             yield {
                 "algorithm": name,
-                "params": params,
+                "params": settings,
                 "problem": problem,
                 "agents": SHUFFLED,
                 "sensitivity": "global",

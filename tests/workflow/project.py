@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import yaml
 
@@ -17,7 +17,7 @@ from admmbench.config import Experiment
 
 ROOT = Path(__file__).parents[2]
 PARTS = ["Snakefile", "config", "workflow", "envs", "src"]
-STUDY = {
+STUDY: dict[str, Any] = {
     "title": "Tiny",
     "dataset": "digits",
     "agents": 3,

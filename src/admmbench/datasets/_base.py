@@ -217,6 +217,7 @@ class DatasetDefinition(ABC):
         Parameters
         ----------
         info : DatasetInfo
+            What `describe` says of these settings.
         paths : mapping of str to Path
             Verified copy of each of `info.files` by name; open with `read_bytes`.
 
@@ -242,8 +243,11 @@ def check_samples(
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        Features.
     y : ndarray of shape (n,)
+        Labels, or targets.
     info : DatasetInfo
+        What is promised.
     source : str
         File (or part) that an error names.
 

@@ -63,6 +63,7 @@ def checksum(content: bytes, algorithm: str) -> str:
     Parameters
     ----------
     content : bytes
+        What to hash.
     algorithm : {"sha256", "git-blob-sha1"}
         The second is what ``git hash-object`` prints.
 
@@ -116,6 +117,7 @@ def fetch(
     Parameters
     ----------
     files : iterable of RemoteFile
+        What to find.
     mirror, cache : path, optional
         See `admmbench.datasets.load_dataset`.
     progress : bool

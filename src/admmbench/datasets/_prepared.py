@@ -46,7 +46,9 @@ def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays:
     directory : path
         Replaced if it is empty or holds a prepared data set.
     info : DatasetInfo
+        Facts of the data set.
     arrays : Arrays
+        Its arrays.
 
     Raises
     ------
@@ -67,6 +69,7 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
     Parameters
     ----------
     directory : path
+        What `write_prepared` wrote.
     verify : bool
         Compare the SHA-256 of every array file too, instead of only sizes, shapes and types.
 

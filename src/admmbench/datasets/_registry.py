@@ -1,15 +1,16 @@
 """The data sets by name, and what users call: list, describe, prepare, load."""
 
-import fcntl
 import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from filelock import FileLock
 
 from admmbench import plugins
 from admmbench.datasets import _prepared
@@ -225,20 +226,13 @@ def _key(info: DatasetInfo) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
-@contextmanager
-def _lock(directory: Path) -> Iterator[None]:
+def _lock(directory: Path) -> AbstractContextManager[Any]:
     """Let one process at a time prepare a folder: none replaces what another just opened."""
-    path = directory.with_name(f".{directory.name}.lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stream = path.open("w")
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock(directory.with_name(f".{directory.name}.lock")).acquire()
     except OSError as error:
         raise DatasetError(
             f"cannot write to the cache {directory.parent}: {error}\n"
             "  to fix: name a writable folder by ADMMBENCH_CACHE (config key data.cache)"
         ) from error
-    with stream:
-        # A file system without locks only costs preparing twice.
-        with suppress(OSError):
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield

@@ -71,7 +71,9 @@ def parse(
     Parameters
     ----------
     content : bytes
+        Of the file.
     info : DatasetInfo
+        Facts of the data set.
     source : str
         File that an error names.
 

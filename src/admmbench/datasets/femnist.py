@@ -47,8 +47,8 @@ class Femnist(DatasetDefinition):
     Rows follow the shard number, then the order of the writers in the file. The test part is that
     of the selected shards, so every test writer also has training data in the selection.
 
-    Settings
-    --------
+    Parameters
+    ----------
     shards : "all" or list of int
         Which of the shards 0 to 35 to use.
     """

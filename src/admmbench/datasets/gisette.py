@@ -111,12 +111,14 @@ def scale(
     Parameters
     ----------
     train, test : ndarray of uint16, shape (n, n_features)
+        Features as they are in the files.
     scaling : {"libsvm", "unit"}
         See `Gisette`.
 
     Returns
     -------
-    X_train, X_test : ndarray of float32, shapes as given
+    tuple of ndarray of float32
+        Scaled training and test features, shapes as given.
     """
     from sklearn.preprocessing import MinMaxScaler  # slow to import
 
@@ -149,6 +151,7 @@ def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
     Parameters
     ----------
     content : bytes
+        Of the file.
     source : str
         File that an error names.
 

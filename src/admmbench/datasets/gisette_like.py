@@ -108,6 +108,7 @@ def draw(images: NDArray[np.uint8], digits: NDArray[np.int64]) -> Sample:
     Parameters
     ----------
     images : ndarray of uint8, shape (n, 784)
+        Pixels.
     digits : ndarray of int64, shape (n,)
         One of `CLASSES` for each image, each often enough.
 

@@ -115,6 +115,7 @@ def parse_idx(content: bytes, ndim: int, source: str) -> NDArray[np.uint8]:
     Parameters
     ----------
     content : bytes
+        Of the file.
     ndim : int
         Number of dimensions that the file must have.
     source : str

@@ -92,10 +92,12 @@ def time_one_by_one(
 
     Parameters
     ----------
-    specs, outputs, planned
-        What to run, files to write, and fingerprints, see `execute`.
+    specs
+        What to run.
     data
         The data set of all.
+    outputs, planned
+        Files to write, and fingerprints, see `execute`.
     progress
         Called with the number of runs made, and of all.
 

@@ -285,12 +285,16 @@ def perturb_all(
     ----------
     values
         Shape (B, S, entries).
-    law, place, measure
+    law
         As in `perturb`.
     keys
         Shape (B, S, 2).
+    place
+        As in `perturb`.
     scale, grid
         Shape (B, S).
+    measure
+        As in `perturb`.
     magnitude
         Mean size of an entry's noise, shape (B, S), which is set if it is to be measured.
     """
