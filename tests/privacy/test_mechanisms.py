@@ -120,6 +120,14 @@ def test_own_standard_deviation_is_recorded_as_it_is():
     assert noise.ledgers[0].releases() == ((), pytest.approx((bound / 0.5) ** 2), ())
 
 
+def test_the_smallest_multiplier_of_the_seeds_is_recorded():
+    """A ledger is that of an agent, for all seeds: none may have had less noise than it says."""
+    noise = source(Privacy(1.0))
+    drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=np.array([[0.5, 3.0]])))
+    _, bound = on_grid(2.0, math.sqrt(2000))
+    assert noise.ledgers[0].releases().gaussian == pytest.approx((bound / 0.5) ** 2)
+
+
 def test_no_noise_at_infinite_epsilon():
     noise = source(Privacy())
     assert noise.laplace(BOTH) == 0
