@@ -1,5 +1,6 @@
-"""What the page on extending shows works: its modules keep their contracts, and its other Python runs."""
+"""What the pages show works: the Python of all of them runs, and prints what they say; modules keep their contracts."""
 
+import os
 import re
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import yaml
 
 from admmbench import checks
 from admmbench.config import check_experiment
+from admmbench.privacy.accountants import ACCOUNTANTS
 
-PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text()
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"Save (?:it|this) as\s+`([\w/]+\.\w+)`")
 
@@ -77,3 +80,35 @@ def test_other_blocks_run_in_their_order(project, capsys):
         if not module_name(block):
             exec(compile(block[2], "extending.md", "exec"), names)
     assert "[" in capsys.readouterr().out
+
+
+@pytest.fixture
+def own_accountants():
+    """One that an example defines is not there for other tests."""
+    before = dict(ACCOUNTANTS)
+    yield
+    ACCOUNTANTS.clear()
+    ACCOUNTANTS.update(before)
+
+
+EXAMPLES = [
+    pytest.param(block[2], id=f"{page.name}-{number}")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if page.name != "extending.md"
+    for number, block in enumerate(BLOCK.finditer(page.read_text()))
+    if block[1] == "python"
+]
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 9
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_run_and_print_the_numbers_beside_them(text, capsys, own_accountants):
+    if "mnist" in text and not os.environ.get("ADMMBENCH_MIRROR"):
+        pytest.skip("needs MNIST from a mirror (ADMMBENCH_MIRROR)")
+    exec(compile(text, "example", "exec"), {})
+    shown = re.findall(r"-?[\d.]+", capsys.readouterr().out)
+    for number in re.findall(r"(-?\d+\.\d+)\.\.\.", text):
+        assert any(each.startswith(number) for each in shown), (number, shown)
