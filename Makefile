@@ -20,7 +20,7 @@ quick: env
 	@echo "Report: results/report/index.html"
 
 test: env
-	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env
@@ -28,7 +28,7 @@ test-cluster: env
 
 # Which lines no test reaches; commands that tests start are followed as well.
 coverage: env
-	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadfile --cov --cov-report term
+	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadgroup --cov --cov-report term
 
 # What continuous integration runs besides the tests.
 check: env

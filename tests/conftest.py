@@ -16,6 +16,20 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
+# Folders whose tests take longest: they come first, so that no process is left with one of them at the end.
+LONGEST = ["workflow", "contracts"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Share out tests over processes by their files, and contracts by the method that keeps them."""
+    for item in items:
+        group = str(item.path)
+        if item.path.parent.name == "contracts":
+            group += item.name.partition("[")[2].partition(":")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Prepared data of the tests do not touch the user's cache; processes that share the tests share it."""
