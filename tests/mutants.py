@@ -200,7 +200,7 @@ class Bench:
         shutil.copytree(PACKAGE, self.source, ignore=shutil.ignore_patterns("__pycache__"))
 
     def run(self, tests: list[str], limit: int, compiled: str = "compiled") -> str:
-        """First line of pytest about what failed; nothing where all passed."""
+        """What failed first, in the words of pytest; nothing where all passed."""
         for kept in (self.folder / "cache").glob("*"):  # numbers that other code computed
             if kept.name != "kernels":
                 shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
@@ -211,10 +211,11 @@ class Bench:
         process.join(limit)
         if process.is_alive():
             os.killpg(process.pid or 0, signal.SIGKILL)
+            process.join()
             return "timeout"
-        output = (self.folder / "output").read_text(errors="replace")
-        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return [*failed, output[-500:]][0] if process.exitcode else ""
+        lines = (self.folder / "output").read_text(errors="replace").splitlines() or ["died"]
+        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+        return [*failed, lines[-1]][0] if process.exitcode else ""
 
     def _pytest(self, tests: list[str], compiled: str) -> None:
         """Run tests in a process that has imported what they need besides the package."""

@@ -302,6 +302,19 @@ def test_trend_along_epsilon(tmp_path, results):
     assert "ObjP rises from ε = 0.05 to 0.1" in verdict.why
 
 
+@pytest.mark.parametrize(
+    ("seeds", "outcome"), [(10, "not reproduced"), (4, "not run at this scale")]
+)
+def test_trend_along_epsilon_is_not_settled_by_an_interval_with_0_in_it(tmp_path, seeds, outcome):
+    """The means fall, but seeds differ by more; fewer seeds than the paper's leave it open."""
+    ds = build(ERRORS, seeds=seeds)
+    first = ds["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.05}]
+    first += np.linspace(-0.3, 0.3, seeds)[:, None]
+    verdict = judge(tmp_path, ds, **TRADE)
+    assert verdict.verdict == outcome
+    assert "interval of ObjP from first to last contains 0" in verdict.why
+
+
 def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
     one = build(ERRORS, seeds=1)
     assert judge(tmp_path, one, **TRADE).verdict == "not run at this scale"

@@ -10,6 +10,8 @@ from scipy import optimize, special
 
 from admmbench.algorithms.linearized import proximal_step
 from admmbench.checks.made import make_dataset
+from admmbench.partition import Split
+from admmbench.problems import as_problem
 from tests.problems.helpers import (
     BY_WRITER,
     DRAWN,
@@ -567,6 +569,18 @@ def test_seeds_in_a_batch_do_not_change_each_other(two, scheme):
         np.testing.assert_array_equal(optimum[s], single.optimum()[0])
         for name, values in single.evaluate(models(z_s[0], z_s), [alone], one_by_one).items():
             np.testing.assert_allclose(metrics[name][s], values[0], rtol=1e-6, err_msg=name)
+
+
+def test_seeds_have_their_own_optimum_if_one_agents_records_are_theirs(two):
+    """The other agent's records are those of both seeds."""
+    third = [slice(0, 20), slice(20, 40), slice(40, 60)]
+    problem = as_problem({"loss": "logistic", "records": {}, **LOGISTIC, "strength": 0.01}, "rows")
+    shares = [[(slice(0, 2), third[0])], [(slice(s, s + 1), third[1 + s]) for s in range(2)]]
+    together = problem.bind(Split(two, shares), 2, dtype="float64").optimum()
+    for s in range(2):
+        own = [[(slice(0, 1), third[0])], [(slice(0, 1), third[1 + s])]]
+        alone = problem.bind(Split(two, own), 1, dtype="float64").optimum()
+        np.testing.assert_array_equal(together[s], alone[0])
 
 
 def test_one_model_for_all_agents_is_broadcast(two):
