@@ -213,9 +213,9 @@ class Bench:
             os.killpg(process.pid or 0, signal.SIGKILL)
             process.join()
             return "timeout"
-        lines = (self.folder / "output").read_text(errors="replace").splitlines() or ["died"]
+        lines = (self.folder / "output").read_text(errors="replace").splitlines()
         failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-        return [*failed, lines[-1]][0] if process.exitcode else ""
+        return [*failed, f"exit status {process.exitcode}"][0] if process.exitcode else ""
 
     def _pytest(self, tests: list[str], compiled: str) -> None:
         """Run tests in a process that has imported what they need besides the package."""

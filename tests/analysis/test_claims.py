@@ -75,6 +75,12 @@ def test_value_beyond_tolerance_gives_the_known_reason(tmp_path, results):
     assert verdict.why.endswith("Known reason.")
 
 
+def test_value_as_far_off_as_the_tolerance_is_within_it(tmp_path):
+    ds = build({"ObjP": {0.1: 0.25}}, spread=0.0)
+    verdict = judge(tmp_path, ds, **{**VALUE, "published": 24.5})
+    assert verdict.verdict == "reproduced"
+
+
 def test_value_of_the_best_run(tmp_path, results):
     lowest = 100 * float(results["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=300).min())
     verdict = judge(tmp_path, results, **{**VALUE, "over_seeds": "best", "published": lowest})
@@ -287,6 +293,13 @@ def test_trend_along_rounds(tmp_path, results):
     assert "2.44 % of its maximum" in verdict.why
 
 
+def test_trend_along_rounds_may_end_at_the_fraction(tmp_path, results):
+    results["consensus_violation"][...] = 4.0
+    results["consensus_violation"][..., -1] = 1.0
+    assert judge(tmp_path, results, **FALLS, fraction=0.25).verdict == "reproduced"
+    assert judge(tmp_path, results, **FALLS, fraction=0.24).verdict == "not reproduced"
+
+
 def test_trend_along_rounds_needs_the_rounds_of_the_paper(tmp_path):
     short = build(ERRORS, rounds=(1, 10))
     assert judge(tmp_path, short, **FALLS).verdict == "not run at this scale"
@@ -312,7 +325,7 @@ def test_trend_along_epsilon_is_not_settled_by_an_interval_with_0_in_it(tmp_path
     first += np.linspace(-0.3, 0.3, seeds)[:, None]
     verdict = judge(tmp_path, ds, **TRADE)
     assert verdict.verdict == outcome
-    assert "interval of ObjP from first to last contains 0" in verdict.why
+    assert "The interval of ObjP from first to last contains 0" in verdict.why
 
 
 def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
@@ -341,6 +354,13 @@ def test_trend_with_a_diverged_run(tmp_path, claim):
     assert "ObjP at ε = 0.1: 1 diverged of 10 runs" in verdict.why
 
 
+def test_trend_along_epsilon_of_a_method_is_judged_though_another_has_one_budget(tmp_path):
+    ds = build({"OutP": {0.1: 0.2}, "ObjP": {0.05: 0.14, 0.1: 0.15, 1.0: 0.12}})
+    verdict = judge(tmp_path, ds, **{**TRADE, "algorithms": ["OutP", "ObjP"]})
+    assert verdict.verdict == "not reproduced"
+    assert "ObjP rises from ε = 0.05 to 0.1" in verdict.why
+
+
 # spread
 
 
@@ -359,8 +379,10 @@ def test_spread(tmp_path, results):
     verdict = judge(tmp_path, results, kind="spread", narrow=narrow, wide=wide)
     assert verdict.verdict == "reproduced"
     assert verdict.ours.startswith("2.00 pp over the budgets of ObjP")
-    verdict = judge(tmp_path, results, kind="spread", narrow=wide, wide=narrow)
-    assert verdict.verdict == "not reproduced"
+    for other in (wide, narrow):
+        verdict = judge(tmp_path, results, kind="spread", narrow=other, wide=narrow)
+        assert verdict.verdict == "not reproduced"
+        assert verdict.why == "The first range is not smaller than the second."
 
 
 # names
