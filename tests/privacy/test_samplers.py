@@ -63,27 +63,6 @@ def test_samplers_follow_their_law(law, distribution):
     assert abs(np.corrcoef(sample > 0, np.abs(sample))[0, 1]) < 4 / math.sqrt(N)
 
 
-@pytest.mark.parametrize(
-    ("law", "cdf"), [("laplace", stats.laplace.cdf), ("gaussian", special.ndtr)]
-)
-def test_a_hundred_million_draws(law, cdf):
-    """A chi-squared test in equally likely bins, and numbers in the tails within 4 standard deviations."""
-    bins, million = 1000, 2**20
-    found = np.zeros(bins + 1)
-    tails = {1e-3: 0, 1e-5: 0, 1e-7: 0}
-    for t in range(100):
-        u = cdf(standard(law, million, KEY, t=t))
-        found += np.bincount((u * bins).astype(np.int64), minlength=bins + 1)
-        outside = np.minimum(u, 1 - u)
-        for level in tails:
-            tails[level] += (outside < level / 2).sum()
-    found[bins - 1] += found[bins]  # the largest numbers, whose probability rounds to 1
-    assert stats.chisquare(found[:bins]).pvalue > 0.01
-    for level, count in tails.items():
-        expected = 100 * million * level
-        assert count == pytest.approx(expected, abs=4 * math.sqrt(expected))
-
-
 @settings(max_examples=200)
 @given(word=WORD, rest=WORD, key=st.tuples(WORD, WORD), entry=st.integers(0, 2**20))
 def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entry):
@@ -219,3 +198,24 @@ def test_last_bits_do_not_tell_neighbours_apart(on_grid):
         assert abs(right - decided / 2) <= 2 * math.sqrt(60)
     else:
         assert right == 60
+
+
+@pytest.mark.parametrize(
+    ("law", "cdf"), [("laplace", stats.laplace.cdf), ("gaussian", special.ndtr)]
+)
+def test_a_hundred_million_draws(law, cdf):
+    """A chi-squared test in equally likely bins, and numbers in the tails within 4 standard deviations."""
+    bins, million = 1000, 2**20
+    found = np.zeros(bins + 1)
+    tails = {1e-3: 0, 1e-5: 0, 1e-7: 0}
+    for t in range(100):
+        u = cdf(standard(law, million, KEY, t=t))
+        found += np.bincount((u * bins).astype(np.int64), minlength=bins + 1)
+        outside = np.minimum(u, 1 - u)
+        for level in tails:
+            tails[level] += (outside < level / 2).sum()
+    found[bins - 1] += found[bins]  # the largest numbers, whose probability rounds to 1
+    assert stats.chisquare(found[:bins]).pvalue > 0.01
+    for level, count in tails.items():
+        expected = 100 * million * level
+        assert count == pytest.approx(expected, abs=4 * math.sqrt(expected))
