@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from admmbench.analysis import claims
 from admmbench.analysis.verdicts import Verdict, evaluate
@@ -60,13 +61,23 @@ CLOSE = {
 # value
 
 
+def bounds(ds, first, second=None):
+    """Student's interval of a mean, or of a mean difference, of final errors at epsilon = 0.1, in percent."""
+    final = 100 * ds["test_error"].sel(epsilon=0.1, round=300)
+    values = final.sel(algorithm=first).values
+    if second:
+        values = values - final.sel(algorithm=second).values
+    return stats.ttest_1samp(values, 0).confidence_interval(0.95)
+
+
 def test_value_within_tolerance(tmp_path, results):
     verdict = judge(tmp_path, results, **VALUE)
     assert verdict.verdict == "reproduced"
     assert verdict.published == "13.40 %"
     assert verdict.ours == "13.00 % (mean of 10)"
     assert verdict.why == "0.40 pp below the published value; the tolerance is 0.50 pp."
-    assert "to" in verdict.interval
+    low, high = bounds(results, "ObjP")
+    assert verdict.interval == f"mean: {low:.2f} to {high:.2f} %"
 
 
 def test_value_beyond_tolerance_gives_the_known_reason(tmp_path, results):
@@ -92,6 +103,8 @@ def test_value_of_a_difference(tmp_path, results):
     verdict = judge(tmp_path, results, **{**VALUE, "minus": "ObjPM", "published": 2.1})
     assert verdict.verdict == "reproduced"
     assert verdict.ours == "2.00 pp (mean of 10)"
+    low, high = bounds(results, "ObjP", "ObjPM")
+    assert verdict.interval == f"difference of means: {low:.2f} to {high:.2f} pp"
 
 
 @pytest.mark.parametrize(
