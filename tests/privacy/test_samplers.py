@@ -78,6 +78,13 @@ def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entr
     assert math.log(max(u, 2**-65) / 2**52) <= tail <= math.log((u + 1) / 2**52)
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_logarithms_are_exact_where_their_series_is_longest(side):
+    """To a few roundings at mantissas beside sqrt(1/2): each term of the series is needed there."""
+    for x in math.sqrt(0.5) * (1 + side * np.linspace(1e-12, 1e-3, 50)):
+        assert float(samplers._log(x)) == pytest.approx(math.log(x), rel=1e-15, abs=0)
+
+
 def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
     """All 64 are 0: the size is 52 ln 2 and an exponential number."""
     sizes = [-samplers._log_of_tail(np.uint64(0), KEY, np.zeros(2, int), j) for j in range(2000)]
