@@ -337,7 +337,7 @@ class ByHand(Consensus):
 '''
 
 
-@pytest.mark.parametrize("updates", [1, 3])
+@pytest.mark.parametrize("updates", [1, 2, 3])
 def test_a_method_that_states_its_update_alone_is_the_one_that_is_compiled(tmp_path, updates):
     """The frame takes the mean of the local updates, and lets the dual variables follow."""
     path = tmp_path / "by_hand.py"
