@@ -162,6 +162,17 @@ def test_the_first_entries_of_a_tile_do_not_depend_on_their_number(law, n):
     np.testing.assert_array_equal(out[:n], standard(law, n, KEY))
 
 
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_tiles_take_one_block_of_the_counter_after_another(law):
+    """Each of them once, so that no two entries share a word."""
+    words, out = np.empty((3, 2 * samplers.TILE), np.uint32), np.empty(samplers.TILE)
+    for tile in range(3):
+        FILL[law](KEY, np.array([5, 1]), tile, samplers.TILE, words[tile], out)
+    counters = ([block, 1, 5, 0] for block in range(words.size // 4))
+    wanted = [samplers.philox(*map(np.uint64, [*counter, *KEY])) for counter in counters]
+    np.testing.assert_array_equal(np.sort(words.ravel()), np.sort(np.ravel(wanted)))
+
+
 def test_no_scale_no_noise_and_no_grid():
     values = np.array([0.1, -3.7])
     found, magnitude = perturbed(values, 0.0, 0.5, measure=True)
