@@ -52,7 +52,7 @@ ROOMS = {
 FIRST = {
     "algorithms/test_huang2019.py": "admm dp_admm dvp exact pvp",
     "algorithms/test_hu2019.py": "admm_sharing dp_admm_sharing sharing vertical_sgd local_only",
-    "algorithms/test_updates.py": "consensus iadmm linearized objp objt outp",
+    "algorithms/test_updates.py": "base consensus iadmm linearized objp objt outp",
     "problems/test_as_problem.py": "base __init__",
     "problems/test_losses.py": "huber logistic sigmoid squared squared_hinge",
     "problems/test_rows.py": "batches",
