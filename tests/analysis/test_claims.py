@@ -348,18 +348,6 @@ def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
     assert judge(tmp_path, budget, **TRADE).verdict == "not run at this scale"
 
 
-@pytest.mark.parametrize(
-    ("seeds", "outcome"), [(10, "not reproduced"), (3, "not run at this scale")]
-)
-def test_trend_along_epsilon_asks_for_an_interval_from_first_to_last(tmp_path, seeds, outcome):
-    slight = build({"ObjP": {0.05: 0.1302, 0.1: 0.1301, 1.0: 0.13}}, seeds=seeds)
-    # The seeds of the last budget in another order: differences of pairs scatter.
-    slight.test_error[:, -1] = slight.test_error[:, -1, ::-1].values
-    verdict = judge(tmp_path, slight, **TRADE)
-    assert verdict.verdict == outcome
-    assert "interval of ObjP from first to last contains 0" in verdict.why
-
-
 @pytest.mark.parametrize("claim", [FALLS, TRADE], ids=["round", "epsilon"])
 def test_trend_with_a_diverged_run(tmp_path, claim):
     verdict = judge(tmp_path, build(ERRORS, diverged={("ObjP", 0.1): 1}), **claim)
