@@ -30,7 +30,7 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
-# Where data come from and how often a run is saved are no parameters of a job: other values renew nothing.
+# These are no parameters of a job, so that another value does not make any job run again.
 os.environ.update(
     ADMMBENCH_CHECKPOINT_MINUTES=str(STUDY.config.checkpoint_minutes),
 )

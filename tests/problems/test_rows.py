@@ -1,5 +1,6 @@
 """Problems over rows, against the formulas of huang2019 record by record, brute force over neighbours, and scipy."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import optimize, special
 
 from admmbench.algorithms.linearized import proximal_step
 from admmbench.checks.made import make_dataset
+from admmbench.engine.spec import RunSpec
 from admmbench.partition import Split
 from admmbench.problems import as_problem
 from tests.problems.helpers import (
@@ -469,6 +471,34 @@ def test_without_a_bound_records_are_as_they_are(two):
     problem = bind(two, dtype="float32")
     np.testing.assert_array_equal(problem.X, two.X_train)
     assert problem.bound_l2 == pytest.approx(7**0.5)
+
+
+@pytest.mark.parametrize(
+    ("domain", "records", "l1", "l2"),
+    [
+        ((0, 1), {"max_l1_norm": 2.5}, 2.5, 2.5**0.5),  # (1, 1, 0.5, 0, ...) is shorter
+        ((0, 9), {"max_l1_norm": 2.5}, 2.5, 2.5),  # all in one entry
+        ((-math.inf, math.inf), {"max_l1_norm": 2.5}, 2.5, 2.5),
+        ((-math.inf, math.inf), {"max_l2_norm": 2.5}, 2.5 * 7**0.5, 2.5),
+    ],
+)
+def test_bounds_on_admissible_records(two, domain, records, l1, l2):
+    problem = bind(replace(two, domain=domain), sensitivity="global", records=records)
+    assert problem.bound_l1 == pytest.approx(l1)
+    assert problem.bound_l2 == pytest.approx(l2)
+
+
+def test_records_without_a_bound_have_no_worst_case(two):
+    free = replace(two, domain=(-math.inf, math.inf))
+    bind(free, records={})
+    with pytest.raises(
+        ValueError, match=r"sensitivity: global needs bounded records; those of made"
+    ):
+        bind(free, sensitivity="global", records={})
+    with pytest.raises(ValueError, match="sensitivity: global needs bounded records"):
+        RunSpec(dataset=free, algorithm="objp", problem={"loss": "softmax"}, sensitivity="global")
+    with pytest.raises(ValueError, match="needs bounded records"):
+        _ = bind(free, records={}).gradient_bound
 
 
 # Evaluation

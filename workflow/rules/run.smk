@@ -47,7 +47,7 @@ for experiment in EXPERIMENTS:
             rule_name("time", experiment)
         input:
             data=prepared(STUDY.experiments[experiment].dataset),
-            # Other labels are no other times: what counts is in the names of the results.
+            # New labels do not change the measured times; settings that do are part of the names of the outputs.
             manifest=ancient(f"{RESULTS}/{experiment}/manifest.json"),
         output:
             run_files(experiment),

@@ -158,8 +158,8 @@ class RunSpec(Strict):
         problem = self.as_problem
         problem.check(self.info)
         self._check_sharing()
-        if self.sensitivity == "global" and problem.sharing == "rows":
-            require("sensitivity: global", ("bounded slope",), problem)
+        if self.sensitivity == "global" and isinstance(problem, Rows):
+            problem.check_worst_case(self.info)
         with _about_the_method("algorithm: "):
             require(self.algorithm, self.method.needs, problem)
         with _about_the_method("params."):

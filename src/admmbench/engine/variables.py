@@ -18,7 +18,8 @@ _ALWAYS: Variables = {
     "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
 }
 COMMENTS = {
-    "noise_magnitude": "(1/PJK) sum |xi|, averaged over local updates (ryu2022, section IV-B)",
+    "noise_magnitude": "mean of |xi| over agents, entries of what is released, and local updates (ryu2022, section "
+    "IV-B)",
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
     "train_loss": "objective of all agents together, penalty included",
     "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",

@@ -154,7 +154,7 @@ def _train(spec: RunSpec) -> int:
 
 def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
     generator = np.random.default_rng(0)
-    low, high = info.domain
+    low, high = info.domain if all(map(math.isfinite, info.domain)) else (0.0, 1.0)
     X_train, X_test = (
         low + (high - low) * generator.random((n, info.n_features), dtype=np.float32)
         for n in (n_train, n_test)

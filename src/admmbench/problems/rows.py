@@ -60,6 +60,7 @@ from admmbench.sensitivity import Sensitivity
 # Records that go forward and backward together: they are still in the cache for the second product.
 CHUNK_BYTES = 1.6e6
 _FEWEST_ROWS = 64
+_UNBOUNDED = "needs bounded records; those of {data.name} are not: set problem.records, such as {{max_l2_norm: 1}}"
 # Time of the compiled loop for one prediction, over that of a matrix product.
 _LOOP_COST = 8
 
@@ -99,6 +100,12 @@ class Rows(Problem):
     per: Literal["agent", "total"]
     average: Literal["records", "agents"]
     records: RecordBounds
+
+    def check_worst_case(self, data: DatasetInfo) -> None:
+        """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
+        require("sensitivity: global", ("bounded slope",), self)
+        if not all(map(math.isfinite, data.domain)) and self.records == RecordBounds():
+            raise ValueError(f"sensitivity: global {_UNBOUNDED.format(data=data)}")
 
     def describe(self) -> dict[str, Any]:
         """Settings as a user would write them, complete."""
@@ -161,7 +168,7 @@ class BoundRows(BoundProblem["RowParts"]):
         data = split.dataset
         problem.check(data.info)
         if sensitivity == "global":
-            require("sensitivity: global", ("bounded slope",), problem)
+            problem.check_worst_case(data.info)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.n_seeds, self.sensitivity, self.dtype = n_seeds, sensitivity, dtype
         self.split = split
@@ -210,9 +217,9 @@ class BoundRows(BoundProblem["RowParts"]):
 
     @cached_property
     def bound_l2(self) -> float:
-        """Largest ||x||_2 of an admissible record: with |x_j| <= b and ||x||_1 <= B, ||x||_2^2 <= b B."""
+        """Largest ||x||_2 of an admissible record: with |x_j| <= b and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
         most = self.problem.records.max_l2_norm or math.inf
-        return float(min(math.sqrt(self._box * self._most_l1), most))
+        return float(min(math.sqrt(self._most_l1 * min(self._box, self._most_l1)), most))
 
     @property
     def _most_l1(self) -> float:
@@ -221,7 +228,11 @@ class BoundRows(BoundProblem["RowParts"]):
 
     @property
     def gradient_bound(self) -> float:
-        """Largest l2 norm of an admissible record's gradient: c1 of huang2019."""
+        """Largest l2 norm of an admissible record's gradient: c1 of huang2019; ValueError if there is none."""
+        if math.isinf(self.bound_l2):
+            raise ValueError(
+                f"the worst case over records {_UNBOUNDED.format(data=self.split.dataset)}"
+            )
         return self.steepest(self.loss).l2 * self.bound_l2
 
     def steepest(self, loss: Loss) -> Steepest:
