@@ -348,13 +348,6 @@ def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
     assert judge(tmp_path, budget, **TRADE).verdict == "not run at this scale"
 
 
-@pytest.mark.parametrize("claim", [FALLS, TRADE], ids=["round", "epsilon"])
-def test_trend_with_a_diverged_run(tmp_path, claim):
-    verdict = judge(tmp_path, build(ERRORS, diverged={("ObjP", 0.1): 1}), **claim)
-    assert verdict.verdict == "not reproduced"
-    assert "ObjP at ε = 0.1: 1 diverged of 10 runs" in verdict.why
-
-
 def test_trend_along_epsilon_of_a_method_is_judged_though_another_has_one_budget(tmp_path):
     ds = build({"OutP": {0.1: 0.2}, "ObjP": {0.05: 0.14, 0.1: 0.15, 1.0: 0.12}})
     verdict = judge(tmp_path, ds, **{**TRADE, "algorithms": ["OutP", "ObjP"]})
