@@ -91,19 +91,22 @@ def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
     assert stats.kstest(np.array(sizes) - 52 * math.log(2), "expon").pvalue > 0.01
 
 
-def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision():
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision(law):
     """Where u would be 2^-53, sizes go on; found by search for a rare entry in many releases."""
-    shown = 0
+    shown, n = 0, samplers.TILE
+    drawn = n if law == "laplace" else n // 2  # a radius and an angle make two
     for t in range(10_000):
-        words, out = np.empty(2 * samplers.TILE, np.uint32), np.empty(samplers.TILE)
-        samplers.fill_laplace(KEY, np.array([t, 0]), 0, samplers.TILE, words, out)
-        rare = np.flatnonzero(words[: samplers.TILE] < 2**12)
-        for j in rare:
-            bits = int(words[j]) << 32 | int(words[j + samplers.TILE])
-            sign = 1 if bits & 1 else -1
-            coarse = math.log(((bits >> 12) + 0.5) / 2**52)
-            assert sign * out[j] == pytest.approx(coarse, rel=1e-6)
-            assert sign * out[j] != coarse
+        words, out = np.empty(2 * n, np.uint32), np.empty(n)
+        FILL[law](KEY, np.array([t, 0]), 0, n, words, out)
+        for j in np.flatnonzero(words[:drawn] < 2**12):
+            bits = int(words[j]) << 32 | int(words[j + n])
+            coarse = -math.log(((bits >> 12) + 0.5) / 2**52)
+            size = math.hypot(out[j], out[j + drawn]) ** 2 / 2 if drawn < n else abs(out[j])
+            assert size == pytest.approx(coarse, rel=1e-6)
+            assert size != pytest.approx(coarse, rel=1e-14, abs=0)
+            if law == "laplace":
+                assert (out[j] > 0) == (bits & 1 == 0)
             shown += 1
     assert shown
 

@@ -601,14 +601,18 @@ def test_seeds_in_a_batch_do_not_change_each_other(two, scheme):
             np.testing.assert_allclose(metrics[name][s], values[0], rtol=1e-6, err_msg=name)
 
 
-def test_seeds_have_their_own_optimum_if_one_agents_records_are_theirs(two):
-    """The other agent's records are those of both seeds."""
-    third = [slice(0, 20), slice(20, 40), slice(40, 60)]
+@pytest.mark.parametrize("shared", [True, False])
+def test_seeds_have_the_optimum_of_their_own_records(two, shared):
+    """Of both agents, or of one where the other's records are those of both seeds."""
+    fourth = [slice(k, k + 15) for k in range(0, 60, 15)]
     problem = as_problem({"loss": "logistic", "records": {}, **LOGISTIC, "strength": 0.01}, "rows")
-    shares = [[(slice(0, 2), third[0])], [(slice(s, s + 1), third[1 + s]) for s in range(2)]]
+    first = [fourth[0], fourth[0] if shared else fourth[1]]
+    shares = [[(slice(s, s + 1), rows[s]) for s in range(2)] for rows in (first, fourth[2:])]
+    if shared:
+        shares[0] = [(slice(0, 2), fourth[0])]
     together = problem.bind(Split(two, shares), 2, dtype="float64").optimum()
     for s in range(2):
-        own = [[(slice(0, 1), third[0])], [(slice(0, 1), third[1 + s])]]
+        own = [[(slice(0, 1), rows[s])] for rows in (first, fourth[2:])]
         alone = problem.bind(Split(two, own), 1, dtype="float64").optimum()
         np.testing.assert_array_equal(together[s], alone[0])
 
