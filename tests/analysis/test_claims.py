@@ -280,6 +280,13 @@ def test_close_needs_the_papers_scale(tmp_path):
     assert verdict.verdict == "not run at this scale"
 
 
+def test_close_needs_every_method(tmp_path):
+    others = {epsilon: mean for epsilon, mean in ERRORS["OutP"].items() if epsilon != 1.0}
+    verdict = judge(tmp_path, build({**ERRORS, "OutP": others}), **CLOSE)
+    assert verdict.verdict == "not run at this scale"
+    assert "OutP at ε = 1 was not run" in verdict.why
+
+
 def test_close_with_a_diverged_run(tmp_path):
     verdict = judge(tmp_path, build(ERRORS, diverged={("ObjPM", 1.0): 1}), **CLOSE)
     assert verdict.verdict == "not reproduced"
