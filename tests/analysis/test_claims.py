@@ -306,7 +306,8 @@ TRADE = {"kind": "trend", "along": "epsilon", "algorithms": ["ObjP"], "epsilon":
 
 
 def test_trend_along_rounds(tmp_path, results):
-    assert judge(tmp_path, results, **FALLS).verdict == "reproduced"
+    verdict = judge(tmp_path, results, **FALLS)
+    assert (verdict.verdict, verdict.published) == ("reproduced", "falls to 0")
     results["consensus_violation"] += 1
     verdict = judge(tmp_path, results, **FALLS)
     assert verdict.verdict == "not reproduced"
@@ -328,7 +329,8 @@ def test_trend_along_rounds_needs_the_rounds_of_the_paper(tmp_path):
 
 
 def test_trend_along_epsilon(tmp_path, results):
-    assert judge(tmp_path, results, **TRADE).verdict == "reproduced"
+    verdict = judge(tmp_path, results, **TRADE)
+    assert (verdict.verdict, verdict.published) == ("reproduced", "falls as ε grows")
     rising = build({**ERRORS, "ObjP": {0.05: 0.14, 0.1: 0.15, 1.0: 0.12}})
     verdict = judge(tmp_path, rising, **TRADE)
     assert verdict.verdict == "not reproduced"
