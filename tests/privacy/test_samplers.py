@@ -91,6 +91,18 @@ def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
     assert stats.kstest(np.array(sizes) - 52 * math.log(2), "expon").pvalue > 0.01
 
 
+@settings(max_examples=30)
+@given(first=st.integers(0, 2**32), key=st.tuples(WORD, WORD), t=WORD, release=WORD, entry=WORD)
+def test_further_bits_of_a_tail_come_from_a_counter_of_the_entry(first, key, t, release, entry):
+    """Its last number is 1, where that of other blocks is 0."""
+    a, b, *_ = map(int, samplers.philox(*map(np.uint64, [entry, release, t, 1, *key])))
+    found = samplers._log_of_tail(
+        np.uint64(first << 12), np.array(key), np.array([t, release]), entry
+    )
+    wanted = math.log(first << 65 | a << 33 | b << 1 | 1) - 117 * math.log(2)
+    assert found == pytest.approx(wanted, rel=1e-14)
+
+
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision(law):
     """Where u would be 2^-53, sizes go on; found by search for a rare entry in many releases."""
