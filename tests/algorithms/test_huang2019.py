@@ -262,6 +262,16 @@ def test_trajectory_is_the_literal_one(case):
                 assert float(found.augmented_objective) == pytest.approx(augmented, rel=1e-6)
 
 
+def test_dpsgd_protects_an_agent_of_one_record():
+    """Another record moves its gradient by up to twice the bound, which is 1 in the unit ball."""
+    given = {"epsilon": 1.0, "delta": DELTA, "sensitivity": "global", "problem": "logistic"}
+    data, rounds = make_dataset(60, n_classes=2), {"rounds": 3, "evaluate_every": 1}
+    trace = simulate(data, "dpsgd", agents=60, seeds=[0, 1, 2], **given, **rounds)
+    std = 2 * math.sqrt(2 * math.log(1.25 / DELTA))
+    found = trace["noise_magnitude"].sel(round=slice(1, None)).mean()
+    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.1)
+
+
 def test_the_paper_prints_these_step_sizes():
     """Section VI: with the constants of Adult, m = 400 records, k = 7."""
 
