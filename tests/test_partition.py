@@ -69,9 +69,11 @@ def test_file_order_is_numpys_split():
 
 
 def test_writers_keep_their_rows():
-    dataset = make_dataset(50, groups=7)
+    dataset = make_dataset(50, writers=7)
     for g, agent in enumerate(rows_of({"scheme": "by_writer"}, dataset)):
-        np.testing.assert_array_equal(agent[0][1], np.flatnonzero(dataset.groups == g))
+        np.testing.assert_array_equal(
+            agent[0][1], np.flatnonzero(dataset.attributes["writer"].train == g)
+        )
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from admmbench.algorithms.optimum import Optimum, Whole
 from admmbench.algorithms.sharing import Sharing, SharingState
 from admmbench.datasets import (
     Arrays,
+    Attribute,
     DatasetDefinition,
     DatasetError,
     DatasetInfo,
@@ -63,6 +64,7 @@ __all__ = [
     "Algorithm",
     "Array",
     "Arrays",
+    "Attribute",
     "BinaryLoss",
     "BoundColumns",
     "BoundRows",

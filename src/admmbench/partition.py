@@ -132,20 +132,20 @@ class IID(_Scheme):
 
 
 class ByWriter(_Scheme):
-    """One agent per writer (group) of the data set."""
+    """One agent per writer: for data sets whose records have the attribute ``writer``."""
 
     scheme: Literal["by_writer"]
 
     def n_agents(self, info: DatasetInfo) -> int:
         """Number of agents; ValueError if the data set does not know its writers."""
-        if not info.n_groups:
+        if "writer" not in info.attributes:
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
-        return info.n_groups
+        return info.attributes["writer"]
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
-        assert dataset.groups is not None
-        starts = np.searchsorted(dataset.groups, np.arange(dataset.n_groups + 1)).tolist()
+        writer = dataset.attributes["writer"]
+        starts = np.searchsorted(writer.train, np.arange(len(writer.values) + 1)).tolist()
         everyone = slice(0, len(permutations))
         return Split(
             dataset, [[(everyone, slice(*bounds))] for bounds in itertools.pairwise(starts)]

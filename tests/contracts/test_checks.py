@@ -186,6 +186,10 @@ class Broken(Template):
 """
 DESCRIBE = "def describe(self, settings): return replace(self.known(settings), {})"
 READ = "def read(self, info, paths): return replace(self.arrays(info, paths), {})"
+ATTRIBUTE = (
+    "attributes={{'writer': Attribute(tuple({}), np.repeat(np.int32([0, 1]), 71)[::{}], "
+    "np.zeros(36, np.int32))}}"
+)
 X, Y = "np.full((142, 13), {}, np.float32)", "np.full(142, {}, np.int64)"
 DATASETS = {
     "facts are complete": (DESCRIBE.format("licence=''"), "gives no licence"),
@@ -202,13 +206,17 @@ DATASETS = {
         READ.format(f"y_train={Y.format(1)}"),
         "all training targets are the same",
     ),
-    "rows of a group are together": (
-        DESCRIBE.format("n_groups=2")
+    "attributes have a value for each record": (
+        DESCRIBE.format("attributes={'writer': 2}")
         + "\n"
-        + READ.format(
-            "groups=(np.arange(142) % 2).astype(np.int32), group_names=('a', 'b')",
-        ),
-        "group",
+        + READ.format(ATTRIBUTE.format("'aa'", "1")),
+        "two values of writer have the same name",
+    ),
+    "rows of a writer are together": (
+        DESCRIBE.format("attributes={'writer': 2}")
+        + "\n"
+        + READ.format(ATTRIBUTE.format("'ab'", "-1")),
+        "not in the order of their writers",
     ),
     "preparing it again gives the same bytes": (
         READ.format("X_train=np.random.random((142, 13)).astype(np.float32)"),

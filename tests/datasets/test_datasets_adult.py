@@ -214,7 +214,6 @@ def test_both_files_are_scaled_together(tmp_path):
     assert_is_rounded_down(arrays.X_test, np.array([literal.row(2)]))
     assert arrays.y_train.tolist() == [0, 1]
     assert arrays.y_test.tolist() == [1]
-    assert arrays.groups is None
 
 
 def test_a_wrong_line_of_the_test_file_is_named(tmp_path):

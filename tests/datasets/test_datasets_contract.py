@@ -81,11 +81,16 @@ def test_mnist(real_mirror, session_cache):
 
 def test_femnist(real_mirror, session_cache):
     data = load_dataset(FEMNIST_21, mirror=real_mirror, cache=session_cache)
-    assert (data.n_groups, data.n_train, data.n_test) == (114, 15_440, 1_765)
+    assert (data.n_train, data.n_test) == (15_440, 1_765)
     assert data.note == "114 of 195 writers (21 of 36 training shards)"
-    assert data.group_names[0] == "f3795_00"
-    sizes = np.bincount(data.groups)
+    writer = data.attributes["writer"]
+    assert len(writer.values) == 114
+    assert writer.values[0] == "f3795_00"
+    sizes = np.bincount(writer.train)
     assert (sizes.min(), sizes.max(), sizes[0]) == (3, 164, 149)
+    # Nine tenths of what a writer wrote are training rows, so that all have test rows too.
+    tests = np.bincount(writer.test, minlength=114)
+    assert (tests.min(), tests.max()) == (1, 19)
     # Digits, upper case, lower case; and a background of 0 after the inversion.
     kinds = np.histogram(data.y_train, bins=[0, 10, 36, 62])[0]
     assert kinds.tolist() == [10_933, 2_252, 2_255]

@@ -81,7 +81,8 @@ def test_altered_library_data_are_found(monkeypatch, tmp_path):
 
 def test_femnist_counts():
     whole = describe("femnist")
-    assert (whole.n_train, whole.n_test, whole.n_groups) == (36_708, 4_167, 195)
+    assert (whole.n_train, whole.n_test) == (36_708, 4_167)
+    assert whole.attributes == {"writer": 195}
     assert whole.n_classes == 62
     assert whole.note == ""
     assert not whole.exact
@@ -203,8 +204,10 @@ def two_shards(monkeypatch, tmp_path):
 
 def test_femnist_rows_follow_shards_and_writers(two_shards):
     data = load_dataset("femnist", mirror=two_shards)
-    assert data.group_names == ("b", "none", "a", "c")
-    assert data.groups.tolist() == [0, 0, 0, 2, 3, 3]
+    assert list(data.attributes) == ["writer"]
+    assert data.attributes["writer"].values == ("b", "none", "a", "c")
+    assert data.attributes["writer"].train.tolist() == [0, 0, 0, 2, 3, 3]
+    assert data.attributes["writer"].test.tolist() == [0, 1, 2, 3]
     assert data.y_train.tolist() == [3, 61, 0, 5, 1, 2]
     assert data.y_test.tolist() == [7, 8, 9, 4]
     np.testing.assert_allclose(data.X_train[:, 0], 1 - data.y_train / 255, rtol=1e-6)
@@ -216,8 +219,8 @@ def test_femnist_shards_are_selected_with_their_test_files(two_shards):
     data = load_dataset({"name": "femnist", "shards": [1]}, mirror=two_shards)
     assert data.y_train.tolist() == [1, 2]
     assert data.y_test.tolist() == [4]
-    assert data.groups.tolist() == [0, 0]
-    assert data.group_names == ("c",)
+    assert data.attributes["writer"].train.tolist() == [0, 0]
+    assert data.attributes["writer"].values == ("c",)
     assert data.note == "1 of 4 writers (1 of 2 training shards)"
 
 

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.datasets import Arrays, DatasetError, DatasetInfo, load_dataset, open_prepared
+from admmbench.datasets import (
+    Arrays,
+    Attribute,
+    DatasetError,
+    DatasetInfo,
+    load_dataset,
+    open_prepared,
+)
 from admmbench.datasets import _registry as registry
 from admmbench.datasets._prepared import write_prepared
 from admmbench.datasets.digits import Digits
@@ -25,7 +32,7 @@ INFO = DatasetInfo(
     checksums={"toy.bin": "sha256:00"},
     licence="CC0",
     citation="nobody",
-    n_groups=3,
+    attributes={"writer": 3, "kind": 2},
     note="part of it",
 )
 
@@ -37,10 +44,19 @@ def arrays(**changes):
         y_train=np.array([0, 1, 0, 1]),
         X_test=rng.random((2, 3), dtype=np.float32),
         y_test=np.array([1, 0]),
-        groups=np.array([0, 0, 2, 2], dtype=np.int32),
-        group_names=("w", "without rows", "v"),
+        attributes={"writer": writer(), "kind": Attribute.of("xy", "yxyx", "yx")},
     )
     return replace(toy, **changes)
+
+
+def writer(**changes):
+    usual = Attribute.of(("w", "without rows", "v"), ["w", "w", "v", "v"], ["v", "v"])
+    return replace(usual, **changes)
+
+
+def written(**changes):
+    """Attributes as usual, with changes of one."""
+    return {"attributes": {**arrays().attributes, "writer": writer(**changes)}}
 
 
 @pytest.fixture
@@ -51,12 +67,17 @@ def folder(tmp_path):
 
 def test_round_trip(folder):
     data = open_prepared(folder, verify=True)
-    for name, value in vars(arrays()).items():
-        np.testing.assert_array_equal(getattr(data, name), value)
+    for name in ("X_train", "y_train", "X_test", "y_test"):
+        np.testing.assert_array_equal(getattr(data, name), getattr(arrays(), name))
+    assert list(data.attributes) == ["kind", "writer"]
+    for name, attribute in arrays().attributes.items():
+        assert data.attributes[name].values == attribute.values
+        np.testing.assert_array_equal(data.attributes[name].train, attribute.train, strict=True)
+        np.testing.assert_array_equal(data.attributes[name].test, attribute.test, strict=True)
     assert data.settings == {"shards": [1, 2]}
     assert data.class_names == ("a", "b")
     assert data.domain == (0.0, 1.0)
-    assert data.group_names == ("w", "without rows", "v")
+    assert data.info.attributes == {"writer": 3, "kind": 2}
     assert data.note == "part of it"
     assert (data.default_problem, data.target_unit) == ("softmax", "1")
 
@@ -189,10 +210,13 @@ def test_altered_bytes_are_found_by_verify(folder):
         ({"y_train": np.array([0, -1, 1, 1])}, "training part: labels in"),
         ({"y_train": np.array([0, 1, 1])}, "training part: .* labels of shape"),
         ({"X_test": np.zeros((1, 3), np.float32), "y_test": np.array([0])}, "1 test rows"),
-        ({"group_names": ("w",)}, "1 groups, expected 3"),
-        ({"groups": np.array([0, 2, 0, 2], np.int32)}, "not increasing"),
-        ({"groups": np.array([0, 1, 2, 3], np.int32)}, "not increasing within"),
-        ({"groups": np.array([0, 1], np.int32)}, "2 group indices for 4 rows"),
+        ({"attributes": {}}, "attributes with numbers of values {}, expected {'writer': 3"),
+        (written(values=("w",)), "{'writer': 1, 'kind': 2}, expected {'writer': 3"),
+        (written(train=np.array([0, 2, 0, 2], np.int32)), "not in the order of their writers"),
+        (written(train=np.array([0, 1, 2, 3], np.int32)), "writer has a value without a name"),
+        (written(test=np.array([-1, 0], np.int32)), "writer has a value without a name"),
+        (written(train=np.array([0, 1], np.int32)), "2 values of type int32 for 4 rows"),
+        (written(test=np.array([0, 1])), "2 values of type int64 for 2 rows"),
     ],
 )
 def test_wrong_content_is_not_written(tmp_path, changes, message):

@@ -1,11 +1,9 @@
 """Data with two classes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from admmbench.checks.made import make_dataset
+from admmbench.checks.made import make_dataset, written_by
 
 
 @pytest.fixture
@@ -16,5 +14,5 @@ def two():
 @pytest.fixture
 def written():
     """Three writers, of very different diligence."""
-    dataset = make_dataset(n_classes=2, groups=3)
-    return replace(dataset, groups=np.repeat(np.arange(3, dtype=np.int32), [4, 40, 16]))
+    dataset = make_dataset(n_classes=2, writers=3)
+    return written_by(dataset, np.repeat(np.arange(3), [4, 40, 16]))

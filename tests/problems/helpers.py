@@ -27,6 +27,12 @@ def bind_rows(
     return problem.bind(split, len(seeds), sensitivity, dtype)
 
 
+def rows_by_writer(dataset):
+    """Rows of each writer."""
+    writer = dataset.attributes["writer"]
+    return [np.flatnonzero(writer.train == code) for code in range(len(writer.values))]
+
+
 def bind_columns(dataset, loss="logistic", blocks=1, seeds=1, dtype="float64", **settings):
     """A problem over columns."""
     scheme = partition.as_partition({"scheme": "columns", "blocks": blocks})
@@ -84,7 +90,7 @@ def shares(scheme, dataset, seed):
     n = dataset.n_train
     test = np.arange(n, n + dataset.n_test)
     if scheme == BY_WRITER:
-        return [np.flatnonzero(dataset.groups == g) for g in range(dataset.n_groups)], test
+        return rows_by_writer(dataset), test
     train = scheme.get("train")
     order = np.random.default_rng(seed).permutation(n + dataset.n_test if train else n)
     return np.array_split(order[:train], scheme["agents"]), order[train:] if train else test

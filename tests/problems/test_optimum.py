@@ -1,7 +1,5 @@
 """The minimiser, against scikit-learn, scipy, and the conditions that a minimum meets."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +8,7 @@ from scipy import optimize, special
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from admmbench.checks.made import make_dataset
+from admmbench.checks.made import make_dataset, written_by
 from admmbench.problems import optimum
 from admmbench.problems.losses import as_loss
 from admmbench.problems.penalties import PENALTIES
@@ -22,6 +20,7 @@ from tests.problems.helpers import (
     everyone,
     records,
     rngs,
+    rows_by_writer,
     shares,
     with_numbers,
 )
@@ -38,12 +37,11 @@ def spec_of(name):
 
 def data_for(name):
     """Three writers of 4, 40 and 16 records."""
-    groups = np.repeat(np.arange(3, dtype=np.int32), [4, 40, 16])
     if name in ("huber", "squared"):
-        data = with_numbers(groups=3)
+        data = with_numbers(writers=3)
     else:
-        data = make_dataset(n_classes=3 if name == "softmax" else 2, groups=3)
-    return replace(data, groups=groups)
+        data = make_dataset(n_classes=3 if name == "softmax" else 2, writers=3)
+    return written_by(data, np.repeat(np.arange(3), [4, 40, 16]))
 
 
 def literal(name, X, y, weights, penalty, strength, W):
@@ -106,10 +104,6 @@ def theirs(name, X, y, weights, penalty, strength):
     return np.atleast_2d(model.fit(X, y, sample_weight=weights).coef_)
 
 
-def agents_of(dataset):
-    return [np.flatnonzero(dataset.groups == g) for g in range(3)]
-
-
 @pytest.mark.parametrize("per", ["agent", "total"])
 @pytest.mark.parametrize("average", ["records", "agents"])
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
@@ -131,7 +125,7 @@ def test_the_optimum_over_rows_is_scikit_learns(name, penalty, average, per):
     X, y = dataset.X_train.astype(np.float64), dataset.y_train
     weights = np.full(60, 1 / 60)
     if average == "agents":
-        for rows in agents_of(dataset):
+        for rows in rows_by_writer(dataset):
             weights[rows] = 1 / len(rows)
     total = 3 * strength if per == "agent" else strength
     best = theirs(name, X, y, weights, penalty, total)
@@ -237,9 +231,9 @@ def test_seeds_that_draw_their_own_rows_have_their_own_optimum(written):
 @pytest.mark.parametrize("empty", [0, 1, 2])
 @pytest.mark.parametrize("per", ["agent", "total"])
 def test_the_penalty_of_an_agent_without_records_counts(empty, per):
-    dataset = make_dataset(20, 5, n_classes=2, groups=3)
+    dataset = make_dataset(20, 5, n_classes=2, writers=3)
     others = [g for g in range(3) if g != empty]
-    dataset = replace(dataset, groups=np.repeat(np.array(others, np.int32), 10))
+    dataset = written_by(dataset, np.repeat(others, 10))
     problem = bind_rows(dataset, "logistic", BY_WRITER, strength=0.01, per=per, average="agents")
     assert everyone(problem).n_samples[empty] == 0
     X, y = dataset.X_train.astype(np.float64), dataset.y_train

@@ -117,9 +117,9 @@ def test_agents_of_a_writer_each_hold_its_records(written):
 def test_any_numbers_of_records_add_up(rng, sizes, J):
     """Records are read in chunks, some of them not full."""
     dataset = make_dataset(sum(sizes), 1, J, 2, seed=int(rng.integers(1000)))
-    writers = tuple(str(g) for g in range(len(sizes)))
-    groups = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    block = everyone(bind(replace(dataset, groups=groups, group_names=writers), BY_WRITER))
+    names = [str(number) for number in range(len(sizes))]
+    written = written_by(dataset, np.repeat(np.arange(len(sizes)), sizes), names)
+    block = everyone(bind(written, BY_WRITER))
     z = rng.normal(size=(len(sizes), 1, 1, J))
     value, sensitivity = gradient_of(block, z, 1)
     losses = mean_losses(block, z)
@@ -420,11 +420,8 @@ def test_smoothness_bounds_the_hessian_of_each_agents_part(written):
 
 
 def test_smoothness_is_that_of_equal_records():
-    dataset = replace(
-        with_records(np.tile([0.6, 0.8], (10, 1)), [0, 1] * 5),
-        groups=np.repeat(np.arange(2, dtype=np.int32), [3, 7]),
-        group_names=("a", "b"),
-    )
+    records = with_records(np.tile([0.6, 0.8], (10, 1)), [0, 1] * 5)
+    dataset = written_by(records, np.repeat([0, 1], [3, 7]), ["a", "b"])
     block = everyone(bind(dataset, BY_WRITER, strength=0.01))
     np.testing.assert_allclose(block.smoothness[:, 0], np.array([3, 7]) / 40 + 0.01, rtol=1e-6)
 
@@ -634,9 +631,9 @@ def test_order_of_memory_does_not_matter(two):
 
 @pytest.mark.parametrize("empty", [0, 1, 2])
 def test_an_agent_without_records_contributes_nothing(empty):
-    dataset = make_dataset(20, 5, n_classes=2, groups=3)
+    dataset = make_dataset(20, 5, n_classes=2, writers=3)
     others = [g for g in range(3) if g != empty]
-    dataset = replace(dataset, groups=np.repeat(np.array(others, np.int32), 10))
+    dataset = written_by(dataset, np.repeat(others, 10))
     problem = bind(dataset, BY_WRITER, strength=0.01)
     block = everyone(problem)
     z = np.ones((3, 1, 1, 7))

@@ -117,8 +117,8 @@ def optima():
 def settings(case):
     """Arguments of `simulate`."""
     n_classes = 3 if case["problem"]["loss"] == "softmax" else 2
-    groups = 5 if case["agents"]["scheme"] == "by_writer" else 0
-    data = make_dataset(n_train=61, n_classes=n_classes, groups=groups)
+    writers = 5 if case["agents"]["scheme"] == "by_writer" else 0
+    data = make_dataset(n_train=61, n_classes=n_classes, writers=writers)
     return {**ROUNDS, "dataset": data, **case}
 
 

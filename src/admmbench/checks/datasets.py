@@ -24,7 +24,7 @@ from admmbench.datasets import (
 from admmbench.problems.losses import as_loss
 
 _FACTS = (
-    *("name", "settings", "n_train", "n_test", "n_features", "n_groups", "class_names", "domain"),
+    *("name", "settings", "n_train", "n_test", "n_features", "class_names", "domain"),
     *("checksums", "note", "citation", "licence", "default_problem", "target_unit"),
 )
 
@@ -106,6 +106,11 @@ def arrays_are_as_described(case: _Case) -> None:
     shapes = [(info.n_train, info.n_features), (info.n_test, info.n_features)]
     found = [data.X_train.shape, data.X_test.shape]
     ensure(found == shapes, f"features have shapes {found}, described are {shapes}")
+    attributes = data.info.attributes
+    ensure(
+        attributes == info.attributes,
+        f"attributes have numbers of values {attributes}, described are {info.attributes}",
+    )
     for fact in _FACTS:
         ensure(
             getattr(data, fact) == getattr(info, fact),
@@ -139,17 +144,23 @@ def targets_are_classes_or_numbers(case: _Case) -> None:
     ensure(len(np.unique(data.y_train)) > 1, "all training targets are the same")
 
 
-def rows_of_a_group_are_together(case: _Case) -> None:
-    """In increasing order, with a name for each group."""
+def attributes_have_a_value_for_each_record(case: _Case) -> None:
+    """In both parts, with a name for each value."""
     data = case.dataset
-    if data.groups is None:
-        ensure(data.n_groups == 0, "groups have names but no rows")
-        return
-    ensure(data.groups.dtype == np.int32, f"groups are {data.groups.dtype}, not int32")
-    ensure(data.groups.shape == (data.n_train,), "groups are not one for each training row")
-    ensure(bool((np.diff(data.groups) >= 0).all()), "rows of a group are not together")
-    ensure(bool(0 <= data.groups[0] <= data.groups[-1] < data.n_groups), "a group has no name")
-    ensure(len(set(data.group_names)) == data.n_groups, "two groups have the same name")
+    for name, attribute in data.attributes.items():
+        n = len(attribute.values)
+        ensure(len(set(attribute.values)) == n, f"two values of {name} have the same name")
+        for codes, rows in ((attribute.train, data.n_train), (attribute.test, data.n_test)):
+            ensure(codes.dtype == np.int32, f"{name} is {codes.dtype}, not int32")
+            ensure(codes.shape == (rows,), f"{name} has {codes.size} values for {rows} rows")
+            ensure(bool((codes >= 0).all() and (codes < n).all()), f"a value of {name} has no name")
+
+
+def rows_of_a_writer_are_together(case: _Case) -> None:
+    """Those that train: each agent of the partition ``by_writer`` has a block of them."""
+    if "writer" in case.dataset.attributes:
+        codes = case.dataset.attributes["writer"].train
+        ensure(bool((np.diff(codes) >= 0).all()), "rows are not in the order of their writers")
 
 
 def preparing_it_again_gives_the_same_bytes(case: _Case) -> None:
@@ -177,7 +188,8 @@ _CHECKS: tuple[Callable[[_Case], None], ...] = (
     arrays_are_as_described,
     features_are_within_their_domain,
     targets_are_classes_or_numbers,
-    rows_of_a_group_are_together,
+    attributes_have_a_value_for_each_record,
+    rows_of_a_writer_are_together,
     preparing_it_again_gives_the_same_bytes,
     its_settings_name_it,
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from admmbench.datasets import Dataset
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets import Attribute, Dataset
 
 
 def make_dataset(
@@ -12,7 +17,7 @@ def make_dataset(
     n_test: int = 30,
     n_features: int = 7,
     n_classes: int = 3,
-    groups: int = 0,
+    writers: int = 0,
     seed: int = 0,
 ) -> Dataset:
     """Random records in [0, 1] whose class depends on them.
@@ -21,7 +26,7 @@ def make_dataset(
     ----------
     n_train, n_test, n_features, n_classes
         Sizes.
-    groups
+    writers
         Number of writers, 0 for none.
     seed
         Other data for another one.
@@ -32,8 +37,7 @@ def make_dataset(
         size=(len(X), n_classes)
     )
     y = scores.argmax(axis=1).astype(np.int64)
-    members = np.sort(rng.integers(0, groups, n_train)).astype(np.int32) if groups else None
-    return Dataset(
+    made = Dataset(
         name="made",
         settings={},
         X_train=X[:n_train],
@@ -41,9 +45,31 @@ def make_dataset(
         X_test=X[n_train:],
         y_test=y[n_train:],
         class_names=tuple(str(k) for k in range(n_classes)),
-        groups=members,
-        group_names=tuple(f"writer {g}" for g in range(groups)),
     )
+    if not writers:
+        return made
+    names = [f"writer {number}" for number in range(writers)]
+    return written_by(made, rng.integers(0, writers, n_train), names)
+
+
+def written_by(
+    data: Dataset, writers: NDArray[np.integer[Any]], names: Sequence[str] | None = None
+) -> Dataset:
+    """A data set whose training rows have writers, in the order of these; the first wrote all test rows.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    writers
+        Number of the writer of each training row, shape (n_train,); sorted here.
+    names
+        Of the writers; those of `data` if absent.
+    """
+    values = data.attributes["writer"].values if names is None else tuple(names)
+    train = np.sort(writers).astype(np.int32)
+    attribute = Attribute(values, train, np.zeros(data.n_test, np.int32))
+    return replace(data, attributes={"writer": attribute})
 
 
 def make_regression(

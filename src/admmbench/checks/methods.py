@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.base import Guarantee
 from admmbench.checks import Check, ensure
+from admmbench.checks.made import written_by
 from admmbench.checks.runs import (
     AGENTS,
     EVERY,
@@ -412,10 +413,9 @@ def seeded_shares_are_a_partition_of_their_own(case: Case) -> None:
 
 def writers_serve_as_agents(case: Case) -> None:
     """Agents differ in size, and one may have no record."""
-    groups = np.sort(np.arange(RECORDS) % 5).astype(np.int32)
-    groups[groups == 3] = 2
-    names = tuple(f"writer {number}" for number in range(5))
-    data = replace(case.data, groups=groups, group_names=names)
+    writers = np.arange(RECORDS) % 5
+    writers[writers == 3] = 2
+    data = written_by(case.data, writers, [f"writer {number}" for number in range(5)])
     trace = case.trace(dataset=data, agents={"scheme": "by_writer"})
     ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
 

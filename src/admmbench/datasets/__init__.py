@@ -4,7 +4,7 @@ A module gives a `DatasetDefinition`: static facts, files with checksums, and ho
 rest (fetching, verifying, the prepared form, caching) is common to all.
 """
 
-from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, RemoteFile, checksum, read_bytes
 from admmbench.datasets._prepared import open_prepared
 from admmbench.datasets._registry import (
@@ -18,6 +18,7 @@ from admmbench.datasets._registry import (
 
 __all__ = [
     "Arrays",
+    "Attribute",
     "Dataset",
     "DatasetDefinition",
     "DatasetError",

@@ -1,17 +1,48 @@
 """What a data set is: its static facts, its arrays, and the definition that a module gives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 
-__all__ = ["Arrays", "Dataset", "DatasetDefinition", "DatasetInfo", "check_samples"]
+__all__ = ["Arrays", "Attribute", "Dataset", "DatasetDefinition", "DatasetInfo", "check_samples"]
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """What is known of each record besides its features and its target, such as who wrote it.
+
+    Attributes
+    ----------
+    values : tuple of str
+        Names of the values, all different; a value need not occur.
+    train : ndarray of int32, shape (n_train,)
+        Index into `values` for each training row.
+    test : ndarray of int32, shape (n_test,)
+        Likewise for the test part.
+    """
+
+    values: tuple[str, ...]
+    train: NDArray[np.int32]
+    test: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, values: Sequence[str], train: Sequence[str], test: Sequence[str]) -> Self:
+        """Attribute from the value of each row; ValueError for a value that is none of `values`."""
+        codes = {value: code for code, value in enumerate(values)}
+        try:
+            parts = [np.array([codes[value] for value in part], np.int32) for part in (train, test)]
+        except KeyError as error:
+            raise ValueError(
+                f"{error.args[0]!r} is none of the values {', '.join(values)}"
+            ) from None
+        return cls(tuple(values), *parts)
 
 
 @dataclass(frozen=True)
@@ -30,8 +61,8 @@ class DatasetInfo:
     licence, citation : str
     files : tuple of RemoteFile
         What to fetch; empty if the data come with a library.
-    n_groups : int
-        Groups of training rows (writers); 0 when there are none.
+    attributes : dict of str to int
+        Number of values of each attribute of records, see `Dataset`.
     default_problem : str
         Loss to minimise when none is asked for.
     target_unit : str
@@ -55,7 +86,7 @@ class DatasetInfo:
     licence: str
     citation: str
     files: tuple[RemoteFile, ...] = ()
-    n_groups: int = 0
+    attributes: dict[str, int] = field(default_factory=dict)
     default_problem: str = "softmax"
     target_unit: str = "1"
     domain: tuple[float, float] = (0.0, 1.0)
@@ -76,8 +107,7 @@ class Arrays:
     y_train: NDArray[np.int64] | NDArray[np.float32]
     X_test: NDArray[np.float32]
     y_test: NDArray[np.int64] | NDArray[np.float32]
-    groups: NDArray[np.int32] | None = None
-    group_names: tuple[str, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +126,9 @@ class Dataset:
         Likewise for the test part.
     class_names : tuple of str
         Empty where targets are numbers.
-    groups : ndarray of int32, shape (n_train,), or None
-        Index into `group_names` of the writer of each training row; increasing, so the rows of a
-        group are contiguous. A writer without rows has a name but no row.
-    group_names : tuple of str
+    attributes : mapping of str to Attribute
+        What is known of each record besides features and target, by name. The codes of ``writer`` do not decrease over
+        the training rows, so that the rows of a writer are contiguous.
     domain : tuple of float
         Bounds of each feature of an admissible record (not of the sample), unit: none.
     checksums : dict of str to str
@@ -118,8 +147,7 @@ class Dataset:
     X_test: NDArray[np.float32]
     y_test: NDArray[np.int64] | NDArray[np.float32]
     class_names: tuple[str, ...]
-    groups: NDArray[np.int32] | None = None
-    group_names: tuple[str, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
     domain: tuple[float, float] = (0.0, 1.0)
     checksums: dict[str, str] = field(default_factory=dict)
     note: str = ""
@@ -149,11 +177,6 @@ class Dataset:
         return int(self.X_train.shape[1])
 
     @property
-    def n_groups(self) -> int:
-        """Number of groups, 0 when there are none."""
-        return len(self.group_names)
-
-    @property
     def info(self) -> DatasetInfo:
         """The facts that are known without files, here read off the arrays."""
         return DatasetInfo(
@@ -167,7 +190,7 @@ class Dataset:
             checksums=self.checksums,
             licence=self.licence,
             citation=self.citation,
-            n_groups=self.n_groups,
+            attributes={name: len(each.values) for name, each in self.attributes.items()},
             domain=self.domain,
             note=self.note,
             default_problem=self.default_problem,

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.datasets._base import Arrays, Dataset, DatasetInfo, check_samples
+from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, check_samples
 from admmbench.datasets._fetch import DatasetError
 
 __all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 METADATA = "dataset.json"
-ARRAYS = ("X_train", "y_train", "X_test", "y_test", "groups")
+ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 # Fields that are neither arrays nor in DatasetInfo under the same name and meaning.
 _INFO_FIELDS = (
     "settings",
@@ -91,9 +91,12 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
         }
         return Dataset(
             name=metadata["name"],
-            group_names=tuple(metadata["group_names"]),
+            attributes={
+                name: Attribute(tuple(values), *(arrays[each] for each in _files_of(name)))
+                for name, values in metadata["attributes"].items()
+            },
             **{key: _restore(metadata[key]) for key in _INFO_FIELDS},
-            **arrays,
+            **{name: arrays[name] for name in ARRAYS},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise _damaged(folder, f"{METADATA} is incomplete ({error!r})") from error
@@ -101,49 +104,54 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
 
 def _check(info: DatasetInfo, arrays: Arrays) -> None:
     target = np.int64 if info.n_classes else np.float32
-    expected_types = (np.float32, target, np.float32, target, np.int32)
+    expected_types = (np.float32, target, np.float32, target)
     for name, dtype in zip(ARRAYS, expected_types, strict=True):
-        array = getattr(arrays, name)
-        if array is not None and array.dtype != dtype:
-            raise DatasetError(f"{info.name}: {name} is {array.dtype}, expected {np.dtype(dtype)}")
+        found_type = getattr(arrays, name).dtype
+        if found_type != dtype:
+            raise DatasetError(f"{info.name}: {name} is {found_type}, expected {np.dtype(dtype)}")
     check_samples(arrays.X_train, arrays.y_train, info, f"{info.name}, training part")
     check_samples(arrays.X_test, arrays.y_test, info, f"{info.name}, test part")
     counts = {
         "training rows": (arrays.y_train.size, info.n_train if info.exact else arrays.y_train.size),
         "test rows": (arrays.y_test.size, info.n_test),
-        "groups": (len(arrays.group_names), info.n_groups),
     }
     for what, (found, expected) in counts.items():
         if found != expected:
             raise DatasetError(f"{info.name}: {found:,} {what}, expected {expected:,}")
-    _check_groups(info, arrays)
+    _check_attributes(info, arrays)
 
 
-def _check_groups(info: DatasetInfo, arrays: Arrays) -> None:
-    groups = arrays.groups
-    if groups is None:
-        return
-    if groups.shape != arrays.y_train.shape:
+def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
+    found = {name: len(attribute.values) for name, attribute in arrays.attributes.items()}
+    if found != info.attributes:
         raise DatasetError(
-            f"{info.name}: {groups.size:,} group indices for {arrays.y_train.size:,} rows"
+            f"{info.name}: attributes with numbers of values {found}, expected {info.attributes}"
         )
-    inside = groups.size == 0 or (groups[0] >= 0 and groups[-1] < len(arrays.group_names))
-    if not inside or np.any(np.diff(groups) < 0):
-        raise DatasetError(f"{info.name}: group indices are not increasing within the group names")
+    for name, attribute in arrays.attributes.items():
+        for codes, y in ((attribute.train, arrays.y_train), (attribute.test, arrays.y_test)):
+            if codes.dtype != np.int32 or codes.shape != y.shape:
+                raise DatasetError(
+                    f"{info.name}: {name} has {codes.size:,} values of type {codes.dtype} for {y.size:,} rows, "
+                    "expected one int32 for each"
+                )
+            if codes.size and not (codes.min() >= 0 and codes.max() < found[name]):
+                raise DatasetError(f"{info.name}: {name} has a value without a name")
+        if name == "writer" and np.any(np.diff(attribute.train) < 0):
+            raise DatasetError(f"{info.name}: training rows are not in the order of their writers")
 
 
 def _write(folder: Path, info: DatasetInfo, arrays: Arrays) -> None:
     metadata: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "name": info.name,
-        "group_names": arrays.group_names,
+        "attributes": {name: each.values for name, each in arrays.attributes.items()},
         **{key: getattr(info, key) for key in _INFO_FIELDS},
         "arrays": {},
     }
-    for name in ARRAYS:
-        array = getattr(arrays, name)
-        if array is None:
-            continue
+    named = {name: getattr(arrays, name) for name in ARRAYS}
+    for name, attribute in arrays.attributes.items():
+        named |= zip(_files_of(name), (attribute.train, attribute.test), strict=True)
+    for name, array in named.items():
         path = folder / f"{name}.npy"
         np.save(path, np.ascontiguousarray(array), allow_pickle=False)
         metadata["arrays"][name] = {
@@ -154,6 +162,11 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays) -> None:
         }
     text = json.dumps(metadata, indent=2, sort_keys=True, ensure_ascii=False)
     (folder / METADATA).write_text(text + "\n", encoding="utf-8")
+
+
+def _files_of(attribute: str) -> tuple[str, str]:
+    """Names of the files of an attribute, training and test part."""
+    return f"attribute_{attribute}_train", f"attribute_{attribute}_test"
 
 
 @contextmanager

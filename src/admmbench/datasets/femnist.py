@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo, check_samples
+from admmbench.datasets._base import (
+    Arrays,
+    Attribute,
+    DatasetDefinition,
+    DatasetInfo,
+    check_samples,
+)
 from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
 
 __all__ = ["Femnist"]
@@ -85,7 +91,7 @@ class Femnist(DatasetDefinition):
             n_test=sum(shard.test_samples for shard in shards),
             n_features=784,
             class_names=tuple(digits + ascii_uppercase + ascii_lowercase),
-            n_groups=sum(shard.writers for shard in shards),
+            attributes={"writer": sum(shard.writers for shard in shards)},
             files=sources,
             checksums={file.name: file.checksum for file in sources},
             licence="derived from NIST Special Database 19; LEAF, BSD 2-clause",
@@ -102,14 +108,19 @@ class Femnist(DatasetDefinition):
         shards = _selected(info.settings)
         train = [_read_shard(paths[shard.train.name], info) for shard in shards]
         test = [_read_shard(paths[shard.test.name], info) for shard in shards]
-        counts = np.concatenate([part.counts for part in train])
+        users = [user for part in train for user in part.users]
+        try:
+            writers = Attribute.of(users, *(_writers(parts) for parts in (train, test)))
+        except ValueError as error:
+            raise DatasetError(
+                f"{self.name}: a test file has a writer of its own ({error})"
+            ) from None
         return Arrays(
             X_train=np.concatenate([part.X for part in train]),
             y_train=np.concatenate([part.y for part in train]),
             X_test=np.concatenate([part.X for part in test]),
             y_test=np.concatenate([part.y for part in test]),
-            groups=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
-            group_names=tuple(user for part in train for user in part.users),
+            attributes={"writer": writers},
         )
 
     def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
@@ -178,6 +189,16 @@ class _Part:
     y: NDArray[np.int64]
     users: tuple[str, ...]
     counts: NDArray[np.int64]
+
+
+def _writers(parts: list[_Part]) -> list[str]:
+    """Return the writer of each row."""
+    return [
+        user
+        for part in parts
+        for user, count in zip(part.users, part.counts, strict=True)
+        for _ in range(count)
+    ]
 
 
 def _read_shard(path: Path, info: DatasetInfo) -> _Part:
