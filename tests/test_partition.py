@@ -1,12 +1,14 @@
 """Partitions: every row once, in the order that the scheme says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench import partition
-from admmbench.checks.made import make_dataset
+from admmbench import partition, simulate
+from admmbench.checks.made import make_dataset, make_regression
 
 
 def rows_of(scheme, dataset, seeds=1):
@@ -68,6 +70,98 @@ def test_file_order_is_numpys_split():
         np.testing.assert_array_equal(agent[0][1], expected)
 
 
+# Strata
+
+
+def stratified(dataset, agents, seeds=1, **settings):
+    """Rows of every agent for every seed, as classes and as numbers of rows."""
+    scheme = partition.as_partition({"scheme": "stratified", "agents": agents, **settings})
+    assert scheme.n_agents(dataset.info) == agents
+    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    split = partition.split(scheme, dataset, orders)
+    assert split.held_out is None
+    np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
+    used = sum(len(agent[0][1]) for agent in split.shares)
+    assert scheme.n_train(dataset) == used <= scheme.n_train(dataset.info)
+    assert scheme.n_test(dataset) == dataset.n_test
+    return split
+
+
+@settings(max_examples=50)
+@given(
+    counts=st.lists(st.integers(0, 20), min_size=1, max_size=4).filter(any),
+    test=st.integers(0, 9),
+    data=st.data(),
+    shuffle=st.booleans(),
+    everything=st.booleans(),
+)
+def test_strata_give_every_agent_the_same_classes(counts, test, data, shuffle, everything):
+    """What is left out is less than an agent's worth of each class."""
+    rng = np.random.default_rng(sum(counts))
+    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    made = make_dataset(len(y), test, n_classes=len(counts))
+    made = replace(made, y_train=y, y_test=rng.integers(0, len(counts), test))
+    pool = np.concatenate([y, made.y_test]) if everything else y
+    counts = np.bincount(pool, minlength=len(counts))
+    agents = data.draw(st.integers(1, int(counts[counts > 0].min())))
+    seeds = 2
+    split = stratified(
+        made, agents, seeds, shuffle=shuffle, **({"train": "all"} if everything else {})
+    )
+    np.testing.assert_array_equal(split.dataset.y_train, pool)
+    for s in range(seeds):
+        own = [r for agent in split.shares for k, r in agent if s in range(*k.indices(seeds))]
+        assert len(own) == agents
+        for rows in own:
+            assert (np.diff(rows) > 0).all()
+            assert np.bincount(pool[rows], minlength=len(counts)).tolist() == [
+                count // agents for count in counts
+            ]
+        assert len(set(np.concatenate(own).tolist())) == sum(map(len, own))
+
+
+def test_strata_are_cut_in_file_order_or_drawn_for_each_seed():
+    made = replace(make_dataset(9, 3, n_classes=2), y_train=np.array([0, 1, 1, 0, 0, 1, 0, 1, 0]))
+    shares = stratified(made, 2, seeds=3).shares
+    assert [[(k, rows.tolist()) for k, rows in agent] for agent in shares] == [
+        [(slice(0, 3), [0, 1, 2, 3])],
+        [(slice(0, 3), [4, 5, 6, 7])],
+    ]
+    shares = stratified(make_dataset(80), 2, seeds=2, shuffle=True).shares
+    assert [k for k, _ in shares[0]] == [slice(0, 1), slice(1, 2)]
+    assert not np.array_equal(shares[0][0][1], shares[0][1][1])
+    again = stratified(make_dataset(80), 2, seeds=2, shuffle=True).shares
+    np.testing.assert_array_equal(shares[1][1][1], again[1][1][1])
+
+
+def test_attributes_of_rows_that_train_too_go_with_them():
+    made = make_dataset(20, 10, writers=3)
+    split = stratified(made, 2, train="all")
+    writer = made.attributes["writer"]
+    np.testing.assert_array_equal(
+        split.dataset.attributes["writer"].train, np.concatenate([writer.train, writer.test])
+    )
+
+
+def test_a_class_with_fewer_rows_than_agents_is_refused():
+    made = replace(make_dataset(9, 3, n_classes=2), y_train=np.array([0, 1, 1, 0, 0, 0, 0, 0, 0]))
+    with pytest.raises(ValueError, match="3 agents cannot share the 2 rows of class '1' of made"):
+        stratified(made, 3)
+
+
+def test_a_run_says_how_many_rows_trained():
+    made = make_dataset(60, 30)
+    kept = sum(count - count % 4 for count in np.bincount(made.y_train))
+    trace = simulate(made, "objp", agents={"scheme": "stratified", "agents": 4}, rounds=2)
+    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (kept, 30)
+    drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 70}
+    trace = simulate(made, "objp", agents=drawn, rounds=2)
+    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (70, 20)
+
+
+# Writers
+
+
 def test_writers_keep_their_rows():
     dataset = make_dataset(50, writers=7)
     for g, agent in enumerate(rows_of({"scheme": "by_writer"}, dataset)):
@@ -85,11 +179,19 @@ def test_writers_keep_their_rows():
             "90 of the 90 rows of made leave none to test on",
         ),
         ({"scheme": "by_writer"}, "does not say who wrote"),
+        ({"scheme": "stratified", "agents": 61}, "61 agents cannot share the 60 training rows"),
     ],
 )
 def test_impossible_partitions(scheme, message):
     with pytest.raises(ValueError, match=message):
         partition.as_partition(scheme).n_agents(make_dataset(60).info)
+
+
+def test_numbers_have_no_strata():
+    with pytest.raises(ValueError, match="targets of made numbers are no classes"):
+        partition.as_partition({"scheme": "stratified", "agents": 2}).n_agents(
+            make_regression().info
+        )
 
 
 # Columns

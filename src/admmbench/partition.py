@@ -54,9 +54,13 @@ class _Scheme(BaseModel):
         """Whether seeds draw their own rows."""
         return False
 
-    def n_train(self, info: DatasetInfo) -> int:
-        """Number of training rows of all agents together."""
-        return info.n_train
+    def n_train(self, data: DatasetInfo | Dataset) -> int:
+        """Number of training rows of all agents together; at most, where it depends on targets and `data` has none."""
+        return data.n_train
+
+    def n_test(self, data: DatasetInfo | Dataset) -> int:
+        """Number of rows that test."""
+        return data.n_test
 
     def n_features(self, info: DatasetInfo) -> int:
         """Number of columns that are used."""
@@ -87,9 +91,13 @@ class IID(_Scheme):
         """Whether seeds draw their own rows."""
         return self.shuffle
 
-    def n_train(self, info: DatasetInfo) -> int:
+    def n_train(self, data: DatasetInfo | Dataset) -> int:
         """Number of training rows of all agents."""
-        return self.train or info.n_train
+        return self.train or data.n_train
+
+    def n_test(self, data: DatasetInfo | Dataset) -> int:
+        """Number of rows that test."""
+        return data.n_train + data.n_test - self.train if self.train else data.n_test
 
     def n_agents(self, info: DatasetInfo) -> int:
         """Number of agents; ValueError if the data set cannot serve them."""
@@ -113,11 +121,7 @@ class IID(_Scheme):
                 dataset, [[(everyone, rows)] for rows in _equal_parts(dataset.n_train, self.agents)]
             )
         if self.train:
-            dataset = replace(
-                dataset,
-                X_train=np.concatenate([dataset.X_train, dataset.X_test]),
-                y_train=np.concatenate([dataset.y_train, dataset.y_test]),
-            )
+            dataset = _with_all_rows(dataset)
         orders = [permutation(dataset.n_train) for permutation in permutations]
         shares: list[list[tuple[slice, Rows]]] = [
             [(slice(k, k + 1), np.sort(order[rows])) for k, order in enumerate(orders)]
@@ -129,6 +133,73 @@ class IID(_Scheme):
             (slice(k, k + 1), np.sort(order[self.train :])) for k, order in enumerate(orders)
         ]
         return Split(dataset, shares, rest)
+
+
+class Stratified(_Scheme):
+    """Equal shares of the rows of each class, so that all agents have equally many rows and the same class ratio.
+
+    he2023 (section 5.2) has such folds. What a class has beyond a multiple of ``agents`` is left out: its last rows, or
+    with ``shuffle: true`` those drawn last, another draw for every seed. ``train: all`` shares out the rows of the test
+    part too, as he2023 tests on none; what is measured on the test part is then no test.
+    """
+
+    scheme: Literal["stratified"]
+    agents: Annotated[int, Field(ge=1)]
+    shuffle: bool = False
+    train: Literal["all"] | None = None
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether seeds draw their own rows."""
+        return self.shuffle
+
+    def n_train(self, data: DatasetInfo | Dataset) -> int:
+        """Number of training rows of all agents; of a `DatasetInfo`, before anything is left out."""
+        if isinstance(data, DatasetInfo):
+            return data.n_train + (data.n_test if self.train else 0)
+        return sum(count - count % self.agents for count in self._counts(data))
+
+    def n_agents(self, info: DatasetInfo) -> int:
+        """Number of agents; ValueError if the targets are no classes, or there are too few rows."""
+        if not info.n_classes:
+            raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
+        if self.agents > self.n_train(info):
+            raise ValueError(
+                f"agents: {self.agents} agents cannot share the {self.n_train(info)} training rows of "
+                f"{info.name}; at most one agent a row"
+            )
+        return self.agents
+
+    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
+        """See `split`; ValueError if a class has fewer rows than there are agents."""
+        for name, count in zip(dataset.class_names, self._counts(dataset), strict=True):
+            if 0 < count < self.agents:
+                raise ValueError(
+                    f"agents: {self.agents} agents cannot share the {count} rows of class {name!r} of {dataset.name}"
+                )
+        if self.train:
+            dataset = _with_all_rows(dataset)
+        everyone = slice(0, len(permutations))
+        orders = [(everyone, np.arange(dataset.n_train))]
+        if self.shuffle:
+            orders = [
+                (slice(k, k + 1), draw(dataset.n_train)) for k, draw in enumerate(permutations)
+            ]
+        folds = [(seeds, self._folds(dataset, order)) for seeds, order in orders]
+        return Split(
+            dataset, [[(seeds, rows[p]) for seeds, rows in folds] for p in range(self.agents)]
+        )
+
+    def _counts(self, dataset: Dataset) -> list[int]:
+        """Rows of each class that may train."""
+        parts = [dataset.y_train, dataset.y_test] if self.train else [dataset.y_train]
+        return np.bincount(np.concatenate(parts), minlength=dataset.n_classes).tolist()
+
+    def _folds(self, dataset: Dataset, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of each agent, shape (agents, n), increasing; each class is cut in this order of the rows."""
+        classes = [order[dataset.y_train[order] == k] for k in range(dataset.n_classes)]
+        cut = [rows[: len(rows) - len(rows) % self.agents] for rows in classes]
+        return np.sort(np.hstack([rows.reshape(self.agents, -1) for rows in cut]), axis=1)
 
 
 class ByWriter(_Scheme):
@@ -195,6 +266,19 @@ class Columns(_Scheme):
         return ColumnSplit(dataset, _consecutive(self.blocks))
 
 
+def _with_all_rows(dataset: Dataset) -> Dataset:
+    """The data set whose training part has the rows of the test part too, after its own; the test part stays."""
+    return replace(
+        dataset,
+        X_train=np.concatenate([dataset.X_train, dataset.X_test]),
+        y_train=np.concatenate([dataset.y_train, dataset.y_test]),
+        attributes={
+            name: replace(each, train=np.concatenate([each.train, each.test]))
+            for name, each in dataset.attributes.items()
+        },
+    )
+
+
 def _equal_parts(n: int, parts: int) -> list[slice]:
     """Cut ``range(n)`` as ``numpy.array_split`` does."""
     return _consecutive([len(part) for part in np.array_split(np.empty(n, np.int8), parts)])
@@ -206,10 +290,8 @@ def _consecutive(sizes: Sequence[int]) -> list[slice]:
     return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 
 
-Partition = IID | ByWriter | Columns
-_ADAPTER: TypeAdapter[Partition] = TypeAdapter(
-    Annotated[IID | ByWriter | Columns, Field(discriminator="scheme")]
-)
+Partition = IID | Stratified | ByWriter | Columns
+_ADAPTER: TypeAdapter[Partition] = TypeAdapter(Annotated[Partition, Field(discriminator="scheme")])
 
 
 def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:

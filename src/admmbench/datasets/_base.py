@@ -1,7 +1,7 @@
 """What a data set is: its static facts, its arrays, and the definition that a module gives."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -33,14 +33,14 @@ class Attribute:
     test: NDArray[np.int32]
 
     @classmethod
-    def of(cls, values: Sequence[str], train: Sequence[str], test: Sequence[str]) -> Self:
-        """Attribute from the value of each row; ValueError for a value that is none of `values`."""
+    def of(cls, values: Sequence[str], train: Iterable[str], test: Iterable[str]) -> Self:
+        """Attribute from the value of each row; DatasetError for a value that is none of `values`."""
         codes = {value: code for code, value in enumerate(values)}
         try:
             parts = [np.array([codes[value] for value in part], np.int32) for part in (train, test)]
         except KeyError as error:
-            raise ValueError(
-                f"{error.args[0]!r} is none of the values {', '.join(values)}"
+            raise DatasetError(
+                f"{error.args[0]!r} is none of the {len(values)} values of an attribute"
             ) from None
         return cls(tuple(values), *parts)
 

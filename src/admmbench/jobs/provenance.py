@@ -20,14 +20,15 @@ _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
     """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
-    # A partition may train on more rows than the data set's training part.
-    n_train = as_partition(spec.agents).n_train(dataset.info)
+    scheme = as_partition(
+        spec.agents
+    )  # it may train on more rows than the training part has, or on fewer
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),
         "dataset_note": dataset.note,
-        "n_train": n_train,
-        "n_test": dataset.n_train + dataset.n_test - n_train,
+        "n_train": scheme.n_train(dataset),
+        "n_test": scheme.n_test(dataset),
         "n_features": spec.n_features,
         "n_classes": dataset.n_classes,
         "data_checksums": _json(dataset.checksums),
