@@ -40,7 +40,7 @@ class Attribute:
             parts = [np.array([codes[value] for value in part], np.int32) for part in (train, test)]
         except KeyError as error:
             raise DatasetError(
-                f"{error.args[0]!r} is none of the {len(values)} values of an attribute"
+                f"'{error.args[0]}' is none of the {len(values)} values of an attribute"
             ) from None
         return cls(tuple(values), *parts)
 

@@ -34,7 +34,10 @@ _DATASETS = plugins.Registry(
     kind="data set",
     package="admmbench.datasets",
     group="admmbench.datasets",
-    built_in=("a9a", "adult", "diabetes", "digits", "femnist", "gisette", "gisette_like", "mnist"),
+    built_in=(
+        *("a9a", "adult", "adult_a", "adult_b", "breast_cancer_wisconsin", "diabetes", "digits"),
+        *("femnist", "gisette", "gisette_like", "mnist", "monks1"),
+    ),
     base=DatasetDefinition,  # type: ignore[type-abstract]
 )
 # Of files, by the names that their classes state: from then on the name will do.

@@ -1,13 +1,13 @@
 """Adult: 45,222 complete records of a census, and whether the person earns more than 50,000 dollars a year."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
 
 __all__ = ["Adult"]
@@ -17,6 +17,15 @@ HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
 NUMERIC = [0, 2, 4, 10, 11, 12]
 N_ATTRIBUTES = 14
 LABELS = ("<=50K", ">50K")
+RACE, SEX = 8, 9
+RACES = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
+SEXES = ("Female", "Male")
+
+
+N_VALUES = {"race": len(RACES), "sex": len(SEXES)}
+CITATION = (
+    "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. doi:10.24432/C5XW20"
+)
 
 
 def _file(name: str, size: int, sha256: str) -> RemoteFile:
@@ -57,26 +66,26 @@ class Adult(DatasetDefinition):
             n_test=15_060,
             n_features=104,
             class_names=LABELS,
+            attributes=N_VALUES,
             files=FILES,
             checksums={file.name: file.checksum for file in FILES},
             licence="CC BY 4.0",
-            citation=(
-                "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. "
-                "doi:10.24432/C5XW20"
-            ),
+            citation=CITATION,
             default_problem="logistic",
         )
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files and scale them together."""
-        parts = [parse(read_bytes(paths[file.name]), file.name) for file in FILES]
-        X = scale(np.concatenate([attributes for attributes, _ in parts]))
-        n = len(parts[0][0])
-        return Arrays(X[:n], parts[0][1], X[n:], parts[1][1])
+        train, test = (parse(read_bytes(paths[file.name]), file.name) for file in FILES)
+        return assemble(train, test, scale)
 
 
-def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
-    """Read the complete records of a file.
+Part = tuple[NDArray[np.str_], NDArray[np.int64]]
+"""Attributes of persons, shape (n, 14), and their labels."""
+
+
+def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = False) -> Part:
+    """Read the records of a file.
 
     Parameters
     ----------
@@ -84,6 +93,10 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
         Of the file.
     source : str
         File that an error names.
+    first : int
+        Number of the first line.
+    incomplete : bool
+        Keep records with a missing value, ``?``.
 
     Returns
     -------
@@ -101,7 +114,7 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
     except UnicodeDecodeError as error:
         raise DatasetError(f"{source}: not ASCII text ({error})") from None
     attributes, labels = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=first):
         if not line or line.startswith("|"):  # the first line of adult.test is a comment
             continue
         fields = [field.strip(" ") for field in line.split(",")]
@@ -110,10 +123,25 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
             raise DatasetError(
                 f"{source}, line {number}: expected {N_ATTRIBUTES} attributes and {' or '.join(LABELS)}, got {line!r}"
             )
-        if "?" not in fields:
+        if incomplete or "?" not in fields:
             attributes.append(fields[:-1])
             labels.append(LABELS.index(label))
     return np.array(attributes, str).reshape(-1, N_ATTRIBUTES), np.array(labels, np.int64)
+
+
+def assemble(
+    train: Part, test: Part, encode: Callable[[NDArray[np.str_]], NDArray[np.float32]]
+) -> Arrays:
+    """Turn the attributes of both parts into features together; race and sex are attributes of records."""
+    everyone = np.concatenate([train[0], test[0]])
+    X, n = encode(everyone), len(train[0])
+    return Arrays(
+        *(X[:n], train[1], X[n:], test[1]),
+        attributes={
+            "race": Attribute.of(RACES, everyone[:n, RACE], everyone[n:, RACE]),
+            "sex": Attribute.of(SEXES, everyone[:n, SEX], everyone[n:, SEX]),
+        },
+    )
 
 
 def scale(attributes: NDArray[np.str_]) -> NDArray[np.float32]:

@@ -1,0 +1,121 @@
+"""adult-b: Adult as a study of fairness prepares it, for constraints that compare women and men."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.datasets import adult
+from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+
+__all__ = ["AdultB"]
+
+REPOSITORY = "heyaudace/ml-bias-fairness"
+COMMIT = "e0fe4ce2d5465b2d702d2ef30c5dedf4bd3e494e"
+FILE = RemoteFile(
+    "adult.csv",
+    (f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/adult/adult.csv",),
+    "adult-b/adult.csv",
+    "sha256:9e9b58e9e9f71f3d7daa7297e1ea375ca156c3c83f56641e909cf8165a7e3e04",
+    6_156_678,
+)
+HEADER = (
+    b"age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,"
+    b"sex,capital-gain,capital-loss,hours-per-week,native-country,salary"
+)
+# Records of adult.data, which come first; those of adult.test follow.
+N_FIRST = 32_561
+# Of the attributes, in the order of the file.
+AGE, WORK_CLASS, WEIGHT, EDUCATION, MARITAL_STATUS, OCCUPATION, RELATIONSHIP = 0, 1, 2, 4, 5, 6, 7
+GAIN, LOSS, HOURS, COUNTRY = 10, 11, 12, 13
+COUPLES = ("Married-AF-spouse", "Married-civ-spouse")
+WORK = {
+    **dict.fromkeys(("Federal-gov", "Local-gov", "State-gov"), "government"),
+    **dict.fromkeys(("Self-emp-inc", "Self-emp-not-inc"), "self-employed"),
+    **dict.fromkeys(("Never-worked", "Without-pay"), "without pay"),
+}
+# What numbers with mean 0 and standard deviation 1 stay within here.
+DOMAIN = (-4.0, 13.0)
+
+
+class AdultB(DatasetDefinition):
+    """The table of the study's notebook, 38 features, and a column of ones, as models have no intercept.
+
+    Records with a missing value are dropped. The file is adult.data followed by adult.test, which are the parts here.
+    The notebook draws its own, without a seed, and calls the other class 1.
+    """
+
+    name = "adult_b"
+
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Return the static facts."""
+        return DatasetInfo(
+            name=self.name,
+            title="adult-b (census income, study of fairness)",
+            settings=settings,
+            n_train=30_162,
+            n_test=15_060,
+            n_features=39,
+            class_names=adult.LABELS,
+            attributes=adult.N_VALUES,
+            files=(FILE,),
+            checksums={FILE.name: FILE.checksum},
+            licence="not stated by the study; that of Adult is CC BY 4.0",
+            citation=f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
+            default_problem="logistic",
+            domain=DOMAIN,
+        )
+
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Parse the file and make the table of both parts together."""
+        header, *lines = read_bytes(paths[FILE.name]).split(b"\n")
+        if header != HEADER:
+            raise DatasetError(f"{FILE.name}: the first line is {header[:80]!r}, not the names")
+        train, test = (
+            adult.parse(b"\n".join(part), FILE.name, first=first)
+            for part, first in ((lines[:N_FIRST], 2), (lines[N_FIRST:], 2 + N_FIRST))
+        )
+        return adult.assemble(train, test, lambda attributes: table(attributes, work=True))
+
+
+def table(attributes: NDArray[np.str_], *, work: bool) -> NDArray[np.float32]:
+    """Make features of attributes as the notebook does.
+
+    Parameters
+    ----------
+    attributes : ndarray of str, shape (n, 14)
+    work : bool
+        Whether there are columns for work class and occupation.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, J)
+        Age, fnlwgt, years of education and hours per week, with mean 0 and standard deviation 1 over these records;
+        0 or 1 for single, male, capital gain, capital loss, and another country than the United States; a column for
+        each relationship and race, and with `work` for each of four kinds of employer and each occupation; ones.
+    """
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler  # slow to import
+
+    numbers = attributes[:, [AGE, WEIGHT, EDUCATION, HOURS]].astype(np.float64)
+    binary = [
+        ~np.isin(attributes[:, MARITAL_STATUS], COUPLES),
+        attributes[:, adult.SEX] == "Male",
+        attributes[:, GAIN].astype(np.float64) > 0,
+        attributes[:, LOSS].astype(np.float64) > 0,
+        attributes[:, COUNTRY] != "United-States",
+    ]
+    categories = [attributes[:, RELATIONSHIP], attributes[:, adult.RACE]]
+    if work:
+        employers = np.array([WORK.get(name, name) for name in attributes[:, WORK_CLASS].tolist()])
+        categories += [employers, attributes[:, OCCUPATION]]
+    return np.hstack(
+        [
+            StandardScaler().fit_transform(numbers),
+            np.column_stack(binary),
+            OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(categories)),
+            np.ones((len(attributes), 1)),
+        ]
+    ).astype(np.float32)

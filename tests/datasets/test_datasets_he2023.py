@@ -1,0 +1,333 @@
+"""The data sets of he2023: parsers on lines made here, and the real files against plain loops."""
+
+import csv
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admmbench import partition, simulate
+from admmbench.datasets import (
+    Attribute,
+    DatasetError,
+    adult,
+    adult_b,
+    breast_cancer_wisconsin,
+    describe,
+    load_dataset,
+    monks1,
+)
+
+# Class 1, class 0 and the number of features: he2023, table 2.
+PRINTED = {
+    "breast_cancer_wisconsin": (240, 455, 20),
+    "adult_a": (7840, 24715, 21),
+    "monks1": (275, 275, 21),
+}
+
+
+@pytest.fixture(scope="module")
+def real(real_mirror, tmp_path_factory):
+    cache = tmp_path_factory.mktemp("he2023")
+    return lambda name: load_dataset(name, mirror=real_mirror, cache=cache)
+
+
+def counts(data):
+    """Class counts of both parts."""
+    return np.bincount(data.y_train).tolist(), np.bincount(data.y_test).tolist()
+
+
+# MONK's problem 1
+
+
+def test_a_robot_is_one_hot_with_a_column_of_ones():
+    X, y = monks1.parse(b" 1 1 2 1 3 4 2 data_1\n\n 0 3 1 2 1 1 1 data_2\n", "monks")
+    assert X.dtype == np.float32
+    assert X[0].astype(int).tolist() == [1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1]
+    assert X[1].astype(int).tolist() == [0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1]
+    assert y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b" 2 1 1 1 1 1 1 data_1",
+        b" 1 4 1 1 1 1 1 data_1",
+        b" 1 1 1 3 1 1 1 data_1",
+        b" 1 0 1 1 1 1 1 data_1",
+        b" 1 1 1 1 1 5 1 data_1",
+        b" 1 1 1 1 1 1 data_1",
+        b" 1 1 1 1 1 1 1 1 data_1",
+        b" 1 1 1 1 1 1 \xff data_1",
+    ],
+)
+def test_a_wrong_robot_is_named(wrong):
+    with pytest.raises(DatasetError, match="monks, line 2: expected a class, six attributes"):
+        monks1.parse(b" 1 1 1 1 1 1 1 data_1\n" + wrong + b"\n", "monks")
+
+
+def test_real_robots_are_labelled_by_the_rule(real):
+    data = real("monks1")
+    assert (data.n_train, data.n_test, data.n_features) == (124, 432, 18)
+    assert counts(data) == ([62, 62], [216, 216])
+    for X, y in ((data.X_train, data.y_train), (data.X_test, data.y_test)):
+        same_shape = (X[:, :3] * X[:, 3:6]).sum(axis=1) == 1
+        red = X[:, 11] == 1
+        np.testing.assert_array_equal(y, same_shape | red)
+        assert (X.sum(axis=1) == 7).all()
+    everyone = {tuple(row) for row in data.X_test.tolist()}
+    assert len(everyone) == 432
+    assert {tuple(row) for row in data.X_train.tolist()} <= everyone
+
+
+# Breast Cancer Wisconsin
+
+MASS = b"1000025,5,1,1,1,2,1,3,1,1,2\n"
+
+
+def test_grades_are_numbers_and_bare_nuclei_categories():
+    grades, y = breast_cancer_wisconsin.parse(
+        MASS + b"\n1,10,1,1,1,2,?,3,1,1,4\n2,1,1,1,1,1,10,1,1,10,4\r\n", "wdbc"
+    )
+    assert grades[1].tolist() == ["10", "1", "1", "1", "2", "?", "3", "1", "1"]
+    assert y.tolist() == [0, 1, 1]
+    X = breast_cancer_wisconsin.encode(grades)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(X[:, 0], [4 / 9, 1, 0], rtol=1e-6)
+    np.testing.assert_allclose(X[0, :8] * 9 + 1, [5, 1, 1, 1, 2, 3, 1, 1], rtol=1e-6)
+    assert X[:, 8:19].argmax(axis=1).tolist() == [0, 10, 9]
+    assert (X[:, 8:19].sum(axis=1) == 1).all()
+    assert (X[:, 19] == 1).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"1,11,1,1,1,2,1,3,1,1,2",
+        b"1,0,1,1,1,2,1,3,1,1,2",
+        b"1,?,1,1,1,2,1,3,1,1,2",
+        b"1,?,1,1,1,2,?,3,1,1,2",
+        b"1,5,1,1,1,2,1,3,1,1,3",
+        b"1,5,1,1,1,2,1,3,1,2",
+        b"1,5,1,1,1,2,1,3,1,1,1,2",
+        b"1",
+        b"1,5,1,1,1,2,\xff,3,1,1,2",
+    ],
+)
+def test_a_wrong_mass_is_named(wrong):
+    with pytest.raises(DatasetError, match="wdbc, line 3: expected a number, nine grades"):
+        breast_cancer_wisconsin.parse(MASS * 2 + wrong, "wdbc")
+
+
+def test_real_masses_are_in_file_order_and_every_fifth_tests(real, real_mirror):
+    data = real("breast_cancer_wisconsin")
+    assert (data.n_train, data.n_test, data.n_features) == (560, 139, 20)
+    assert counts(data) == ([365, 195], [93, 46])
+    path = real_mirror / "breast-cancer-wisconsin" / "breast-cancer-wisconsin.data"
+    rows = [line.split(",") for line in path.read_text("ascii").split()]
+    for k, X, y in (
+        (4, data.X_test, data.y_test),
+        (None, data.X_train, data.y_train),
+    ):
+        own = rows[4::5] if k else [row for i, row in enumerate(rows) if i % 5 != 4]
+        assert y.tolist() == [int(row[10] == "4") for row in own]
+        for j, place in enumerate([1, 2, 3, 4, 5, 7, 8, 9]):
+            exact = [(int(row[place]) - 1) / 9 for row in own]
+            np.testing.assert_allclose(X[:, j], exact, rtol=1e-6)
+        assert X[:, 18].tolist() == [float(row[6] == "?") for row in own]
+    assert data.X_train[:, 18].sum() + data.X_test[:, 18].sum() == 16
+
+
+# adult-a and adult-b
+
+PERSON = (
+    *("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical"),
+    *("Not-in-family", "White", "Male", "2174", "0", "40", "United-States"),
+)
+KINDS = {
+    0: ["17", "39", "90"],
+    1: ["Private", "State-gov", "Self-emp-inc", "Without-pay", "?"],
+    2: ["100000", "77516"],
+    4: ["1", "13"],
+    5: ["Married-civ-spouse", "Never-married", "Married-AF-spouse", "Widowed"],
+    6: ["Sales", "Tech-support", "?"],
+    7: ["Husband", "Wife", "Unmarried"],
+    8: ["White", "Black"],
+    9: ["Male", "Female"],
+    10: ["0", "99999"],
+    11: ["0", "1902"],
+    12: ["1", "40"],
+    13: ["United-States", "Cuba", "?"],
+}
+people = st.tuples(*(st.sampled_from(KINDS.get(k, [PERSON[k]])) for k in range(14)))
+
+
+def employer(name):
+    if name.endswith("-gov"):
+        return "government"
+    if name.startswith("Self-emp"):
+        return "self-employed"
+    return "without pay" if name in ("Without-pay", "Never-worked") else name
+
+
+class Literal:
+    """Features of the notebook, record by record."""
+
+    def __init__(self, people, work):
+        self.numbers = {k: [float(p[k]) for p in people] for k in (0, 2, 4, 12)}
+        self.moments = {
+            k: (statistics.fmean(v), statistics.pstdev(v)) for k, v in self.numbers.items()
+        }
+        tellers = [lambda p: p[7], lambda p: p[8]]
+        if work:
+            tellers += [lambda p: employer(p[1]), lambda p: p[6]]
+        self.categories = [(tell, sorted({tell(p) for p in people})) for tell in tellers]
+        self.people = people
+
+    def row(self, i):
+        person = self.people[i]
+        row = [(float(person[k]) - mean) / (std or 1) for k, (mean, std) in self.moments.items()]
+        row.append(not person[5].startswith("Married-") or person[5] == "Married-spouse-absent")
+        row += [person[9] == "Male", person[10] not in ("0", "0.0"), person[11] not in ("0", "0.0")]
+        row.append(person[13] != "United-States")
+        for tell, values in self.categories:
+            row += [tell(person) == value for value in values]
+        return [*map(float, row), 1.0]
+
+
+@given(st.lists(people, min_size=1, max_size=9), st.booleans())
+def test_tables_are_those_of_plain_loops(everyone, work):
+    X = adult_b.table(np.array(everyone), work=work)
+    literal = Literal(everyone, work)
+    assert X.dtype == np.float32
+    np.testing.assert_allclose(X, [literal.row(i) for i in range(len(everyone))], atol=1e-6)
+
+
+def line(*changes, label="<=50K"):
+    person = list(PERSON)
+    for place, value in changes:
+        person[place] = value
+    return ", ".join([*person, label]).encode()
+
+
+def made(folder, *lines, header=adult_b.HEADER):
+    path = folder / "adult.csv"
+    path.write_bytes(b"\n".join([header, *lines, b""]))
+    return {"adult.csv": path}
+
+
+def test_the_first_records_train_and_the_others_test(tmp_path, monkeypatch):
+    monkeypatch.setattr(adult_b, "N_FIRST", 3)
+    lines = [line(), line((1, "?")), line((9, "Female"), label=">50K"), line((8, "Other"))]
+    arrays = adult_b.AdultB().read(describe("adult_b"), made(tmp_path, *lines))
+    assert arrays.y_train.tolist() == [0, 1]
+    assert arrays.y_test.tolist() == [0]
+    sex, race = arrays.attributes["sex"], arrays.attributes["race"]
+    assert [sex.values[code] for code in sex.train] == ["Male", "Female"]
+    assert [race.values[code] for code in race.test] == ["Other"]
+
+
+@pytest.mark.parametrize(("wrong", "first"), [(1, 2), (4, 2), (4, 9)])
+def test_a_wrong_line_of_adult_b_is_named(tmp_path, monkeypatch, wrong, first):
+    monkeypatch.setattr(adult_b, "N_FIRST", first)
+    lines = [line()] * wrong + [line(label="?")]
+    with pytest.raises(DatasetError, match=f"adult.csv, line {wrong + 2}: expected 14"):
+        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, *lines))
+
+
+def test_another_header_or_race_is_refused(tmp_path):
+    with pytest.raises(DatasetError, match=r"adult\.csv: the first line is b'a,b'"):
+        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line(), header=b"a,b"))
+    with pytest.raises(DatasetError, match="'Martian' is none of the 5 values"):
+        adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line((8, "Martian"))))
+
+
+def test_an_attribute_is_codes_of_names():
+    attribute = Attribute.of(("a", "b"), ["b", "a"], [])
+    assert (attribute.values, attribute.train.tolist(), attribute.test.size) == (
+        ("a", "b"),
+        [1, 0],
+        0,
+    )
+    assert attribute.train.dtype == attribute.test.dtype == np.int32
+
+
+@pytest.fixture(scope="module")
+def census(real_mirror):
+    """Records of adult.csv, as Python's csv reads them."""
+    with (real_mirror / "adult-b" / "adult.csv").open(newline="") as stream:
+        return [[field.strip() for field in row] for row in csv.reader(stream)][1:]
+
+
+@pytest.mark.parametrize("name", ["adult_a", "adult_b"])
+def test_real_tables_are_those_of_plain_loops(name, real, census):
+    data = real(name)
+    complete = name == "adult_b"
+    kept = [
+        [row for row in part if not (complete and "?" in row)]
+        for part in (census[:32561], census[32561:])
+    ]
+    assert [len(part) for part in kept] == [data.n_train, data.n_test]
+    literal = Literal(kept[0] + kept[1], work=complete)
+    for X, y, part, start in (
+        (data.X_train, data.y_train, kept[0], 0),
+        (data.X_test, data.y_test, kept[1], len(kept[0])),
+    ):
+        assert y.tolist() == [int(row[14] == ">50K") for row in part]
+        rows = [*range(30), *range(30, len(part), 500)]
+        exact = [literal.row(start + i) for i in rows]
+        np.testing.assert_allclose(X[rows], exact, atol=1e-5)
+    for place, attribute in ((8, "race"), (9, "sex")):
+        found = data.attributes[attribute]
+        assert [found.values[code] for code in found.train] == [row[place] for row in kept[0]]
+        assert [found.values[code] for code in found.test] == [row[place] for row in kept[1]]
+
+
+def test_sizes_of_the_census(real):
+    a, b = real("adult_a"), real("adult_b")
+    assert (a.n_train, a.n_test, a.n_features) == (32_561, 16_281, 21)
+    assert counts(a) == ([24_720, 7_841], [12_435, 3_846])
+    assert (b.n_train, b.n_test, b.n_features) == (30_162, 15_060, 39)
+    assert counts(b) == ([22_654, 7_508], [11_360, 3_700])
+    # What the notebook prints: 30,527 men, 14,695 women.
+    sex = b.attributes["sex"]
+    assert sex.values == ("Female", "Male")
+    women, men = np.bincount(np.concatenate([sex.train, sex.test]))
+    assert (women, men) == (14_695, 30_527)
+    adult_sex = real("adult").attributes["sex"]
+    np.testing.assert_array_equal(sex.train, adult_sex.train)
+    np.testing.assert_array_equal(sex.test, adult_sex.test)
+    assert describe("adult").attributes == describe("adult_a").attributes == adult.N_VALUES
+
+
+def test_numbers_have_mean_0_and_standard_deviation_1(real):
+    for name in ("adult_a", "adult_b"):
+        data = real(name)
+        X = np.concatenate([data.X_train, data.X_test]).astype(float)
+        np.testing.assert_allclose(X[:, :4].mean(axis=0), 0, atol=1e-6)
+        np.testing.assert_allclose(X[:, :4].std(axis=0), 1, atol=1e-6)
+        assert set(np.unique(X[:, 4:])) == {0, 1}
+        assert (X[:, -1] == 1).all()
+
+
+# What the paper prints
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_five_folds_have_the_sizes_of_the_paper(name, real):
+    """But for five records of adult-a, which nothing in its file explains."""
+    data = real(name)
+    everything = {} if name == "adult_a" else {"train": "all"}
+    scheme = partition.as_partition({"scheme": "stratified", "agents": 5, **everything})
+    split = partition.split(scheme, data, [np.random.default_rng(0).permutation])
+    folds = [split.dataset.y_train[rows] for agent in split.shares for _, rows in agent]
+    zeros, ones = sum(np.bincount(y) for y in folds).tolist()
+    assert len({tuple(np.bincount(y).tolist()) for y in folds}) == 1
+    excess = 5 if name == "adult_a" else 0
+    assert (ones, zeros - excess) == PRINTED[name][:2]
+    assert math.isclose(data.n_features, PRINTED[name][2], abs_tol=3)
+    trace = simulate(data, "iadmm", agents=scheme.model_dump(), rounds=2)
+    assert trace.attrs["n_train"] == ones + zeros
