@@ -30,7 +30,7 @@ ORDER = [
 ]
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "templates", "checks"]
-BASE = ["compiled", "files", "kept", "plugins", "progress", "sensitivity", "validation"]
+BASE = ["compiled", "files", "kept", "outcomes", "plugins", "progress", "sensitivity", "validation"]
 
 
 def modules():

@@ -81,8 +81,10 @@ def stratified(dataset, agents, seeds=1, **settings):
     split = partition.split(scheme, dataset, orders)
     assert split.held_out is None
     np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
-    used = sum(len(agent[0][1]) for agent in split.shares)
-    assert scheme.n_train(dataset) == used <= scheme.n_train(dataset.info)
+    assert isinstance(split, partition.Split)
+    used = sum(partition.n_rows(agent[0][1]) for agent in split.shares)
+    assert scheme.n_train(dataset) == used
+    assert used <= scheme.n_train(dataset.info)
     assert scheme.n_test(dataset) == dataset.n_test
     return split
 

@@ -16,6 +16,8 @@ from admmbench.datasets import Dataset, DatasetInfo
 Rows = slice | NDArray[np.int64]
 Draw = Callable[[int], NDArray[np.int64]]
 """Draws a permutation of ``range(n)``."""
+Stream = Callable[[int | None], np.random.Generator]
+"""Random numbers of an agent, or of the server (None)."""
 
 
 def n_rows(rows: Rows) -> int:
@@ -33,6 +35,8 @@ class Split(NamedTuple):
     pair where all seeds share the partition, and one pair per seed otherwise."""
     held_out: list[tuple[slice, Rows]] | None = None
     """Likewise, the rows of the training part that test; None where the test part does."""
+    instances: Sequence[Stream] = ()
+    """For each seed, where an agent's part of a drawn problem comes from."""
 
 
 class ColumnSplit(NamedTuple):
@@ -106,7 +110,7 @@ class IID(_Scheme):
             raise ValueError(
                 f"train: {self.train} of the {total} rows of {info.name} leave none to test on"
             )
-        if self.agents > self.n_train(info):
+        if self.agents > self.n_train(info) and not info.drawn:
             raise ValueError(
                 f"agents: {self.agents} agents cannot share the {self.n_train(info)} training rows of "
                 f"{info.name}; at most one agent a row"

@@ -1,9 +1,9 @@
 """Statistics over seeds and rounds, in and out as labelled arrays.
 
 Everything here reads the ``results.nc`` of one experiment: variables over ``algorithm``,
-``epsilon``, ``seed`` and ``round``, and ``status`` over the first three. A run that diverged or
-timed out has no final model, so its statistics are NaN; :func:`counts` says how many such runs
-there are, and every statistic over seeds carries the number of runs ``n`` that entered it.
+``epsilon``, ``seed`` and ``round``, and ``status`` over the first three. A run that failed, such as one that
+diverged or timed out, has no final model that counts, so its statistics are NaN; :func:`counts` says how many such
+runs there are, and every statistic over seeds carries the number of runs ``n`` that entered it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
+from admmbench.outcomes import FAILED, SUCCESSFUL, Outcome
+
 Reduction = Literal["final", "best", "average"]
 """How one run becomes one number: last round, lowest of all rounds, mean over rounds."""
 
@@ -22,9 +24,6 @@ LEVEL = 0.95
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
-
-STATUS = {"not_run": -1, "completed": 0, "diverged": 1, "timed_out": 2}
-"""Values of the variable ``status``."""
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
@@ -158,6 +157,33 @@ def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
 
 
+def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> float:
+    """How far the means of two samples of one population differ at most, with some confidence.
+
+    The half width of the t interval of their difference, by the standard deviation of the sample at hand:
+    t s sqrt(1/n + 1/others).
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        The sample at hand, over ``seed``.
+    others : int
+        Size of the other sample.
+    level : float
+        Confidence level, in (0, 1).
+
+    Returns
+    -------
+    float
+        In the unit of ``values``; NaN if fewer than two seeds have a value.
+    """
+    n = int(values.notnull().sum())
+    if n < 2:
+        return float("nan")
+    quantile = stats.t.ppf((1 + level) / 2, n - 1)
+    return float(quantile * values.std(ddof=1) * (1 / n + 1 / others) ** 0.5)
+
+
 def paired(first: xr.DataArray, second: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
     """Mean difference ``first - second`` over the seeds they share, with its t interval.
 
@@ -186,14 +212,26 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        ``not_run``, ``completed``, ``diverged``, ``timed_out`` over ``algorithm`` and ``epsilon``.
+        One variable for each `Outcome`, such as ``timed_out``, over ``algorithm`` and ``epsilon``.
     """
-    return xr.Dataset({name: (ds["status"] == code).sum("seed") for name, code in STATUS.items()})
+    return xr.Dataset({each.word: (ds["status"] == each).sum("seed") for each in Outcome})
+
+
+def lost(counts: xr.Dataset) -> tuple[list[str], int]:
+    """Say how many runs of one method and budget have no final model, and how many were started.
+
+    Parameters
+    ----------
+    counts : xarray.Dataset
+        What :func:`counts` gives, without dimensions.
+    """
+    found = [f"{int(counts[each.word])} {each.words}" for each in FAILED if counts[each.word] > 0]
+    return found, int(sum(counts[each.word] for each in (*SUCCESSFUL, *FAILED)))
 
 
 def _completed(ds: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
     """Blank the runs that did not complete; arrays without seeds pass through."""
     if "seed" not in values.dims:
         return values
-    kept: xr.DataArray = values.where(ds["status"] == STATUS["completed"])
+    kept: xr.DataArray = values.where(ds["status"].isin(SUCCESSFUL))
     return kept

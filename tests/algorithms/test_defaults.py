@@ -10,6 +10,8 @@ RYU = {"c1": 2, "c2": 5, "period": 10_000, "growth": 1.2, "cap": 1e9, "scale": 1
 HUANG = {"c1": 0.1, "c2": 0, "period": 10_000, "growth": 1, "cap": 1e9, "scale": 1}
 ROWS = {"dataset": "adult"}
 COLUMNS = {"dataset": "a9a", "agents": {"scheme": "columns", "blocks": 2}}
+CONSTRAINED = {"dataset": "synthetic_qp"}
+PROXIMAL = {"beta": 1, "s": 0.01, "eps1": 1e-3, "eps2": 1e-3, "start": 1, "reach": 100}
 DEFAULTS = {
     "iadmm": {"rho": RYU, "a": 1, "subproblem": "proximal"},
     "objp": {"rho": RYU, "a": 1, "local_updates": 1, "proximity": "sqrt"},
@@ -26,12 +28,17 @@ DEFAULTS = {
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
     "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
     "local_only": {"parties": 1},
+    # he2023, section 5.1; it prints neither q nor limits.
+    "prox_al": {**PROXIMAL, "rho": 1, "q": 0.9, "inner_limit": 100_000},
+    "cprox_al": PROXIMAL,
+    "fedavg_penalty": {"weight": 10, "learning_rate": 1e-3, "local_updates": 5, "start": 1},
 }
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_of_the_papers(name):
     setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
+    setting = CONSTRAINED if name in ("prox_al", "cprox_al", "fedavg_penalty") else setting
     spec = RunSpec(
         algorithm=name, epsilon=1, params={"c_w": 1} if name == "dp_admm" else {}, **setting
     )

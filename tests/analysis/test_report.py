@@ -169,7 +169,7 @@ def test_tables_come_from_the_data(text):
     assert re.search(r"<strong>11\.00 <span", text)
     assert "2 of 10 lost" in text
     assert "local_updates = 10" in text
-    assert '<td class="number">28</td><td class="number lost">2</td>' in text
+    assert '<td class="number">28</td><td class="lost">2 diverged</td>' in text
     assert "15,440 training" in text
 
 

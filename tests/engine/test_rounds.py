@@ -8,7 +8,7 @@ import pytest
 from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.trace import STATUS
+from admmbench.outcomes import Outcome
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
     spec = RunSpec(dataset=data, algorithm="objp", agents=3, rounds=6, time_limit=1e-9)
     memory = Memory(None)
     status = run_rounds(spec, data, keeper=memory).dataset(spec, {}).status
-    assert (status == STATUS["timed_out"]).all()
+    assert (status == Outcome.TIMED_OUT).all()
     assert memory.kept["t"] == 1
-    assert (memory.kept["trace"]["status"] == STATUS["completed"]).all()
+    assert (memory.kept["trace"]["status"] == Outcome.COMPLETED).all()

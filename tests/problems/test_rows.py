@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from admmbench.algorithms.linearized import proximal_step
-from admmbench.checks.made import make_dataset
+from admmbench.checks.made import make_dataset, written_by
 from admmbench.engine.spec import RunSpec
 from admmbench.partition import Split
 from admmbench.problems import as_problem

@@ -211,6 +211,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def violation(self, state: StateT, federation: FederationT) -> Array:
         """How far the agents are from consensus, shape (S,)."""
 
+    def outcome(self, state: StateT, n_seeds: int) -> NDArray[np.int8]:
+        """`Outcome` of each seed that the method has ended, shape (S,); 0 for those that go on."""
+        return np.zeros(n_seeds, np.int8)
+
     def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
         """Measure what the method's papers plot besides the usual, after round t; arrays of shape (S,)."""
         return {}

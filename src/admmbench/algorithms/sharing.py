@@ -20,7 +20,7 @@ from admmbench.algorithms.base import (
     parameters,
 )
 from admmbench.problems.base import Problem
-from admmbench.problems.columns import BoundColumns
+from admmbench.problems.columns import BoundColumns, Columns
 from admmbench.problems.needs import Need
 
 
@@ -72,6 +72,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
 
     def check(self, problem: Problem, agents: int) -> None:
         """Without a convex loss, (7) has a unique solution for rho > L only."""
+        assert isinstance(problem, Columns)
         L = problem.loss.curvature_bound
         if not problem.loss.convex and self.rho <= L:
             raise ValueError(

@@ -53,7 +53,9 @@ class Scale(Model):
     rounds: Annotated[int, Field(ge=1)]
     seeds: Annotated[int, Field(ge=1)]
     agents: Annotated[int, Field(ge=1)]
-    n_train: Annotated[int, Field(ge=1, description="training samples of all agents")]
+    n_train: Annotated[
+        int, Field(ge=0, description="training samples of all agents; 0 if problems are drawn")
+    ]
 
 
 class Statement(Model):
@@ -72,6 +74,10 @@ class Statement(Model):
         Literal["%", "1"], Field(description="unit of values, tolerances and texts")
     ] = "%"
     note: Annotated[str, Field(description="known reason for a deviation")] = ""
+    other_data: Annotated[
+        str,
+        Field(description="how our data differ from the paper's; numbers are then shown, not judged"),
+    ] = ""
     requires: Annotated[
         Scale | None, Field(description="scale of this claim; that of the file if absent")
     ] = None
@@ -96,7 +102,15 @@ class Value(Statement):
     epsilon: Epsilon
     over_seeds: Literal["mean", "best"] = "mean"
     published: float
-    tolerance: Annotated[float, Field(ge=0)]
+    tolerance: Annotated[float, Field(ge=0)] = 0.0
+    instances: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="random instances in the published mean; the sampling error of both means, as if they had "
+            "the variance of ours, then adds to the tolerance",
+        ),
+    ] = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -20,9 +20,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
-from admmbench.analysis.verdicts import Outcome, Verdict
+from admmbench.analysis.verdicts import Judgement, Verdict
 from admmbench.figures import drawing
 from admmbench.files import replacing
+from admmbench.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS, Accountant
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from admmbench import config
     from admmbench.figures import Figure
 
-SYMBOLS: dict[Outcome, str] = {
+SYMBOLS: dict[Judgement, str] = {
     "reproduced": "✓",
     "not reproduced": "✗",
+    "other data": "≠",
     "not run at this scale": "○",
 }
 
@@ -108,7 +110,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         meta=meta,
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
-        totals={outcome: counts[outcome] for outcome in get_args(Outcome)},
+        totals={outcome: counts[outcome] for outcome in get_args(Judgement)},
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
     )
@@ -198,7 +200,8 @@ def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
             "variant": str(own["variant"].item()),
             "params": _mapping(str(own["params"].item())) or "defaults",
             "fingerprint": str(own["fingerprint"].item()),
-            **{name: int(own[name]) for name in ("completed", "diverged", "timed_out")},
+            "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
+            "lost": " and ".join(statistics.lost(own)[0]),
         }
         for own in (state.isel(algorithm=i) for i in range(results.sizes["algorithm"]))
     ]
@@ -234,14 +237,13 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
         for epsilon in results["epsilon"].values:
             cell = own.sel(epsilon=epsilon)
             state = lost.sel(algorithm=label, epsilon=epsilon)
-            failed = int(state["diverged"] + state["timed_out"])
+            failed = sum(int(state[each.word]) for each in FAILED)
+            started = statistics.lost(state)[1]
             cells.append(
                 {
                     **_band(cell, ".2f" if percent else ".4g"),
                     "best": bool(cell["mean"] == lowest.sel(epsilon=epsilon)),
-                    "lost": f"{failed} of {failed + int(state['completed'])} lost"
-                    if failed
-                    else "",
+                    "lost": f"{failed} of {started} lost" if failed else "",
                 }
             )
         rows.append({"label": str(label), "cells": cells})

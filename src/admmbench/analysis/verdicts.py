@@ -29,7 +29,7 @@ from admmbench.analysis.claims import (
 if TYPE_CHECKING:
     import xarray as xr
 
-Outcome = Literal["reproduced", "not reproduced", "not run at this scale"]
+Judgement = Literal["reproduced", "not reproduced", "other data", "not run at this scale"]
 
 
 class Verdict(Model):
@@ -39,7 +39,7 @@ class Verdict(Model):
     """
 
     claim: Claim
-    verdict: Outcome
+    verdict: Judgement
     published: str
     ours: str = ""
     interval: str = ""
@@ -99,6 +99,9 @@ def _judge(
             why = f"Not run: {', '.join(absent)}."
         return _verdict(claim, published, "not run at this scale", why)
     verdict = _dispatch(claim, _View(claim, ds, present))
+    if claim.other_data:
+        why = f"Not judged: {claim.other_data} {verdict.why}"
+        verdict = verdict.model_copy(update={"verdict": "other data", "why": why})
     remarks = [f"Not run: {', '.join(absent)}."] if absent else []
     if lacking:
         remarks.append(f"Judged below the paper's scale: {'; '.join(lacking)}.")
@@ -189,12 +192,7 @@ class _View:
     def failed(self, label: str, epsilon: float) -> str:
         """Say how many runs have no value, or nothing if all have one."""
         state = statistics.counts(self.ds).sel(algorithm=label, epsilon=epsilon)
-        parts = [
-            f"{int(state[name])} {name.replace('_', ' ')}"
-            for name in ("diverged", "timed_out")
-            if state[name] > 0
-        ]
-        total = int(sum(state[name] for name in ("completed", "diverged", "timed_out")))
+        parts, total = statistics.lost(state)
         return (
             f"{label} at ε = {_number(epsilon)}: {' and '.join(parts)} of {total} runs"
             if parts
@@ -225,13 +223,16 @@ def _judge_value(claim: Value, view: _View) -> Verdict:
         spread = statistics.interval(ratios)
     failed = [text for text in (view.failed(*pair) for pair in claim.selections()) if text]
     off = number - claim.published
-    ok = not failed and abs(off) <= claim.tolerance
+    sampling = statistics.sampling_error(values, claim.instances) if claim.instances else 0.0
+    tolerance = claim.tolerance + sampling
+    ok = not failed and abs(off) <= tolerance
+    source = ", of which the sampling error of both means is " + view.gap(sampling)
     side = "above" if off > 0 else "below"
     why = (
         f"{_sentence(failed)}, so there is no value over all seeds."
         if failed
         else f"{view.gap(abs(off))} {side} the published value; "
-        f"the tolerance is {view.gap(claim.tolerance)}."
+        f"the tolerance is {view.gap(tolerance)}{source if sampling else ''}."
     )
     what = {"mean": "mean of", "best": "best of"}[claim.over_seeds]
     return _verdict(
@@ -273,7 +274,7 @@ def _judge_order(claim: Order, view: _View) -> Verdict:
         if bounds:
             intervals.append(f"ε = {_number(epsilon)}: {', '.join(bounds)}")
     why = "Every difference is positive, and no interval contains 0."
-    outcome: Outcome = "reproduced"
+    outcome: Judgement = "reproduced"
     if wrong:
         outcome, why = "not reproduced", f"{_sentence(wrong)}."
     elif single or not intervals:
@@ -390,7 +391,7 @@ def _falls_in_epsilon(claim: Trend, view: _View) -> Verdict:
         elif not gap["lower"] > 0 and means[-1] < means[0]:
             text = f"the interval of {label} from first to last contains 0"
             (single if _too_few(claim, gap) else wrong).append(text)
-    outcome: Outcome = "reproduced"
+    outcome: Judgement = "reproduced"
     why = "Falls at every step, and no interval from the first to the last budget contains 0."
     if wrong:
         outcome, why = "not reproduced", f"{_sentence(wrong)}."
@@ -476,7 +477,7 @@ def _published(claim: Claim) -> str:
 
 
 def _verdict(
-    claim: Claim, published: str, outcome: Outcome, why: str, ours: str = "", interval: str = ""
+    claim: Claim, published: str, outcome: Judgement, why: str, ours: str = "", interval: str = ""
 ) -> Verdict:
     return Verdict(
         claim=claim, verdict=outcome, published=published, ours=ours, interval=interval, why=why

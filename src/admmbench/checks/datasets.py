@@ -25,7 +25,7 @@ from admmbench.problems.losses import as_loss
 
 _FACTS = (
     *("name", "settings", "n_train", "n_test", "n_features", "class_names", "domain"),
-    *("checksums", "note", "citation", "licence", "default_problem", "target_unit"),
+    *("checksums", "note", "citation", "licence", "default_problem", "target_unit", "drawn"),
 )
 
 

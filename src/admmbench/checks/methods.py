@@ -40,6 +40,7 @@ from admmbench.checks.runs import (
 from admmbench.engine import rounds as engine
 from admmbench.engine.federation import workers
 from admmbench.jobs import fingerprint
+from admmbench.outcomes import SUCCESSFUL
 from admmbench.privacy import Release
 from admmbench.problems import as_problem
 from admmbench.problems.needs import Need, has
@@ -76,7 +77,9 @@ def of_method(name: str) -> Iterator[Check]:
         label = f" ({', '.join(differs)})" if differs else ""
         checks = [*_ALWAYS]
         checks += _NOISY if cls.release else []
+        checks += _OVER_RECORDS if sharing != "columns" else []
         checks += _OVER_ROWS if sharing == "rows" else []
+        checks += [approaches_a_solution if sharing == "constrained" else learns_without_noise]
         for check in checks:
             yield Check(check.__name__.replace("_", " ") + label, partial(check, case))
 
@@ -181,7 +184,8 @@ def state_copies_bounds_the_state(case: Case) -> None:
     agents, seeds = 8, 3
     train, test = (np.tile(X, (1, 10)) for X in (case.data.X_train, case.data.X_test))
     data = replace(case.data, X_train=train, X_test=test)
-    spec = case.spec(dataset=data, agents=agents)
+    problem = {key: each for key, each in case.setting.problem.items() if key != "constraints"}
+    spec = case.spec(dataset=data, agents=agents, problem=problem)
     played = play(spec, data, rounds=2)
     own = seeds * math.prod(played.federation.problem.model_shape) * 4
     most = (case.cls.state_copies * agents + _GLOBAL_MODELS) * own
@@ -227,7 +231,7 @@ def trace_has_its_dims_units_and_provenance(case: Case) -> None:
         ensure(bool(np.isfinite(trace[name]).all()), f"{name} is not measured in every round")
     for key in ("fingerprint", "versions", "params", "data_checksums", "machine"):
         ensure(key in trace.attrs, f"the trace has no {key}")
-    ensure(bool((trace.status == 0).all()), "a run diverges in the first rounds")
+    ensure(bool(trace.status.isin(SUCCESSFUL).all()), "a run fails in the first rounds")
     ensure(bool(np.isfinite(trace.train_loss).all()), "train_loss is not finite")
 
 
@@ -352,6 +356,16 @@ def learns_without_noise(case: Case) -> None:
     )
 
 
+def approaches_a_solution(case: Case) -> None:
+    """The violation of constraints falls, or the objective where there is none."""
+    trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
+    merit = trace.train_loss + 100 * trace.feasibility
+    ensure(
+        bool(merit[-1] < merit[0]),
+        f"after {_LEARNING_ROUNDS} rounds objective and violation are {merit[-1]:.4g}, they were {merit[0]:.4g}",
+    )
+
+
 # Its noise
 
 
@@ -439,15 +453,11 @@ _ALWAYS: Sequence[Callable[[Case], None]] = (
     the_total_is_finite_where_noise_is_declared,
     without_a_budget_nothing_is_noisy,
     worst_case_sensitivity_runs,
-    learns_without_noise,
 )
 _NOISY = (
     what_is_declared_is_what_is_drawn,
     worst_case_noise_knows_nothing_of_the_records,
     divergence_is_recorded,
 )
-_OVER_ROWS = (
-    state_copies_bounds_the_state,
-    seeded_shares_are_a_partition_of_their_own,
-    writers_serve_as_agents,
-)
+_OVER_RECORDS = (state_copies_bounds_the_state, seeded_shares_are_a_partition_of_their_own)
+_OVER_ROWS = (writers_serve_as_agents,)

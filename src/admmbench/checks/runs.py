@@ -40,11 +40,21 @@ _PARTIES = [3, 4]
 _COMPARED = ("test_loss", "train_loss", "noise_magnitude", "consensus_violation")
 
 
+# No mean loss of the last made records above a bound that the best model does not meet, and a sum of weights.
+_CONSTRAINED = {
+    "objective": {},
+    "constraints": [
+        {"mean_loss": {}, "at_most": 0.6},
+        {"linear": {"matrix": [[1] * 7], "offset": [-1]}, "cone": "zero"},
+    ],
+}
+
+
 class Setting(NamedTuple):
     """A problem with data that suit it, made anew for each seed."""
 
     make: Callable[[int], Dataset]
-    problem: dict[str, str]
+    problem: dict[str, Any]
 
 
 def settings(sharing: str) -> Iterator[Setting]:
@@ -57,7 +67,9 @@ def settings(sharing: str) -> Iterator[Setting]:
     papers = ("softmax", "logistic")
     losses = [*papers, *(name for name in list_losses() if name not in papers)]
     for loss, penalty in itertools.product(losses, sorted(PENALTIES, reverse=True)):
-        problem = {"loss": loss, "penalty": penalty}
+        problem: dict[str, Any] = {"loss": loss, "penalty": penalty}
+        if sharing == "constrained":
+            problem |= {"strength": 1e-3, **_CONSTRAINED}
         for make in data:
             try:
                 as_problem(problem, sharing).check(make(0).info)  # type: ignore[arg-type]
@@ -109,7 +121,7 @@ class Case:
             "variant": self.variant,
             "params": dict(self.params),
             "problem": setting.problem,
-            "agents": AGENTS if self.sharing == "rows" else columns,
+            "agents": columns if self.sharing == "columns" else AGENTS,
             "epsilon": 0.5,
             "rounds": ROUNDS,
             "evaluate_every": EVERY,

@@ -73,6 +73,8 @@ class DatasetInfo:
         One sentence for reports if the selection is not complete, else empty.
     exact : bool
         Whether `n_train` was counted; otherwise it is an estimate.
+    drawn : bool
+        Whether problems are drawn from the seed, so that there are no records.
     """
 
     name: str
@@ -92,6 +94,7 @@ class DatasetInfo:
     domain: tuple[float, float] = (0.0, 1.0)
     note: str = ""
     exact: bool = True
+    drawn: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -136,7 +139,7 @@ class Dataset:
     note : str
         One sentence for reports if the selection is not complete, else empty.
     citation, licence : str
-    default_problem, target_unit : str
+    default_problem, target_unit, drawn
         See `DatasetInfo`.
     """
 
@@ -155,6 +158,7 @@ class Dataset:
     licence: str = ""
     default_problem: str = "softmax"
     target_unit: str = "1"
+    drawn: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -195,6 +199,7 @@ class Dataset:
             note=self.note,
             default_problem=self.default_problem,
             target_unit=self.target_unit,
+            drawn=self.drawn,
         )
 
     def __repr__(self) -> str:

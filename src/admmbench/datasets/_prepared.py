@@ -35,6 +35,7 @@ _INFO_FIELDS = (
     "licence",
     "default_problem",
     "target_unit",
+    "drawn",
 )
 
 

@@ -87,6 +87,7 @@ def table(attributes: NDArray[np.str_], *, work: bool) -> NDArray[np.float32]:
     Parameters
     ----------
     attributes : ndarray of str, shape (n, 14)
+        Fields of the records.
     work : bool
         Whether there are columns for work class and occupation.
 

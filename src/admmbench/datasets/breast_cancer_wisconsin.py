@@ -71,6 +71,7 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
     Parameters
     ----------
     content : bytes
+        Of the file.
     source : str
         File that an error names.
 

@@ -73,6 +73,7 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.
     Parameters
     ----------
     content : bytes
+        Of the file.
     source : str
         File that an error names.
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -142,6 +143,8 @@ def assemble(
     """
     permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
+    if isinstance(split, partition.Split):
+        split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
     problem = spec.as_problem.bind(split, len(spec.seeds), spec.sensitivity, spec.dtype)
     size = size or block_size(problem)
     blocks = []
@@ -154,6 +157,11 @@ def assemble(
         blocks.append(Block(where, parts, noise))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds]
     return Federation(problem, spec.privacy, blocks, choices, pool)
+
+
+def _instance(seed: int, agent: int | None) -> np.random.Generator:
+    """Where an agent's part of a drawn problem comes from, or the server's."""
+    return stream(seed, FEDERATION if agent is None else agent, "instance")
 
 
 def _rounds(
@@ -175,7 +183,8 @@ def _rounds(
         _round(snapshot, spec, federation)
         snapshot.elapsed = time.monotonic() - begin
         progress(snapshot.t, last)
-        if snapshot.trace.all_diverged():
+        if snapshot.trace.all_ended():
+            _hold(snapshot, spec, federation)
             break
         if snapshot.elapsed > 60 * spec.time_limit and snapshot.t < last:
             if keeper:
@@ -204,6 +213,20 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     if due:
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
+    snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
+
+
+def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
+    """Let the last values stand for the rounds that no seed needs; those of diverged ones are NaN."""
+    t = snapshot.t - spec.method.extra_rounds
+    position = next((each for each in snapshot.trace.rounds if each >= t), None)
+    if position is None:
+        return
+    if position != t:
+        nothing = Messages(down=(), up=())
+        values = evaluate(spec, snapshot.state, nothing, snapshot.t, federation)
+        snapshot.trace.record(position, values, snapshot.seconds)
+    snapshot.trace.hold(position)
 
 
 def evaluated_rounds(rounds: int, every: int) -> list[int]:
@@ -221,13 +244,14 @@ def evaluate(
     parts = [block.parts for block in blocks]
     return {
         **problem.evaluate(state, parts, federation.pool.map),
-        **method.measure(t, state, federation),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
         **_totals(spec.composed_by, federation),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
         "finite": np.isfinite(state.w).all(axis=(1, 2)),
+        # The last: a method that counts what it sends says so.
+        **method.measure(t, state, federation),
     }
 
 

@@ -25,7 +25,6 @@ from pydantic import (
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm
 from admmbench.privacy import ACCOUNTANTS, Accountant, Privacy
-from admmbench.problems.columns import Columns
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
 from admmbench.validation import (
@@ -167,13 +166,22 @@ class RunSpec(Strict):
         return self
 
     def _check_sharing(self) -> None:
-        """Rows or columns: partition and method must agree."""
-        given = partition.as_partition(self.agents).sharing
-        if given not in self.method.sharing:
+        """Rows or columns, constraints or none: partition, problem and method must agree."""
+        given, taken = self.as_problem.sharing, self.method.sharing
+        if given in taken:
+            return
+        if given == "constrained":
             raise MethodError(
-                f"algorithm: {self.algorithm} works on shared {' or '.join(self.method.sharing)}, the partition "
-                f"gives agents {given}"
+                f"algorithm: {self.algorithm} minimises without constraints, the problem has some; prox_al takes them"
             )
+        if taken == ("constrained",):
+            raise MethodError(
+                f"algorithm: {self.algorithm} takes problems that state an objective or constraints, or a data set "
+                "such as synthetic_qp"
+            )
+        raise MethodError(
+            f"algorithm: {self.algorithm} works on shared {' or '.join(taken)}, the partition gives agents {given}"
+        )
 
     @field_serializer("seeds")
     def _seeds_as_text(self, seeds: tuple[int, ...]) -> str | list[int]:
@@ -221,7 +229,7 @@ class RunSpec(Strict):
         return partition.as_partition(self.agents).n_features(self.info)
 
     @cached_property
-    def as_problem(self) -> Rows | Columns:
+    def as_problem(self) -> problems.AnyProblem:
         """Problem with its parameters; the partition says what is shared out."""
         sharing = partition.as_partition(self.agents).sharing
         return problems.as_problem(self.problem or self.info.default_problem, sharing)

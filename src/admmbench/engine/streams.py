@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["choices", "partition", "noise"]
-_PURPOSES: dict[Purpose, int] = {"choices": 0, "partition": 1, "noise": 2}
+Purpose = Literal["choices", "partition", "noise", "instance"]
+_PURPOSES: dict[Purpose, int] = {"choices": 0, "partition": 1, "noise": 2, "instance": 3}
 
 # Stands for the federation as a whole where a stream belongs to no agent.
 FEDERATION = 2**32 - 1

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from admmbench.algorithms.base import Guarantee
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
-
-STATUS = {"completed": 0, "diverged": 1, "timed_out": 2}
+from admmbench.outcomes import Outcome
 
 
 class Trace:
     """Arrays that fill up round by round.
 
-    Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` says for each seed whether the run
-    completed, diverged (NaN from then on) or timed out.
+    Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` is the `Outcome` of each seed's run. A
+    diverged one is NaN from then on; one that its method ended keeps its last values.
 
     Parameters
     ----------
@@ -46,8 +45,8 @@ class Trace:
     def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
         """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
         position = self.rounds[t]
-        self._status[~np.asarray(values["finite"])] = STATUS["diverged"]
-        diverged = self._status == STATUS["diverged"]
+        self._status[~np.asarray(values["finite"])] = Outcome.DIVERGED
+        diverged = self._status == Outcome.DIVERGED
         for name, (dims, _, _) in self._variables.items():
             value = np.asarray(seconds if name == "seconds" else values[name], np.float64)
             if "seed" in dims:
@@ -62,13 +61,23 @@ class Trace:
         """Take up what `variables` returned."""
         self._arrays, self._status = variables["arrays"], variables["status"]
 
-    def all_diverged(self) -> bool:
+    def note(self, outcomes: NDArray[np.int8]) -> None:
+        """Take note of the seeds that the method has ended."""
+        self._status = np.where(self._status == 0, outcomes, self._status).astype(np.int8)
+
+    def all_ended(self) -> bool:
         """Whether no seed is left to run."""
-        return bool((self._status == STATUS["diverged"]).all())
+        return bool((self._status != 0).all())
+
+    def hold(self, t: int) -> None:
+        """Let what was recorded after round ``t`` stand for the rounds to come."""
+        position = self.rounds[t]
+        for array in self._arrays.values():
+            array[..., position + 1 :] = array[..., position, None]
 
     def time_out(self) -> None:
         """Record that the seeds that are left ran out of time; the rounds to come stay NaN."""
-        self._status[self._status == STATUS["completed"]] = STATUS["timed_out"]
+        self._status[self._status == Outcome.COMPLETED] = Outcome.TIMED_OUT
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Labelled arrays with units and provenance."""
@@ -84,9 +93,9 @@ class Trace:
         trace = xr.Dataset(variables, coords, dict(attrs))
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
-        loss = spec.as_problem.loss
-        if loss.fraction:
-            trace[loss.metric].attrs["valid_range"] = [0.0, 1.0]
+        problem = spec.as_problem
+        if problem.fraction:
+            trace[problem.metric].attrs["valid_range"] = [0.0, 1.0]
         found = _guarantee(spec)
         for each in spec.composed_by:
             comment = "; ".join(filter(None, [each.comment, found["comment"]]))
@@ -97,10 +106,11 @@ class Trace:
 
 def status_attrs() -> dict[str, Any]:
     """CF attributes of the status flag."""
+    outcomes = [each for each in Outcome if each is not Outcome.NOT_RUN]
     return {
         "long_name": "how the run ended",
-        "flag_values": np.array(list(STATUS.values()), np.int8),
-        "flag_meanings": " ".join(STATUS),
+        "flag_values": np.array([each.value for each in outcomes], np.int8),
+        "flag_meanings": " ".join(each.word for each in outcomes),
     }
 
 

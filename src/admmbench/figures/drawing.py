@@ -114,13 +114,8 @@ def _lost(shown: xr.Dataset, figure: Figure) -> Iterator[tuple[str, str]]:
     for label in map(str, shown["algorithm"].values):
         for epsilon in map(float, shown["epsilon"].values):
             state = counts.sel(algorithm=label, epsilon=epsilon)
-            lost = [
-                f"{int(state[name])} {name.replace('_', ' ')}"
-                for name in ("diverged", "timed_out")
-                if state[name] > 0
-            ]
+            lost, total = statistics.lost(state)
             if lost:
-                total = int(state["completed"] + state["diverged"] + state["timed_out"])
                 at = "without noise" if math.isinf(epsilon) else f"ε = {epsilon:g}"
                 yield label, f"{label}, {at}: {' and '.join(lost)} of {total} runs"
 

@@ -63,7 +63,7 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
 
 def model_entries(spec: RunSpec) -> int:
     """Entries of one model, for all seeds."""
-    return len(spec.seeds) * spec.as_problem.loss.outputs(spec.info) * spec.n_features
+    return len(spec.seeds) * spec.as_problem.outputs(spec.info) * spec.n_features
 
 
 def state_bytes(spec: RunSpec) -> int:

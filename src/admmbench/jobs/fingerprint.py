@@ -35,7 +35,7 @@ def of_run(spec: RunSpec) -> str:
 
     The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
     """
-    loss = sys.modules[type(spec.as_problem.loss).__module__]
+    loss = sys.modules[spec.as_problem.module]
     inside, files = _inside_and_files([algorithms.find_module(spec.algorithm), loss])
     problem = type(spec.as_problem).__module__
     return of_modules(("admmbench.jobs.simulate", problem, *inside), files, _NUMERICAL)
@@ -49,7 +49,7 @@ def of_text(text: str) -> str:
 def code(spec: RunSpec) -> str:
     """Name of the code that `of_run` is about: equal for runs that execute the same."""
     problem = spec.as_problem
-    return f"{spec.algorithm} {type(problem.loss).__module__} {problem.sharing}"
+    return f"{spec.algorithm} {problem.module} {problem.sharing}"
 
 
 def codes(specs: Iterable[RunSpec]) -> list[str]:

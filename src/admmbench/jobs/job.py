@@ -14,12 +14,12 @@ import xarray as xr
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.trace import STATUS
 from admmbench.files import replacing
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.seal import sealed
 from admmbench.jobs.simulate import run_spec
+from admmbench.outcomes import Outcome
 
 CHECKPOINT_MINUTES = 5.0
 
@@ -75,7 +75,7 @@ def execute(
     with keeper.listening():
         trace = run_spec(spec, data, threads, progress, keeper)
     _save(trace, output)
-    if not (trace.status == STATUS["timed_out"]).any():
+    if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
 
 

@@ -10,19 +10,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from admmbench.problems.base import RecordBounds
+from admmbench.problems.base import RecordBounds, Sharing
 from admmbench.problems.columns import Columns
+from admmbench.problems.constrained import Constrained, Constraint, MeanLoss, Quadratic
 from admmbench.problems.losses import as_loss, list_losses
+from admmbench.problems.losses.base import Loss, ScalarLoss
 from admmbench.problems.penalties import PenaltyName
 from admmbench.problems.rows import Rows
 from admmbench.validation import Strict, checked
 
 __all__ = ["as_problem", "list_losses"]
 
+AnyProblem = Rows | Columns | Constrained | Quadratic
+
 # hu2019: lambda = 1e-4, weight of the squared norm in the mean objective.
 _COLUMNS_STRENGTH = 2e-4
+
+
+class _Objective(Strict):
+    """One function."""
+
+    mean_loss: MeanLoss = MeanLoss()
 
 
 class _Settings(Strict):
@@ -34,11 +44,12 @@ class _Settings(Strict):
     per: Literal["agent", "total"] | None = None
     average: Literal["records", "agents"] | None = None
     records: RecordBounds | None = None
+    objective: _Objective | None = None
+    constraints: Annotated[tuple[Constraint, ...], BeforeValidator(tuple)] | None = None
+    server: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
-def as_problem(
-    spec: str | Mapping[str, Any], sharing: Literal["rows", "columns"]
-) -> Rows | Columns:
+def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     """Problem from its loss's name, or from a mapping.
 
     Parameters
@@ -46,9 +57,10 @@ def as_problem(
     spec
         Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
         perhaps ``penalty``, ``strength``, ``per``, ``average`` and ``records``. What is absent is as the literature has
-        it for the loss, see `Convention`.
+        it for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is constrained,
+        see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
-        What the partition shares out.
+        What the partition shares out; ``constrained`` shares rows.
 
     Raises
     ------
@@ -60,6 +72,8 @@ def as_problem(
     if "name" in spec or spec.get("loss") == "vertical":
         raise ValueError(_new_spelling(spec))
     given = checked(_Settings, spec, "problem")
+    if given.loss == "quadratic":
+        return Quadratic(given.penalty, given.strength or 0.0)
     loss = as_loss(given.loss)
     name = given.loss if isinstance(given.loss, str) else str(given.loss["name"])
     usual = loss.convention
@@ -74,15 +88,35 @@ def as_problem(
             raise ValueError(
                 "problem.strength: parties whose columns depend on each other need one above 0"
             )
-        return Columns(name, loss, given.penalty, strength)
+        return Columns(given.penalty, strength, name, loss)
+    if given.objective or given.constraints is not None or given.server is not None:
+        return _constrained(given, name, loss)
     return Rows(
-        name,
-        loss,
         given.penalty,
         usual.strength if given.strength is None else given.strength,
+        name,
+        loss,
         given.per or usual.per,
         given.average or usual.average,
         given.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
+    )
+
+
+def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
+    """Without a penalty unless it is asked for."""
+    for key in ("per", "average", "records"):
+        if getattr(given, key) is not None:
+            raise ValueError(f"problem.{key}: it is for problems without constraints")
+    if not isinstance(loss, ScalarLoss):
+        raise ValueError(f"problem.loss: constraints are on losses with one output, not {name}")
+    return Constrained(
+        given.penalty,
+        given.strength or 0.0,
+        name,
+        loss,
+        (given.objective or _Objective()).mean_loss,
+        given.constraints or (),
+        given.server or 0.0,
     )
 
 

@@ -22,6 +22,8 @@ from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Strict
 
 Array = NDArray[Any]
+Sharing = Literal["rows", "columns", "constrained"]
+"""What agents share of a problem: rows or columns of the data, or a model under constraints."""
 
 
 class RecordBounds(Strict):
@@ -37,20 +39,14 @@ class Problem(ABC):
 
     Attributes
     ----------
-    loss_name
-        What the user called the loss.
-    loss
-        The loss itself.
     penalty_name
         ``l1`` or ``l2``.
     strength
         Weight of the penalty.
     """
 
-    sharing: ClassVar[Literal["rows", "columns"]]
+    sharing: ClassVar[Sharing]
 
-    loss_name: str
-    loss: Loss
     penalty_name: PenaltyName
     strength: float
 
@@ -59,8 +55,96 @@ class Problem(ABC):
         """R."""
         return PENALTIES[self.penalty_name]
 
+    @property
+    @abstractmethod
+    def metric(self) -> str:
+        """Name of the variable that says how good a model is."""
+
+    @property
+    @abstractmethod
+    def fraction(self) -> bool:
+        """Whether the metric is a part of the records, 0 to 1."""
+
+    @property
+    @abstractmethod
+    def module(self) -> str:
+        """Name of the module that has its formulas."""
+
+    @abstractmethod
+    def unit(self, data: DatasetInfo) -> str:
+        """Unit of the objective."""
+
+    @abstractmethod
+    def outputs(self, data: DatasetInfo) -> int:
+        """K, rows of a model."""
+
+    @abstractmethod
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a data set has not what the problem needs."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Settings as a user would write them, complete."""
+
+    @abstractmethod
+    def bind(
+        self,
+        split: Split | ColumnSplit,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        dtype: DTypeLike = np.float32,
+    ) -> BoundProblem[Any]:
+        """Join parameters and data, for a batch of so many seeds."""
+
+    @abstractmethod
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Units and long name of what evaluation measures, by name; the metric comes first."""
+
+
+@dataclass(frozen=True)
+class LossProblem(Problem):
+    """A problem over records.
+
+    Attributes
+    ----------
+    loss_name
+        What the user called the loss.
+    loss
+        The loss itself.
+    """
+
+    loss_name: str
+    loss: Loss
+
+    @property
+    def metric(self) -> str:
+        """That of the loss."""
+        return self.loss.metric
+
+    @property
+    def fraction(self) -> bool:
+        """That of the loss."""
+        return self.loss.fraction
+
+    @property
+    def module(self) -> str:
+        """That of the loss."""
+        return type(self.loss).__module__
+
+    def unit(self, data: DatasetInfo) -> str:
+        """That of the loss."""
+        return self.loss.unit(data)
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """That of the loss."""
+        return self.loss.outputs(data)
+
+    def check(self, data: DatasetInfo) -> None:
+        """Targets must be those of the loss."""
+        if data.drawn:
+            raise ValueError(
+                f"problem: {data.name} has no records for the loss {self.loss_name}; leave the problem out"
+            )
         try:
             self.loss.check(data)
         except ValueError as error:
@@ -76,20 +160,6 @@ class Problem(ABC):
         }
         loss = {"name": self.loss_name, **parameters} if parameters else self.loss_name
         return {"loss": loss, "penalty": self.penalty_name, "strength": self.strength}
-
-    @abstractmethod
-    def bind(
-        self,
-        split: Split | ColumnSplit,
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        dtype: DTypeLike = np.float32,
-    ) -> BoundProblem[Any]:
-        """Join parameters and data, for a batch of so many seeds."""
-
-    @abstractmethod
-    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Units and long name of what evaluation measures, by name; the metric comes first."""
 
 
 class State(Protocol):
@@ -140,10 +210,6 @@ class BoundProblem(ABC, Generic[PartsT]):
     @abstractmethod
     def block(self, agents: slice) -> PartsT:
         """The parts of some agents."""
-
-    @abstractmethod
-    def optimum(self) -> Array:
-        """Minimiser of the objective for each seed, shape (S, K, J)."""
 
     @abstractmethod
     def evaluate(self, state: State, blocks: Sequence[PartsT], run: Run) -> dict[str, Array]:

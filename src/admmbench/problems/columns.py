@@ -23,7 +23,7 @@ from scipy import linalg
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
-from admmbench.problems.base import Array, BoundProblem, Problem, Run, State
+from admmbench.problems.base import Array, BoundProblem, LossProblem, Run, Sharing, State
 from admmbench.problems.losses.base import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -34,10 +34,10 @@ _STEP_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
-class Columns(Problem):
+class Columns(LossProblem):
     """Parameters of a problem over columns."""
 
-    sharing: ClassVar[Literal["rows", "columns"]] = "columns"
+    sharing: ClassVar[Sharing] = "columns"
 
     def check(self, data: DatasetInfo) -> None:
         """Parties share predictions, one for each sample."""

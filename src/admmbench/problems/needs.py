@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Literal
 
-from admmbench.problems.base import Problem
+from admmbench.problems.base import LossProblem, Problem
 from admmbench.problems.losses.base import ScalarLoss
 
 Need = Literal[
@@ -18,7 +18,7 @@ Need = Literal[
     "quadratic penalty",
 ]
 
-_NEEDS: dict[Need, tuple[Callable[[Problem], bool], str]] = {
+_NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
     "convex loss": (lambda p: p.loss.convex, "a convex loss"),
     "bounded slope": (
         lambda p: math.isfinite(p.loss.slope_l2),
@@ -38,8 +38,8 @@ _NEEDS: dict[Need, tuple[Callable[[Problem], bool], str]] = {
 
 
 def has(problem: Problem, need: Need) -> bool:
-    """Whether a problem has what a method may need."""
-    return _NEEDS[need][0](problem)
+    """Whether a problem has what a method may need; a quadratic has all."""
+    return not isinstance(problem, LossProblem) or _NEEDS[need][0](problem)
 
 
 def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
@@ -55,7 +55,7 @@ def require(who: str, needs: Iterable[Need], problem: Problem) -> None:
         What there is.
     """
     for need in needs:
-        if not has(problem, need):
+        if isinstance(problem, LossProblem) and not has(problem, need):
             words = _NEEDS[need][1]
             raise ValueError(
                 f"{who} needs {words}; the problem has loss {problem.loss_name} and penalty {problem.penalty_name}"

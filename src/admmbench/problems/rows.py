@@ -34,9 +34,10 @@ from admmbench.problems.base import (
     Array,
     BoundProblem,
     Gradient,
-    Problem,
+    LossProblem,
     RecordBounds,
     Run,
+    Sharing,
     State,
 )
 from admmbench.problems.batches import (
@@ -82,7 +83,7 @@ class LocalModels(State, Protocol):
 
 
 @dataclass(frozen=True)
-class Rows(Problem):
+class Rows(LossProblem):
     """Parameters of a problem over rows.
 
     Attributes
@@ -95,7 +96,7 @@ class Rows(Problem):
         Bounds on records; longer ones are scaled down.
     """
 
-    sharing: ClassVar[Literal["rows", "columns"]] = "rows"
+    sharing: ClassVar[Sharing] = "rows"
 
     per: Literal["agent", "total"]
     average: Literal["records", "agents"]

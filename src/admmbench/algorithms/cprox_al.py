@@ -1,0 +1,161 @@
+"""Centralized proximal augmented Lagrangian, what he2023 compares `prox_al` with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import Array, Messages, parameters
+from admmbench.algorithms.constrained import (
+    AugmentedLagrangian,
+    ConstrainedBlock,
+    ConstrainedFederation,
+    ConstrainedMethod,
+    ended,
+    out_of_reach,
+    start,
+    update_multipliers,
+)
+from admmbench.outcomes import Outcome
+from admmbench.problems.needs import Need
+
+# L-BFGS may take so many iterations for a subproblem.
+_MOST_ITERATIONS = 100_000
+
+
+@dataclass
+class CentralState:
+    """State of the outer loop, for S seeds, n agents and d variables."""
+
+    model: Array
+    """w^k, shape (S, d)."""
+    mu: Array
+    """Multipliers of the agents' constraints, shape (n, S, m)."""
+    mu_server: Array
+    """Multipliers of the server's, shape (1, S, m_0)."""
+    outer: Array
+    """k, shape (S,)."""
+    inner: Array
+    """Iterations of L-BFGS in all, shape (S,)."""
+    sent: Array
+    """Nothing is: zeros, shape (S,)."""
+    ended: Array
+    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """The model, shape (S, 1, d)."""
+        return self.model[:, None]
+
+    @property
+    def z(self) -> Array:
+        """The same for every agent."""
+        return np.broadcast_to(self.w, (len(self.mu), *self.w.shape))
+
+
+@parameters
+class CProxAL(ConstrainedMethod[CentralState]):
+    """Algorithm 1 of he2023 on the data of all, with L-BFGS for its subproblems; a round is an outer iteration.
+
+    Parameters
+    ----------
+    beta, s, eps1, eps2, start, reach
+        As of `prox_al`. A seed has ``stalled`` if L-BFGS can take no step from a point where (7) does not hold.
+    """
+
+    variables = {
+        **ConstrainedMethod.variables,
+        "inner_iterations": ("1", "iterations of L-BFGS, all outer iterations together"),
+    }
+    state_copies = 1
+    examples = ({"beta": 10.0},)
+
+    beta: Annotated[float, Field(gt=0)] = 1.0
+    s: Annotated[float, Field(gt=0)] = 0.01
+    eps1: Annotated[float, Field(gt=0)] = 1e-3
+    eps2: Annotated[float, Field(gt=0)] = 1e-3
+    start: float = 1.0
+    reach: Annotated[float, Field(gt=0)] = 100.0
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """L-BFGS follows gradients."""
+        return ("smooth penalty",)
+
+    def init(self, federation: ConstrainedFederation) -> CentralState:
+        """w^0 = (start, ..., start), mu^0 = 0."""
+        iterations = np.zeros(federation.problem.n_seeds, np.int64)
+        return CentralState(inner=iterations, **start(federation, self.start))
+
+    def round(self, t: int, state: CentralState, federation: ConstrainedFederation) -> Messages:
+        """Solve (6) from w^k to tau_k, update multipliers, and test (8)."""
+        live, tau = state.ended == 0, self.s / (state.outer + 1) ** 2
+        centre = state.model.copy()
+        solved, stuck = np.zeros_like(live), np.zeros_like(live)
+        for seed in np.flatnonzero(live):
+            gradient, steps = self.solve(int(seed), float(tau[seed]), state, centre, federation)
+            solved[seed] = gradient <= tau[seed]  # (7)
+            stuck[seed] = not solved[seed] and steps == 0
+        moved = update_multipliers(state, federation, self.beta, live)
+        step = np.abs(state.model - centre).max(axis=1)
+        close = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
+        state.outer[live] += 1
+        ended(Outcome.CONVERGED, solved & close, state)
+        far = out_of_reach(state, federation) > self.reach
+        ended(Outcome.INFEASIBLE, live & far, state)
+        ended(Outcome.STALLED, stuck, state)
+        return Messages(down=(), up=())
+
+    def measure(
+        self, t: int, state: CentralState, federation: ConstrainedFederation
+    ) -> dict[str, Array]:
+        """KKT residuals, and iterations of both loops."""
+        found = super().measure(t, state, federation)
+        return {**found, "inner_iterations": state.inner.astype(float)}
+
+    def solve(
+        self,
+        seed: int,
+        tau: float,
+        state: CentralState,
+        centre: Array,
+        federation: ConstrainedFederation,
+    ) -> tuple[float, int]:
+        """(6) for one seed, to a gradient of at most tau; returns the largest entry of the gradient, and steps."""
+        from scipy import optimize  # slow to import
+
+        problem = federation.problem
+        trial = state.model.copy()
+
+        def objective(w: Array) -> tuple[float, Array]:
+            trial[seed] = w
+
+            def of_block(block: ConstrainedBlock) -> tuple[float, Array]:
+                merit = AugmentedLagrangian(
+                    block.parts, self.beta, state.mu[block.agents], 0.0, centre
+                ).at(trial[None])
+                return merit.value[:, seed].sum(), merit.gradient[:, seed].sum(axis=0)
+
+            found = federation.each(of_block)
+            merit = AugmentedLagrangian(
+                problem.server, self.beta, state.mu_server, 1 / self.beta, centre
+            ).at(trial[None])
+            values, gradients = zip(*found, strict=True)
+            value = (
+                sum(values)
+                + merit.value[0, seed]
+                + problem.strength * problem.penalty.value(w[None])
+            )
+            gradient = np.sum(gradients, axis=0) + merit.gradient[0, seed]
+            return float(value), gradient + problem.strength * problem.penalty.gradient(w)
+
+        limits = {"gtol": tau, "ftol": 0, "maxiter": _MOST_ITERATIONS, "maxfun": _MOST_ITERATIONS}
+        found = optimize.minimize(
+            objective, centre[seed], jac=True, method="L-BFGS-B", options=limits
+        )
+        state.model[seed] = found.x
+        state.inner[seed] += found.nit
+        return float(np.abs(found.jac).max()), int(found.nit)

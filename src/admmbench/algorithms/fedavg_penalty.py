@@ -1,0 +1,114 @@
+"""Local steps on a quadratic penalty: what one would otherwise use for a constrained problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import Array, Messages, parameters
+from admmbench.algorithms.constrained import (
+    AugmentedLagrangian,
+    ConstrainedBlock,
+    ConstrainedFederation,
+    ConstrainedMethod,
+    start,
+    update_multipliers,
+)
+from admmbench.problems.needs import Need
+
+
+@dataclass
+class PenaltyState:
+    """The model, and the multipliers that its penalty stands for."""
+
+    model: Array
+    """w, shape (S, d)."""
+    mu: Array
+    """weight P_{K*}(c_i(w)), shape (n, S, m)."""
+    mu_server: Array
+    """Likewise at the server, shape (1, S, m_0)."""
+    outer: Array
+    """There is no outer loop: zeros, shape (S,)."""
+    sent: Array
+    """Numbers sent, shape (S,)."""
+    ended: Array
+    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """The model, shape (S, 1, d)."""
+        return self.model[:, None]
+
+    @property
+    def z(self) -> Array:
+        """The same for every agent."""
+        return np.broadcast_to(self.w, (len(self.mu), *self.w.shape))
+
+
+@parameters
+class FedAvgPenalty(ConstrainedMethod[PenaltyState]):
+    """FedAvg (McMahan et al., 2017) on f_i + weight dist(c_i, -K_i)^2 / 2.
+
+    In a round each agent makes local gradient steps on n times its own part, the server averages the models and makes
+    as many steps on its own constraints and the penalty of the problem. Its fixed point is not feasible: the violation
+    falls as 1 / weight, and the step size must fall with it.
+
+    Parameters
+    ----------
+    weight
+        Of the squared violation.
+    learning_rate
+        Step size.
+    local_updates
+        Local steps in a round.
+    start
+        Every entry of the first model.
+    """
+
+    state_copies = 1
+    examples = ({"local_updates": 2},)
+
+    weight: Annotated[float, Field(gt=0)] = 10.0
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    local_updates: Annotated[int, Field(ge=1)] = 5
+    start: float = 1.0
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Steps follow gradients."""
+        return ("smooth penalty",)
+
+    @property
+    def gradients(self) -> int:
+        """One for each local step."""
+        return self.local_updates
+
+    def init(self, federation: ConstrainedFederation) -> PenaltyState:
+        """Start everywhere at the same point."""
+        return PenaltyState(**start(federation, self.start))
+
+    def round(self, t: int, state: PenaltyState, federation: ConstrainedFederation) -> Messages:
+        """Local steps, their mean, steps of the server."""
+        problem, n, w = federation.problem, federation.problem.n_agents, state.model
+        state.mu[:], state.mu_server[:] = 0, 0
+
+        def local(block: ConstrainedBlock) -> Array:
+            own = AugmentedLagrangian(block.parts, self.weight, state.mu[block.agents], 0.0, w)
+            u = np.broadcast_to(w, (len(state.mu[block.agents]), *w.shape))
+            for _ in range(self.local_updates):
+                u = u - self.learning_rate * n * own.at(u).gradient
+            return u
+
+        w = np.concatenate(federation.each(local)).mean(axis=0)
+        own = AugmentedLagrangian(problem.server, self.weight, state.mu_server, 0.0, w)
+        for _ in range(self.local_updates):
+            slope = own.at(w[None]).gradient[0] + problem.strength * problem.penalty.gradient(w)
+            w = w - self.learning_rate * slope
+        state.model[:] = w
+        live = state.ended == 0
+        update_multipliers(state, federation, self.weight, live)
+        state.sent += 2 * n * w.shape[1]
+        return Messages(down=(), up=())

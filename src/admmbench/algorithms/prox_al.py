@@ -1,0 +1,239 @@
+"""Proximal augmented Lagrangian over an inexact ADMM: Algorithms 1 and 2 of he2023."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import Array, Messages, parameters
+from admmbench.algorithms.constrained import (
+    AugmentedLagrangian,
+    ConstrainedBlock,
+    ConstrainedFederation,
+    ConstrainedMethod,
+    ended,
+    out_of_reach,
+    start,
+    update_multipliers,
+)
+from admmbench.outcomes import Outcome
+from admmbench.problems.base import Problem
+from admmbench.problems.constrained import Constrained
+from admmbench.problems.newton import minimize
+
+# Subproblems are not solved to less than this part of tau_k.
+_PART_OF_TAU = 1e-3
+
+
+@dataclass
+class ProxALState:
+    """State of both loops, for S seeds, n agents and d variables."""
+
+    model: Array
+    """w^t, shape (S, d)."""
+    centre: Array
+    """w^k, from which the outer iteration started, shape (S, d)."""
+    u: Array
+    """Local models, shape (n, S, d)."""
+    dual: Array
+    """lambda_i, shape (n, S, d)."""
+    mu: Array
+    """Multipliers of the agents' constraints, shape (n, S, m)."""
+    mu_server: Array
+    """Multipliers of the server's, shape (1, S, m_0)."""
+    inner: Array
+    """t, iterations of Algorithm 2 in this outer iteration, shape (S,)."""
+    total: Array
+    """Iterations of Algorithm 2 in all, shape (S,)."""
+    outer: Array
+    """k, shape (S,)."""
+    sent: Array
+    """Numbers sent, shape (S,)."""
+    ended: Array
+    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """Global model, shape (S, 1, d)."""
+        return self.model[:, None]
+
+
+@parameters
+class ProxAL(ConstrainedMethod[ProxALState]):
+    """Algorithm 1 of he2023, whose subproblems Algorithm 2 solves; a round is an iteration of Algorithm 2.
+
+    It ends when (8) holds, with an (eps1, eps2)-KKT point (theorem 3.1) if subproblems are convex.
+
+    Parameters
+    ----------
+    beta
+        Penalty parameter of the constraints.
+    rho
+        Penalty parameter rho_i of the consensus, the same for all agents.
+    s
+        tau_k = s / (k + 1)^2 is the tolerance of the subproblem of outer iteration k.
+    q
+        eps_{t+1} = q^t, but at least tau_k / 1000, is that of (14) and (15) in inner iteration t. The paper does not
+        print q.
+    eps1, eps2
+        Tolerances of stationarity and of the constraints, (8).
+    start
+        Every entry of w^0.
+    inner_limit
+        A seed has ``stalled`` if Algorithm 2 takes more iterations than this.
+    reach
+        A seed is ``infeasible`` if no point meets the constraints within this times 1 + ||w^k|| of w^k.
+    """
+
+    variables = {
+        **ConstrainedMethod.variables,
+        "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
+    }
+    # Two in double precision, and the multipliers.
+    state_copies = 5
+    examples = ({"beta": 10.0, "rho": 0.1},)
+
+    beta: Annotated[float, Field(gt=0)] = 1.0
+    rho: Annotated[float, Field(gt=0)] = 1.0
+    s: Annotated[float, Field(gt=0)] = 0.01
+    q: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    eps1: Annotated[float, Field(gt=0)] = 1e-3
+    eps2: Annotated[float, Field(gt=0)] = 1e-3
+    start: float = 1.0
+    inner_limit: Annotated[int, Field(ge=1)] = 100_000
+    reach: Annotated[float, Field(gt=0)] = 100.0
+
+    def check(self, problem: Problem, agents: int) -> None:
+        """(14) is smooth, or a proximal map."""
+        kinks = problem.strength > 0 and not problem.penalty.smooth
+        if kinks and isinstance(problem, Constrained) and problem.at("server"):
+            raise ValueError(
+                "beta: constraints at the server go with the penalty l2 or none, as Newton's method solves (14)"
+            )
+
+    def init(self, federation: ConstrainedFederation) -> ProxALState:
+        """w^0 = (start, ..., start), mu^0 = 0, and the start of Algorithm 2."""
+        problem = federation.problem
+        shape = (problem.n_agents, problem.n_seeds, problem.model_shape[1])
+        common = start(federation, self.start)
+        state = ProxALState(
+            centre=common["model"].copy(),
+            u=np.zeros(shape),
+            dual=np.zeros(shape),
+            inner=np.zeros(problem.n_seeds, np.int64),
+            total=np.zeros(problem.n_seeds, np.int64),
+            **common,
+        )
+        self.begin_inner(state, federation, state.ended == 0)
+        return state
+
+    def round(self, t: int, state: ProxALState, federation: ConstrainedFederation) -> Messages:
+        """One iteration of Algorithm 2, and what follows in Algorithm 1 where (19) holds."""
+        live, n = state.ended == 0, federation.problem.n_agents
+        tau = self.s / (state.outer + 1) ** 2
+        # More than a small part of tau_k cannot matter to (19), and may be beyond double precision.
+        eps = np.where(live, np.maximum(self.q**state.inner, _PART_OF_TAU * tau), np.inf)
+        w = self.update_server(state, federation, eps)
+        state.model[live] = w[live]
+
+        def update(block: ConstrainedBlock) -> Array:
+            p = block.agents
+            dual, u = state.dual[p], state.u[p]
+            lagrangian = self.merit(state, federation, block)
+            function = lagrangian.near(w[None], self.rho, dual)
+            at_w = function(w[None])
+            residual = np.abs(at_w.gradient - self.rho * (w - u)).max(axis=-1)  # (18)
+            if block.parts.quadratic:
+                found = w + at_w.newton_step()  # (15), exactly
+            else:
+                found, _ = minimize(function, u, np.broadcast_to(eps, u.shape[:2]))  # (15)
+            u[:, live] = found[:, live]
+            dual[:, live] += self.rho * (found - w)[:, live]  # (16)
+            return residual
+
+        residuals = np.concatenate(federation.each(update))
+        state.inner[live] += 1
+        state.total[live] += 1
+        state.sent[live] += n * (2 * w.shape[1] + 1)
+        solved = live & (eps + residuals.sum(axis=0) <= tau)  # (19)
+        if solved.any():
+            self.end_outer(state, federation, solved, tau)
+        ended(Outcome.STALLED, state.inner >= self.inner_limit, state)
+        return Messages(down=(), up=())
+
+    def update_server(
+        self, state: ProxALState, federation: ConstrainedFederation, eps: Array
+    ) -> Array:
+        """(14): minimise F_0 + h + sum_i rho ||u~_i - w||^2 / 2, shape (S, d)."""
+        problem, n = federation.problem, federation.problem.n_agents
+        mean = (state.u + state.dual / self.rho).mean(axis=0)  # (17)
+        rho, strength, pull = n * self.rho, problem.strength, 1 / ((n + 1) * self.beta)
+        if not problem.penalty.smooth and strength:
+            total = pull + rho
+            return problem.penalty.prox(
+                (pull * state.centre + rho * mean) / total, np.asarray(strength / total)
+            )
+        # h = strength ||w||^2 / 2 moves the proximal term.
+        near, weight = rho / (rho + strength) * mean, rho + strength
+        lagrangian = AugmentedLagrangian(
+            problem.server, self.beta, state.mu_server, pull, state.centre
+        )
+        function = lagrangian.near(near[None], weight, 0.0)
+        if problem.server.quadratic:
+            return np.asarray(state.model + function(state.model[None]).newton_step()[0])
+        found, _ = minimize(function, state.model[None], eps[None])
+        return found[0]
+
+    def merit(
+        self, state: ProxALState, federation: ConstrainedFederation, block: ConstrainedBlock
+    ) -> AugmentedLagrangian:
+        """F_i = P_{i,k} of (11)."""
+        pull = 1 / ((federation.problem.n_agents + 1) * self.beta)
+        return AugmentedLagrangian(
+            block.parts, self.beta, state.mu[block.agents], pull, state.centre
+        )
+
+    def end_outer(
+        self, state: ProxALState, federation: ConstrainedFederation, solved: Array, tau: Array
+    ) -> None:
+        """Update multipliers, test (8), and begin another subproblem where it does not hold."""
+        w = state.model
+        moved = update_multipliers(state, federation, self.beta, solved)
+        step = np.abs(w - state.centre).max(axis=1)
+        close = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
+        state.centre[solved] = w[solved]
+        state.outer[solved] += 1
+        state.sent[solved] += len(state.u)  # how far the agents' multipliers moved
+        ended(Outcome.CONVERGED, solved & close, state)  # (8)
+        far = out_of_reach(state, federation) > self.reach
+        ended(Outcome.INFEASIBLE, solved & far, state)
+        self.begin_inner(state, federation, solved & (state.ended == 0))
+
+    def begin_inner(
+        self, state: ProxALState, federation: ConstrainedFederation, which: Array
+    ) -> None:
+        """Start of Algorithm 2 at w^k: u_i = w^k and lambda_i = -grad F_i(w^k), for some seeds."""
+
+        def begin(block: ConstrainedBlock) -> None:
+            p = block.agents
+            gradient = self.merit(state, federation, block).at(state.model[None]).gradient
+            state.u[p][:, which] = state.model[which]
+            state.dual[p][:, which] = -gradient[:, which]
+
+        federation.each(begin)
+        state.inner[which] = 0
+        state.sent[which] += state.u.shape[0] * state.u.shape[2]  # u~_i of the start
+
+    def violation(self, state: ProxALState, federation: ConstrainedFederation) -> Array:
+        """sum_i ||w - u_i||_1, shape (S,)."""
+        return np.abs(state.u - state.model).sum(axis=(0, 2))
+
+    def measure(
+        self, t: int, state: ProxALState, federation: ConstrainedFederation
+    ) -> dict[str, Array]:
+        """KKT residuals, iterations of both loops, and what was sent."""
+        found = super().measure(t, state, federation)
+        return {**found, "inner_iterations": state.total.astype(float)}

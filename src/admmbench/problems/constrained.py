@@ -1,0 +1,544 @@
+"""Problems with constraints at the agents and at the server.
+
+    min_w  sum_i f_i(w) + h(w)   subject to   c_0(w) in -K_0 (server),  c_i(w) in -K_i (agents),
+
+(1) of he2023. `Constrained` states f_i and c_i as means of a loss over groups of records: Neyman-Pearson
+classification (26) and fairness (28) are settings of it. `Quadratic` has random quadratics under linear equations (25),
+which a data set without records draws from the seed.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+from pydantic import Field, model_validator
+
+from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
+from admmbench.partition import ColumnSplit, Split, n_rows
+from admmbench.partition import Rows as RowSelection
+from admmbench.problems.base import Array, BoundProblem, LossProblem, Problem, Run, Sharing, State
+from admmbench.problems.batches import rows_of_seed
+from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
+from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
+from admmbench.problems.losses.base import ScalarLoss
+from admmbench.validation import Number, Strict
+
+Where = dict[str, str | int]
+"""Group of records: what they have in common, by the name of an attribute; ``label`` is their class."""
+
+_CONES: dict[str, Cone] = {
+    "zero": Zero(),
+    "nonnegative": Nonnegative(),
+    "second_order": SecondOrder(),
+}
+
+
+class MeanLoss(Strict):
+    """Mean of the loss over a group of an agent's records."""
+
+    where: Where = {}
+
+
+class Disparity(Strict):
+    """Difference of the mean losses of two groups."""
+
+    between: Annotated[list[Where], Field(min_length=2, max_length=2)]
+
+
+class LinearMap(Strict):
+    """C w + d."""
+
+    matrix: list[list[Number]]
+    offset: list[Number]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len({len(row) for row in self.matrix}) != 1 or len(self.matrix) != len(self.offset):
+            raise ValueError("matrix needs rows of one length, and offset a number for each")
+        return self
+
+
+class Constraint(Strict):
+    """One function, what it may be, and whose constraint it is."""
+
+    mean_loss: MeanLoss | None = None
+    disparity: Disparity | None = None
+    linear: LinearMap | None = None
+    at_most: Number | None = None
+    within: Annotated[Number, Field(ge=0)] | None = None
+    cone: Literal["zero", "nonnegative", "second_order"] | None = None
+    at: Literal["agents", "server", "everywhere"] = "agents"
+
+    @model_validator(mode="after")
+    def _one_function_with_its_bound(self) -> Self:
+        bounds = {"mean_loss": "at_most", "disparity": "within", "linear": "cone"}
+        given = [name for name in bounds if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a constraint is on one of {', '.join(bounds)}, got {given or 'none'}"
+            )
+        wanted = bounds[given[0]]
+        for bound in bounds.values():
+            if (getattr(self, bound) is None) == (bound == wanted):
+                raise ValueError(f"a constraint on {given[0]} takes {wanted}, and no other bound")
+        return self
+
+    @property
+    def groups(self) -> list[Where]:
+        """Groups that it is about."""
+        if self.disparity:
+            return self.disparity.between
+        return [self.mean_loss.where] if self.mean_loss else []
+
+
+class _Base(Problem):
+    """What both kinds share."""
+
+    sharing: ClassVar[Sharing] = "constrained"
+
+    def bind(
+        self,
+        split: Split | ColumnSplit,
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        dtype: DTypeLike = np.float32,
+    ) -> BoundConstrained:
+        """Join parameters and data; arithmetic is in double precision, whatever the precision asked for."""
+        assert isinstance(split, Split)
+        return self.bound(split, n_seeds)
+
+    @abstractmethod
+    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
+        """The problem on data."""
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Objective and feasibility."""
+        unit = self.unit(data)
+        return {
+            "train_loss": (unit, "objective"),
+            "feasibility": ("1", "largest violation of a constraint"),
+            "feasibility_server": ("1", "largest violation of a constraint at the server"),
+            "feasibility_agents_mean": ("1", "mean over agents of the largest violation"),
+            "feasibility_agents_max": ("1", "largest violation of an agent's constraint"),
+        }
+
+
+@dataclass(frozen=True)
+class Constrained(_Base, LossProblem):
+    """Means of a loss over groups of records.
+
+    Attributes
+    ----------
+    objective
+        Group whose mean loss is f_i, times 1/n: the objective is a mean over agents.
+    constraints
+        The constraints.
+    server
+        Part of the test records that the server holds, the first ones; the others test. If it holds all, they test as
+        well.
+    """
+
+    loss: ScalarLoss
+    objective: MeanLoss
+    constraints: tuple[Constraint, ...]
+    server: float
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as a user would write them, complete."""
+        return {
+            **super().describe(),
+            "objective": {"mean_loss": self.objective.model_dump()},
+            "constraints": [each.model_dump(exclude_none=True) for each in self.constraints],
+            "server": self.server,
+        }
+
+    def check(self, data: DatasetInfo) -> None:
+        """Groups must be there, linear maps must fit."""
+        super().check(data)
+        for where in self.groups():
+            for name, value in where.items():
+                if name == "label":
+                    _class_index(value, data.class_names)
+                elif name not in data.attributes:
+                    known = ", ".join(["label", *data.attributes])
+                    raise ValueError(
+                        f"problem: where: {data.name} does not know {name!r} of its records (known: {known})"
+                    )
+        for each in self.constraints:
+            if each.linear and len(each.linear.matrix[0]) != data.n_features:
+                raise ValueError(
+                    f"problem: linear: the matrix has {len(each.linear.matrix[0])} columns, "
+                    f"{data.name} has {data.n_features} features"
+                )
+        if not self.server and any(c.groups for c in self.at("server")):
+            raise ValueError(
+                "problem: server: it has constraints on records and no records; give it a part of the test records, "
+                "such as server: 1"
+            )
+
+    def at(self, place: Literal["agents", "server"]) -> list[Constraint]:
+        """Constraints of every agent, or of the server."""
+        return [each for each in self.constraints if each.at in (place, "everywhere")]
+
+    def groups(self) -> list[Where]:
+        """All groups, each once, that of the objective first."""
+        found = [self.objective.where]
+        for constraint in self.constraints:
+            found += [where for where in constraint.groups if where not in found]
+        return found
+
+    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
+        """See `BoundConstrained`."""
+        return OverRecords(self, split, n_seeds)
+
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
+        unit = self.unit(data)
+        found = {**self.loss.variables(data), **super().variables(data)}
+        for where in self.groups():
+            for what in ("mean", "min", "max"):
+                found[f"loss_{slug(where)}_{what}"] = (
+                    unit,
+                    f"{what} over agents of the loss of {named(where)}",
+                )
+        if any(each.disparity for each in self.constraints):
+            for what in ("mean", "max"):
+                found[f"disparity_{what}"] = (
+                    unit,
+                    f"{what} difference of bounded losses, agents and server",
+                )
+        return found
+
+
+@dataclass(frozen=True)
+class Quadratic(_Base):
+    """sum_i (w^T A_i w / 2 + b_i^T w) subject to C_i w + d_i = 0, i = 0..n: (25) of he2023, drawn from the seed."""
+
+    def check(self, data: DatasetInfo) -> None:
+        """It takes no records."""
+        if not data.drawn:
+            raise ValueError(
+                "problem: quadratic is for data sets that draw instances, such as synthetic_qp; "
+                f"{data.name} has records"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as a user would write them, complete."""
+        return {"loss": "quadratic", "penalty": self.penalty_name, "strength": self.strength}
+
+    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
+        """See `BoundConstrained`."""
+        return Drawn(self, split, n_seeds)
+
+    @property
+    def metric(self) -> str:
+        """The objective."""
+        return "train_loss"
+
+    @property
+    def fraction(self) -> bool:
+        """It has any value."""
+        return False
+
+    @property
+    def module(self) -> str:
+        """There is no loss: it has the formulas."""
+        return __name__
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """One vector of variables."""
+        return 1
+
+    def unit(self, data: DatasetInfo) -> str:
+        """None."""
+        return "1"
+
+
+class BoundConstrained(BoundProblem[Functions]):
+    """A constrained problem for a batch of seeds, in double precision.
+
+    Attributes
+    ----------
+    server
+        c_0; its objective is 0.
+    undefined
+        Seeds for which a mean is over no record, shape (S,).
+    """
+
+    server: Functions
+    undefined: Array
+
+    def __init__(self, problem: Constrained | Quadratic, split: Split, n_seeds: int) -> None:
+        self.problem, self.penalty, self.strength = problem, problem.penalty, problem.strength
+        self.n_seeds, self.n_agents, self.dtype = n_seeds, len(split.shares), np.dtype(np.float64)
+        self.n_samples = sum(n_rows(own[0][1]) for own in split.shares)
+        self.model_shape = (1, split.dataset.n_features)
+        self.undefined = np.zeros(n_seeds, bool)
+
+    def evaluate(self, state: State, blocks: Sequence[Functions], run: Run) -> dict[str, Array]:
+        """Objective and feasibility of the global model; arrays of shape (S,)."""
+        w = state.w[None, :, 0]
+        values = run(lambda block: block.at(w), blocks)
+        objective = np.concatenate([each.objective for each in values]).sum(axis=0)
+        violations = np.concatenate(
+            [
+                block.cone.violation(each.constraints)
+                for block, each in zip(blocks, values, strict=True)
+            ]
+        )
+        server = self.server.cone.violation(self.server.at(w).constraints)[0]
+        return {
+            "train_loss": objective + self.strength * self.penalty.value(state.w),
+            "feasibility": np.maximum(violations.max(axis=0), server),
+            "feasibility_server": server,
+            "feasibility_agents_mean": violations.mean(axis=0),
+            "feasibility_agents_max": violations.max(axis=0),
+        }
+
+
+class Drawn(BoundConstrained):
+    """Instances of (25), one for each seed.
+
+    Each agent's part comes from its own stream, so that other agents or seeds do not change it.
+    """
+
+    problem: Quadratic
+
+    def __init__(self, problem: Quadratic, split: Split, n_seeds: int) -> None:
+        super().__init__(problem, split, n_seeds)
+        self._instances = split.instances
+        self._m = int(split.dataset.settings["m"])
+        self.server = self._functions([None])
+
+    @property
+    def work_per_agent(self) -> float:
+        """Two products with a d x d matrix."""
+        return float(4 * self.n_seeds * self.model_shape[1] ** 2)
+
+    def block(self, agents: slice) -> Functions:
+        """Draw the parts of some agents."""
+        return self._functions(range(self.n_agents)[agents])
+
+    def _functions(self, agents: Sequence[int | None]) -> Quadratics:
+        d, m = self.model_shape[1], self._m
+        drawn = [
+            [
+                synthetic_qp.draw(stream(agent), d, m, objective=agent is not None)
+                for stream in self._instances
+            ]
+            for agent in agents
+        ]
+        A, b, C, offset = (
+            [[getattr(each, name) for each in row] for row in drawn]
+            for name in ("A", "b", "C", "d")
+        )
+        objective = None if agents[0] is None else np.array(A)
+        return Quadratics(
+            objective, np.array(b), Linear(np.array(C), np.array(offset)), Product([(Zero(), m)])
+        )
+
+
+class OverRecords(BoundConstrained):
+    """Means over groups of the agents' records, which seeds may share out in their own way."""
+
+    problem: Constrained
+
+    def __init__(self, problem: Constrained, split: Split, n_seeds: int) -> None:
+        super().__init__(problem, split, n_seeds)
+        data = split.dataset
+        problem.check(data.info)
+        self._split, self._groups = split, problem.groups()
+        self._train, self._test = (
+            _Records.of(problem, data, self._groups, part) for part in ("train", "test")
+        )
+        shared = all(len(own) == 1 for own in split.shares)
+        self._rows = [
+            [rows_of_seed(own, seed) for seed in range(1 if shared else n_seeds)]
+            for own in split.shares
+        ]
+        for own in self._rows:
+            self.undefined |= [not self._train.has_all(rows, self._groups) for rows in own]
+        held = round(problem.server * data.n_test)
+        self.server = self._functions(self._test, [[slice(0, held)]], "server")
+        bounded = [where for each in problem.at("server") for where in each.groups]
+        self.undefined |= not self._test.has_all(slice(0, held), bounded)
+        self._tested = slice(held if held < data.n_test else 0, data.n_test)
+
+    @property
+    def work_per_agent(self) -> float:
+        """A Hessian for each seed."""
+        d = self.model_shape[1]
+        return float(2 * self.n_samples / self.n_agents * self.n_seeds * d * (d + 2))
+
+    def block(self, agents: slice) -> Functions:
+        """Means over the records of some agents."""
+        return self._functions(self._train, self._rows[agents], "agents")
+
+    def _functions(
+        self,
+        records: _Records,
+        rows: Sequence[Sequence[RowSelection]],
+        place: Literal["agents", "server"],
+    ) -> Means:
+        """Means over selections of rows, one for each agent and each seed."""
+        X, y, groups = records.stacked(rows)
+        of_agents = place == "agents"
+        objective = np.zeros(len(self._groups))
+        objective[0] = 1 / self.n_agents if of_agents else 0
+        combinations, thresholds, linear, cone = _on_means(self.problem.at(place), self._groups)
+        d = self.model_shape[1]
+        maps = [np.array(each.matrix, np.float64) for each in linear]
+        offsets = [np.array(each.offset, np.float64) for each in linear]
+        return Means(
+            self.problem.loss,
+            X,
+            y,
+            groups,
+            objective,
+            combinations,
+            thresholds,
+            Linear(np.concatenate([np.zeros((0, d)), *maps]), np.concatenate([[], *offsets])),
+            cone,
+        )
+
+    def evaluate(self, state: State, blocks: Sequence[Functions], run: Run) -> dict[str, Array]:
+        """Test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
+        loss, w = self.problem.loss, state.w[None, :, 0]
+        u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]
+        found = {
+            loss.metric: loss.score(loss.mistakes(u[..., None], y).mean(axis=1)),
+            "test_loss": loss.value(u, y).mean(axis=1),
+            **super().evaluate(state, blocks, run),
+        }
+        means = np.concatenate(run(lambda block: _means(block, w), blocks))
+        for number, where in enumerate(self._groups):
+            for name in ("mean", "min", "max"):
+                found[f"loss_{slug(where)}_{name}"] = getattr(np, name)(means[..., number], axis=0)
+        apart = [
+            self._apart(each, values)
+            for place, values in (("agents", means), ("server", _means(self.server, w)))
+            for each in self.problem.at(place)  # type: ignore[arg-type]
+            if each.disparity
+        ]
+        if apart:
+            gaps = np.concatenate(apart)
+            found["disparity_mean"], found["disparity_max"] = gaps.mean(axis=0), gaps.max(axis=0)
+        return found
+
+    def _apart(self, constraint: Constraint, means: Array) -> Array:
+        """Absolute differences of two groups' means, shape (B, S)."""
+        first, second = (means[..., self._groups.index(where)] for where in constraint.groups)
+        return np.asarray(np.abs(first - second))
+
+
+def _means(functions: Functions, w: Array) -> Array:
+    """Means of all groups, shape (B, S, g)."""
+    assert isinstance(functions, Means)
+    return functions.means(w)
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """Records of one part of a data set, and which of them are in which group."""
+
+    X: Array
+    y: Array
+    masks: Array
+    """Shape (g, n)."""
+    groups: list[Where]
+
+    @classmethod
+    def of(
+        cls,
+        problem: Constrained,
+        data: Dataset,
+        groups: list[Where],
+        part: Literal["train", "test"],
+    ) -> Self:
+        X, y = getattr(data, f"X_{part}"), getattr(data, f"y_{part}")
+        masks = np.ones((len(groups), len(y)), bool)
+        for mask, where in zip(masks, groups, strict=True):
+            for name, value in where.items():
+                if name == "label":
+                    mask &= y == _class_index(value, data.class_names)
+                    continue
+                attribute = data.attributes[name]
+                if value not in attribute.values:
+                    raise ValueError(
+                        f"problem: where: {name} of {data.name} is one of {', '.join(attribute.values)}, not {value!r}"
+                    )
+                mask &= getattr(attribute, part) == attribute.values.index(str(value))
+        targets = problem.loss.targets(np.asarray(y), np.dtype(np.float64))
+        return cls(np.asarray(X, np.float64), targets, masks, groups)
+
+    def has_all(self, rows: RowSelection, groups: Sequence[Where]) -> bool:
+        """Whether each group has a record among some rows."""
+        return all(self.masks[self.groups.index(where)][rows].any() for where in groups)
+
+    def stacked(self, selections: Sequence[Sequence[RowSelection]]) -> tuple[Array, Array, Array]:
+        """Records, targets and weights of groups of selections of rows, filled up with rows in no group."""
+        n = max(n_rows(rows) for own in selections for rows in own)
+        lead = (len(selections), len(selections[0]))
+        X, y = np.zeros((*lead, n, self.X.shape[1])), np.ones((*lead, n))
+        groups = np.zeros((*lead, len(self.masks), n))
+        for b, own in enumerate(selections):
+            for s, rows in enumerate(own):
+                size, mask = n_rows(rows), self.masks[:, rows]
+                X[b, s, :size], y[b, s, :size] = self.X[rows], self.y[rows]
+                groups[b, s, :, :size] = mask / mask.sum(axis=1, keepdims=True).clip(1)
+        return X, y, groups
+
+
+def _on_means(
+    constraints: Sequence[Constraint], groups: list[Where]
+) -> tuple[Array, Array, list[LinearMap], Product]:
+    """T and t of the constraints on means, the linear ones, and the cone of all."""
+    rows: list[Array] = []
+    thresholds: list[float] = []
+    for each in constraints:
+        if each.mean_loss is not None and each.at_most is not None:
+            rows.append(_unit(groups, each.mean_loss.where))
+            thresholds.append(each.at_most)
+        elif each.disparity is not None and each.within is not None:
+            first, second = (_unit(groups, where) for where in each.disparity.between)
+            rows += [first - second, second - first]
+            thresholds += [each.within, each.within]
+    linear = [(each.linear, each.cone) for each in constraints if each.linear and each.cone]
+    parts = [(_CONES["nonnegative"], len(rows))]
+    parts += [(_CONES[cone], len(given.offset)) for given, cone in linear]
+    combinations = np.array(rows).reshape(len(rows), len(groups))
+    return combinations, np.array(thresholds), [given for given, _ in linear], Product(parts)
+
+
+def _unit(groups: list[Where], where: Where) -> Array:
+    row = np.zeros(len(groups))
+    row[groups.index(where)] = 1
+    return row
+
+
+def _class_index(value: str | int, class_names: Sequence[str]) -> int:
+    """Number of a class from its number or its name."""
+    if isinstance(value, int) and 0 <= value < len(class_names):
+        return value
+    if value in class_names:
+        return list(class_names).index(str(value))
+    raise ValueError(
+        f"problem: where: label is a number below {len(class_names)} or one of {', '.join(class_names)}, not {value!r}"
+    )
+
+
+def slug(where: Where) -> str:
+    """Part of a variable's name: ``label_0``; ``all`` where nothing is asked."""
+    text = "_".join(f"{name}_{value}" for name, value in where.items())
+    return re.sub(r"\W+", "_", text).strip("_").lower() or "all"
+
+
+def named(where: Where) -> str:
+    """A group in words."""
+    return ", ".join(f"{name} {value}" for name, value in where.items()) or "all records"

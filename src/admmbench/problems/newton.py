@@ -1,0 +1,105 @@
+"""Newton's method for many smooth problems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# Armijo's condition, and what rounding may add to a value.
+_DECREASE, _ROUNDING = 1e-4, 1e-13
+_MOST_STEPS, _MOST_HALVINGS = 100, 60
+
+
+class Point(Protocol):
+    """A function of many problems at one point of each."""
+
+    @property
+    def value(self) -> Array:
+        """Shape (...)."""
+
+    @property
+    def gradient(self) -> Array:
+        """Shape (..., d)."""
+
+    def newton_step(self) -> Array:
+        """A descent direction, shape (..., d): minus the inverse Hessian times the gradient where that is one."""
+
+
+def minimize(
+    function: Callable[[Array], Point], start: Array, tolerance: Array | float
+) -> tuple[Array, Array]:
+    """Minimise until no entry of the gradient is larger than a tolerance; for each problem as far as it needs.
+
+    Newton steps with Armijo backtracking. Where the Hessian is a generalised one (a projection has kinks) this is the
+    semismooth method.
+
+    Parameters
+    ----------
+    function
+        Values and derivatives at points of shape (..., d).
+    start
+        Shape (..., d).
+    tolerance
+        Shape (...); infinite for problems that are not to be solved.
+
+    Returns
+    -------
+    x
+        Shape (..., d).
+    gradient
+        There. It may be above the tolerance if steps gain nothing more in double precision.
+    """
+    x, point = start, function(start)
+    stuck = np.zeros(x.shape[:-1], bool)
+    for _ in range(_MOST_STEPS):
+        size = np.abs(point.gradient).max(axis=-1, initial=0)
+        todo = (size > tolerance) & ~stuck
+        if not todo.any():
+            break
+        step = np.where(todo[..., None], point.newton_step(), 0)
+        slope = (point.gradient * step).sum(axis=-1)
+        slack = _ROUNDING * (1 + np.abs(point.value))
+        length = np.ones(slope.shape)
+        for _ in range(_MOST_HALVINGS):
+            trial = x + length[..., None] * step
+            found = function(trial)
+            halved = np.abs(found.gradient).max(axis=-1, initial=0) <= size / 2
+            enough = found.value <= point.value + _DECREASE * length * slope + slack
+            short = todo & ~halved & ~enough
+            if not short.any():
+                break
+            length = np.where(short, length / 2, length)
+        # Where neither the gradient nor the value falls, rounding has the last word.
+        stuck |= todo & ~halved & ~(found.value < point.value - slack)
+        x, point = trial, found
+    return x, point.gradient
+
+
+def matvec(matrix: Array, vector: Array) -> Array:
+    """Products of stacks of matrices and vectors."""
+    return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+def descent(hessian: Array, gradient: Array, convex: bool) -> Array:
+    """Newton's step; where the Hessian may be indefinite, with the absolute values of its eigenvalues.
+
+    Parameters
+    ----------
+    hessian
+        Shape (..., d, d), symmetric.
+    gradient
+        Shape (..., d).
+    convex
+        Whether it is positive definite.
+    """
+    if convex:
+        return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
+    values, vectors = np.linalg.eigh(hessian)
+    size = np.maximum(np.abs(values), 1e-8 * np.abs(values).max(axis=-1, keepdims=True) + 1e-300)
+    along = (np.swapaxes(vectors, -1, -2) @ gradient[..., None])[..., 0] / size
+    return np.asarray(-(vectors @ along[..., None])[..., 0])

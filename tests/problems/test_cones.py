@@ -1,0 +1,104 @@
+"""Cones: projections against Moreau's decomposition and their own definitions, derivatives against differences."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from admmbench.problems.cones import Nonnegative, Product, SecondOrder, Zero
+
+NUMBERS = st.floats(-10, 10).map(lambda x: round(x, 3))
+VECTORS = arrays(np.float64, 4, elements=NUMBERS)
+# Members of K for each cone, and whether a vector is one.
+CONES = {
+    "zero": (Zero(), lambda v: np.allclose(v, 0)),
+    "nonnegative": (Nonnegative(), lambda v: (v >= -1e-12).all()),
+    "second order": (SecondOrder(), lambda v: np.linalg.norm(v[1:]) <= v[0] + 1e-9),
+    "product": (
+        Product([(Nonnegative(), 1), (SecondOrder(), 3)]),
+        lambda v: v[0] >= -1e-12 and np.linalg.norm(v[2:]) <= v[1] + 1e-9,
+    ),
+}
+
+
+each_cone = pytest.mark.parametrize("cone", CONES.values(), ids=CONES)
+
+
+@each_cone
+@given(v=VECTORS)
+def test_the_rest_of_a_projection_is_in_minus_k_and_orthogonal(cone, v):
+    """Moreau: this is what makes p the projection on K*, and v - p that on -K."""
+    K, inside = cone
+    p = K.project_dual(v)
+    assert inside(p - v)
+    assert abs(p @ (v - p)) < 1e-6
+    np.testing.assert_allclose(K.project_dual(p), p, atol=1e-9)
+
+
+@given(v=VECTORS, other=VECTORS)
+def test_a_projection_is_closer_than_any_other_member(v, other):
+    K = SecondOrder()
+    p = K.project_dual(v)
+    member = K.project_dual(other)
+    assert np.linalg.norm(v - p) <= np.linalg.norm(v - member) + 1e-9
+
+
+@each_cone
+@given(v=VECTORS)
+def test_derivatives_agree_with_differences(cone, v):
+    K, _ = cone
+    # Away from kinks, where both sides agree.
+    h, D = 1e-6, K.derivative(v)
+    columns = []
+    for e in np.eye(4):
+        right = (K.project_dual(v + h * e) - K.project_dual(v)) / h
+        left = (K.project_dual(v) - K.project_dual(v - h * e)) / h
+        assume(np.allclose(right, left, atol=1e-3))
+        columns.append((right + left) / 2)
+    np.testing.assert_allclose(D, np.array(columns).T, atol=1e-3)
+    np.testing.assert_allclose(D, D.T)
+
+
+@each_cone
+def test_a_stack_is_projected_vector_by_vector(cone):
+    K, _ = cone
+    v = np.random.default_rng(0).normal(size=(3, 2, 4))
+    single = [[K.project_dual(each) for each in row] for row in v]
+    np.testing.assert_allclose(K.project_dual(v), single)
+    single = [[K.derivative(each) for each in row] for row in v]
+    np.testing.assert_allclose(K.derivative(v), single)
+
+
+@each_cone
+@given(v=VECTORS)
+def test_complementary_pairs_have_no_normal_distance(cone, v):
+    """P_{-K}(v) and P_{K*}(v) are complementary for any v: the first is in the normal cone at the second."""
+    K, _ = cone
+    mu = K.project_dual(v)
+    assert K.normal_distance(v - mu, mu) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "c", "mu", "distance"),
+    [
+        ("zero", [0.5, -2, 0, 0], [1, 1, 1, 1], 2),
+        ("nonnegative", [-3, 0.2, -0.5, 0], [0, 0, 1, 0], 0.5),
+        # Inside the cone the normal cone is {0}; at 0 it is -K; on the border a ray.
+        ("second order", [1, 2, 3, 4], [2, 1, 0, 0], 4),
+        ("second order", [-5, 1, 1, 1], [0, 0, 0, 0], 0),
+        ("second order", [-1, 1, 0, 0], [1, 1, 0, 0], 0),
+        ("second order", [1, -1, 0, 0], [1, 1, 0, 0], 1),
+    ],
+)
+def test_normal_distance_by_hand(name, c, mu, distance):
+    K, _ = CONES[name]
+    found = K.normal_distance(np.array(c, float), np.array(mu, float))
+    assert found == pytest.approx(distance)
+
+
+def test_violation_is_the_largest_entry_beyond_the_cone():
+    K = Product([(Zero(), 1), (Nonnegative(), 2)])
+    assert K.violation(np.array([-0.3, -9.0, 0.2])) == pytest.approx(0.3)
+    assert K.violation(np.array([0.0, -9.0, 0.2])) == pytest.approx(0.2)
+    assert Product([]).violation(np.zeros((2, 0))).tolist() == [0, 0]

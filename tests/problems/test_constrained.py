@@ -1,0 +1,257 @@
+"""Constrained problems: functions against plain formulas and differences, and what is refused."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from admmbench.checks.made import make_dataset, make_regression
+from admmbench.datasets import Attribute, load_dataset
+from admmbench.partition import Split, as_partition, split
+from admmbench.problems import as_problem
+from admmbench.problems.constrained import named, slug
+
+NEYMAN_PEARSON = {
+    "loss": "logistic",
+    "objective": {"mean_loss": {"where": {"label": 0}}},
+    "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.2}],
+}
+FAIR: dict[str, Any] = {
+    "loss": "logistic",
+    "objective": {},
+    "constraints": [
+        {"disparity": {"between": [{"sex": "F"}, {"sex": "M"}]}, "within": 0.01, "at": "everywhere"}
+    ],
+    "server": 0.5,
+}
+MIXED = {
+    **FAIR,
+    "constraints": [
+        *FAIR["constraints"],
+        {"mean_loss": {"where": {"label": 1, "sex": "M"}}, "at_most": 0.7, "at": "everywhere"},
+        {"linear": {"matrix": [[1, 2, 3, 0, 0, 0, 0]], "offset": [-1]}, "cone": "zero"},
+        {
+            "linear": {"matrix": np.eye(3, 7).tolist(), "offset": [1, 0, 0]},
+            "cone": "second_order",
+            "at": "server",
+        },
+    ],
+}
+
+
+def people(n=40, seed=0):
+    data = make_dataset(n, n_classes=2, seed=seed)
+    rng = np.random.default_rng(seed)
+    sex = Attribute(
+        ("F", "M"),
+        rng.integers(0, 2, data.n_train).astype(np.int32),
+        rng.integers(0, 2, data.n_test).astype(np.int32),
+    )
+    return data.__class__(**{**vars(data), "attributes": {"sex": sex}})
+
+
+def bound(spec, data, agents=3, seeds=2, shuffle=False):
+    draws = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    partition = as_partition({"scheme": "iid", "agents": agents, "shuffle": shuffle})
+    return as_problem(spec, "rows").bind(split(partition, data, draws), seeds)
+
+
+def mean_loss(data, rows, w, part="train", **where):
+    """Mean logistic loss over some rows with what they have in common, term by term."""
+    X, y = getattr(data, f"X_{part}")[rows], getattr(data, f"y_{part}")[rows]
+    kept = np.ones(len(y), bool)
+    for name, value in where.items():
+        codes = y if name == "label" else getattr(data.attributes[name], part)[rows]
+        kept &= codes == (value if name == "label" else data.attributes[name].values.index(value))
+    u = X[kept].astype(float) @ w
+    return np.mean(np.log1p(np.exp(u)) - y[kept] * u)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_functions_are_means_over_groups(shuffle):
+    data = people()
+    problem = bound(MIXED, data, shuffle=shuffle)
+    w = np.random.default_rng(1).normal(size=(2, 7))
+    values = problem.block(slice(0, 3)).at(w[None])
+    for p, s in itertools.product(range(3), range(2)):
+        own = problem._rows[p][s if shuffle else 0]
+        gap = mean_loss(data, own, w[s], sex="F") - mean_loss(data, own, w[s], sex="M")
+        both = mean_loss(data, own, w[s], label=1, sex="M") - 0.7
+        linear = w[s] @ [1, 2, 3, 0, 0, 0, 0] - 1
+        np.testing.assert_allclose(
+            values.constraints[p, s], [gap - 0.01, -gap - 0.01, both, linear], atol=1e-12
+        )
+        assert values.objective[p, s] == pytest.approx(mean_loss(data, own, w[s]) / 3)
+    held = slice(0, 15)
+    server = problem.server.at(w[None])
+    for s in range(2):
+        gap, both = (
+            mean_loss(data, held, w[s], "test", sex="F")
+            - mean_loss(data, held, w[s], "test", sex="M"),
+            mean_loss(data, held, w[s], "test", label=1, sex="M") - 0.7,
+        )
+        expected = [gap - 0.01, -gap - 0.01, both, *(w[s, :3] + [1, 0, 0])]
+        np.testing.assert_allclose(server.constraints[0, s], expected, atol=1e-12)
+    assert not server.objective.any()
+
+
+@pytest.mark.parametrize("kind", ["means", "server", "quadratics"])
+def test_derivatives_agree_with_differences(kind):
+    rng = np.random.default_rng(0)
+    if kind == "quadratics":
+        functions, d = quadratics(d=5, m=2).block(slice(0, 3)), 5
+    else:
+        problem, d = bound(MIXED, people()), 7
+        functions = problem.server if kind == "server" else problem.block(slice(0, 3))
+    w, h = rng.normal(size=(1, 2, d)), 1e-5
+    mu = rng.normal(size=functions.at(w).constraints.shape)
+
+    def lagrangian(x):
+        values = functions.at(x)
+        return values.objective + (mu * values.constraints).sum(axis=-1)
+
+    at = functions.at(w)
+    for j, e in enumerate(np.eye(d)):
+        slope = (lagrangian(w + h * e) - lagrangian(w - h * e)) / (2 * h)
+        np.testing.assert_allclose(at.gradient(mu)[..., j], slope, atol=1e-7)
+        right, left = functions.at(w + h * e), functions.at(w - h * e)
+        np.testing.assert_allclose(
+            np.broadcast_to(at.jacobian[..., j], right.constraints.shape),
+            (right.constraints - left.constraints) / (2 * h),
+            atol=1e-7,
+        )
+        bend = (right.gradient(mu) - left.gradient(mu)) / (2 * h)
+        np.testing.assert_allclose(
+            np.broadcast_to(at.hessian(mu), (*bend.shape, d))[..., j], bend, atol=1e-6
+        )
+
+
+def quadratics(d, m, agents=3, seeds=2):
+    data = load_dataset({"name": "synthetic_qp", "d": d, "m": m})
+    streams = [
+        lambda agent, seed=seed: np.random.default_rng([seed, 9 if agent is None else agent])
+        for seed in range(seeds)
+    ]
+    shares = split(as_partition(agents), data, streams)
+    assert isinstance(shares, Split)
+    return as_problem("quadratic", "rows").bind(shares._replace(instances=streams), seeds)
+
+
+def test_instances_are_those_of_the_paper():
+    problem = quadratics(d=30, m=4, agents=40)
+    functions = problem.block(slice(0, 40))
+    spectra = np.linalg.eigvalsh(functions.A)
+    assert spectra.min() >= 5 - 1e-9
+    assert spectra.max() <= 10 + 1e-9
+    assert spectra.mean() == pytest.approx(7.5, abs=0.1)
+    np.testing.assert_allclose(functions.A, np.swapaxes(functions.A, -1, -2), atol=1e-12)
+    for normal in (functions.b, functions.linear.matrix, functions.linear.offset):
+        assert normal.mean() == pytest.approx(0, abs=5 / np.sqrt(normal.size))
+        assert normal.std() == pytest.approx(1, abs=5 / np.sqrt(normal.size))
+    assert problem.server.linear.matrix.shape == (1, 2, 4, 30)
+    # Haar: no direction is preferred.
+    mean = functions.A.mean(axis=(0, 1))
+    np.testing.assert_allclose(mean, 7.5 * np.eye(30), atol=0.25)
+
+
+def test_an_agents_part_does_not_depend_on_others():
+    few, many = quadratics(6, 1, agents=2), quadratics(6, 1, agents=5)
+    np.testing.assert_array_equal(few.block(slice(1, 2)).A, many.block(slice(1, 2)).A)
+    np.testing.assert_array_equal(few.server.linear.matrix, many.server.linear.matrix)
+
+
+def test_a_mean_over_no_record_is_said_of_its_seeds():
+    data = people()
+    y = np.zeros_like(data.y_train)
+    y[:20] = 1
+    data = data.__class__(**{**vars(data), "y_train": y})
+    assert bound(NEYMAN_PEARSON, data, agents=2).undefined.tolist() == [True, True]
+    assert bound(NEYMAN_PEARSON, data, agents=2, shuffle=True).undefined.tolist() == [False, False]
+
+
+def test_names_of_groups():
+    assert slug({"label": 0}) == "label_0"
+    assert slug({"sex": "Amer-Indian Eskimo"}) == "sex_amer_indian_eskimo"
+    assert slug({}) == "all"
+    assert named({"label": 1, "sex": "F"}) == "label 1, sex F"
+    names = as_problem(NEYMAN_PEARSON, "rows").variables(people().info)
+    assert {"test_error", "train_loss", "feasibility", "loss_label_1_max"} <= set(names)
+    assert "disparity_max" not in names
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"constraints": [{"mean_loss": {}}]}, "a constraint on mean_loss takes at_most"),
+        (
+            {"constraints": [{"mean_loss": {}, "within": 1}]},
+            "a constraint on mean_loss takes at_most",
+        ),
+        (
+            {"constraints": [{"at_most": 1}]},
+            "a constraint is on one of mean_loss, disparity, linear",
+        ),
+        ({"constraints": [{"mean_los": {}, "at_most": 1}]}, "did you mean 'mean_loss'"),
+        (
+            {"objective": {"mean": {}}},
+            "problem.objective: unknown key 'mean'; did you mean 'mean_loss'",
+        ),
+        (
+            {
+                "constraints": [
+                    {"linear": {"matrix": [[1], [1, 2]], "offset": [0, 0]}, "cone": "zero"}
+                ]
+            },
+            "rows of one length",
+        ),
+        ({"loss": "softmax"}, "constraints are on losses with one output, not softmax"),
+        ({"per": "agent"}, "problem.per: it is for problems without constraints"),
+        ({"server": 2}, "problem.server"),
+    ],
+)
+def test_a_wrong_statement_is_one_clear_message(change, message):
+    with pytest.raises(ValueError, match=message):
+        as_problem({**NEYMAN_PEARSON, **change}, "rows")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"objective": {"mean_loss": {"where": {"age": "1"}}}},
+            "does not know 'age' of its records \\(known: label, sex",
+        ),
+        (
+            {"objective": {"mean_loss": {"where": {"label": 2}}}},
+            "label is a number below 2 or one of 0, 1, not 2",
+        ),
+        (
+            {"constraints": [{"linear": {"matrix": [[1]], "offset": [0]}, "cone": "zero"}]},
+            "the matrix has 1 columns, made has 7",
+        ),
+        (
+            {"constraints": [{"mean_loss": {}, "at_most": 1, "at": "server"}]},
+            "problem: server: it has constraints on records and no records",
+        ),
+    ],
+)
+def test_what_the_data_do_not_have_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        as_problem({**NEYMAN_PEARSON, **change}, "rows").check(people().info)
+
+
+def test_an_unknown_value_of_an_attribute_is_refused_with_the_data():
+    wrong = {**NEYMAN_PEARSON, "objective": {"mean_loss": {"where": {"sex": "X"}}}}
+    with pytest.raises(ValueError, match="sex of made is one of F, M, not 'X'"):
+        bound(wrong, people())
+
+
+def test_data_and_problem_must_fit():
+    with pytest.raises(ValueError, match="quadratic is for data sets that draw instances"):
+        as_problem("quadratic", "rows").check(make_dataset(n_classes=2).info)
+    with pytest.raises(ValueError, match="synthetic_qp has no records for the loss logistic"):
+        as_problem("logistic", "rows").check(load_dataset("synthetic_qp").info)
+    assert (
+        as_problem({"loss": "huber", "objective": {}}, "rows").check(make_regression().info) is None
+    )
