@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble, evaluate
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast.cost import model_entries
 from admmbench.partition import as_partition
+from admmbench.problems.constrained import Constrained
 
 # A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
 _WORK_PER_THREAD = 1e9
@@ -107,7 +108,7 @@ def _time(
     sample: RunSpec, threads: int, n_train: int, n_test: int
 ) -> tuple[float, list[float], list[float]]:
     """Seconds before the first round, of rounds, and of evaluations, on random data."""
-    data = _random(sample.info, n_train, n_test)
+    data = _random(sample, n_train, n_test)
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
         start = time.perf_counter()
         federation = assemble(sample, data, pool)
@@ -152,8 +153,8 @@ def _train(spec: RunSpec) -> int:
     return as_partition(spec.agents).n_train(spec.info)
 
 
-def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
-    generator = np.random.default_rng(0)
+def _random(spec: RunSpec, n_train: int, n_test: int) -> Dataset:
+    info, generator = spec.info, np.random.default_rng(0)
     low, high = info.domain if all(map(math.isfinite, info.domain)) else (0.0, 1.0)
     X_train, X_test = (
         low + (high - low) * generator.random((n, info.n_features), dtype=np.float32)
@@ -176,4 +177,20 @@ def _random(info: DatasetInfo, n_train: int, n_test: int) -> Dataset:
         domain=info.domain,
         default_problem=info.default_problem,
         target_unit=info.target_unit,
+        drawn=info.drawn,
+        attributes={
+            name: Attribute(
+                _values(spec, name, count),
+                *(generator.integers(0, count, n).astype(np.int32) for n in (n_train, n_test)),
+            )
+            for name, count in info.attributes.items()
+        },
     )
+
+
+def _values(spec: RunSpec, attribute: str, count: int) -> tuple[str, ...]:
+    """Values of an attribute: those that the problem names, and others up to their number."""
+    problem = spec.as_problem
+    groups = problem.groups() if isinstance(problem, Constrained) else []
+    named = dict.fromkeys(str(where[attribute]) for where in groups if attribute in where)
+    return tuple([*named, *(f"value {number}" for number in range(count))][:count])
