@@ -555,10 +555,13 @@ def of_he2023():
             names = ("train_loss", "disparity_mean", "disparity_max")
         for row in filter(None, table.splitlines()):
             n, *numbers = row.split()
-            a, b, c, d, e, f = map(float, numbers)
-            for central, values in ((False, (a, c, d)), (True, (b, e, f))):
+            printed = list(map(float, numbers))
+            of_both = (printed[0], *printed[2:4]), (printed[1], *printed[4:])
+            for central, values in zip((False, True), of_both, strict=True):
+                printed = experiment.endswith("fairness") and not central
+                own = f"{experiment}_printed" if printed else experiment
                 for metric, value in zip(names, values, strict=True):
-                    yield (experiment, n, central, metric), value
+                    yield (own, n, central, metric), value
 
 
 def test_every_cell_of_he2023_is_a_claim():

@@ -179,7 +179,7 @@ def test_numbers_as_targets_are_measured(loss, monkeypatch):
     run = spec(**NUMBERS, problem=loss)
     assert time_rounds(run, threads=1).round > 0
     assert estimate(run, 1).mem_mb > 0
-    made = calibration._random(run.info, 30, 9)
+    made = calibration._random(run, 30, 9)
     assert made.y_train.dtype == np.float32
     assert len(np.unique(made.y_train)) > 20
     assert made.y_test.shape == (9,)

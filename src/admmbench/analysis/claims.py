@@ -76,7 +76,9 @@ class Statement(Model):
     note: Annotated[str, Field(description="known reason for a deviation")] = ""
     other_data: Annotated[
         str,
-        Field(description="how our data differ from the paper's; numbers are then shown, not judged"),
+        Field(
+            description="how our data differ from the paper's; numbers are then shown, not judged"
+        ),
     ] = ""
     requires: Annotated[
         Scale | None, Field(description="scale of this claim; that of the file if absent")

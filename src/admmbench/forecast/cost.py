@@ -51,6 +51,12 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
         gram = 8 * agents * widest**2
         data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
         seconds += agents * info.n_train * widest**2 / _FLOPS_PER_SECOND
+    if spec.as_problem.sharing == "constrained":
+        # In double precision: records and their weighted copies, or a matrix and an inverse for each agent and seed.
+        own = 6 * info.n_train * info.n_features
+        matrices = 4 * (agents + 1) * seeds * info.n_features**2
+        data += (8 // size) * (matrices if info.drawn else own)
+        seconds += spec.rounds * agents * seeds * info.n_features**2 / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
     copies = 1 + (_DRAWN * seeds if as_partition(spec.agents).shuffled else _USED)
     memory = (
