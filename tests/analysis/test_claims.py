@@ -558,8 +558,8 @@ def of_he2023():
             printed = list(map(float, numbers))
             of_both = (printed[0], *printed[2:4]), (printed[1], *printed[4:])
             for central, values in zip((False, True), of_both, strict=True):
-                printed = experiment.endswith("fairness") and not central
-                own = f"{experiment}_printed" if printed else experiment
+                apart = experiment.endswith("fairness") and not central
+                own = f"{experiment}_printed" if apart else experiment
                 for metric, value in zip(names, values, strict=True):
                     yield (own, n, central, metric), value
 
