@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import xarray as xr
 
 from admmbench import list_algorithms
 from admmbench.analysis import claims, report
 from admmbench.analysis.verdicts import evaluate
+from admmbench.outcomes import Outcome
 
 from .conftest import ERRORS, INF, build
 
@@ -273,6 +275,24 @@ def test_numbers_as_targets_are_shown_in_their_unit(figure):
     assert "6123" not in found
     ds.test_rmse.attrs["units"] = "1"
     assert "Final root mean squared test error: mean" in rendered(ds, figure)
+
+
+def test_constrained_problems_show_solutions_and_nothing_of_privacy(figure):
+    results = build({"A": {INF: 0.25}, "B": {INF: 0.5}}, seeds=4).drop_vars("floats_sent")
+    dims = results.test_error.dims
+    for name, size in (("train_loss", 2.0), ("feasibility", 0.125), ("loss_label_1_max", 0.75)):
+        values = np.full(results.test_error.shape, size)
+        values[1, 0, 0] = np.nan  # of a run that is lost, and says nothing
+        results[name] = (dims, values, {"units": "1", "long_name": name})
+    results.status.values[0] = Outcome.CONVERGED
+    results.status.values[1, 0, 0] = Outcome.INFEASIBLE
+    page = " ".join(rendered(results, figure).split())
+    assert "Solutions" in page
+    assert "A4 converged20.1250.250.75" in page
+    assert "B3 completed, 1 infeasible20.1250.5" in page
+    assert "float64" in page
+    for absent in ("Test errors", "Budgets", "Sensitivity", "ε ="):
+        assert absent not in page
 
 
 def test_errors_of_classes_are_in_percent(text):

@@ -153,6 +153,7 @@ def _section(section: Section) -> dict[str, Any]:
         "methods": _methods(results),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
         "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
+        "solutions": _solutions(results),
         "times": _times(results),
         "accountants": _accountants(results),
         "privacy": _privacy(results),
@@ -162,9 +163,20 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
+def _is_constrained(results: xr.Dataset) -> bool:
+    """Whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    return "feasibility" in results
+
+
 def _setting(results: xr.Dataset) -> dict[str, str]:
     """What was run, as name and value."""
     attrs = results.attrs
+    constrained = _is_constrained(results)
+    budgets = {
+        "Budgets ε per iteration": ", ".join(_epsilon(float(e)) for e in results["epsilon"].values),
+        "δ": _each(results["delta"]),
+        "Sensitivity": str(attrs["sensitivity"]),
+    }
     data = (
         f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
     )
@@ -177,10 +189,8 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
         "Problem": _mapping(attrs["problem"]),
         "Rounds": f"{attrs['rounds']:,}",
         "Seeds": str(results.sizes["seed"]),
-        "Budgets ε per iteration": ", ".join(_epsilon(float(e)) for e in results["epsilon"].values),
-        "δ": _each(results["delta"]),
-        "Sensitivity": str(attrs["sensitivity"]),
-        "Arithmetic": str(attrs["dtype"]),
+        **({} if constrained else budgets),
+        "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
     }
 
 
@@ -219,6 +229,50 @@ def _error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
     words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
     name = attrs["long_name"]
     return {f"Final {name}{words}": "final", f"Lowest {name} of all rounds{words}": "best"}
+
+
+# Columns of the table of solutions, in their order, with their heads; groups' losses follow.
+_OF_SOLUTIONS = {
+    "train_loss": "Objective",
+    "feasibility": "Violation",
+    "stationarity": "Stationarity",
+    "outer_iterations": "Outer",
+    "inner_iterations": "Inner",
+    "floats_sent": "Numbers sent",
+    "test_error": "Test error",
+}
+
+
+def _solutions(results: xr.Dataset) -> dict[str, Any]:
+    """Where methods for a constrained problem end: how runs ended, and means over seeds."""
+    if not _is_constrained(results):
+        return {}
+    heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
+    heads |= {
+        str(name): str(name).replace("_", " ")
+        for name in results
+        if str(name).startswith(("loss_", "disparity_"))
+    }
+    ends = statistics.counts(results).sum("epsilon")
+    values = {name: statistics.final(results, name).mean("seed").mean("epsilon") for name in heads}
+    rows = [
+        {
+            "label": str(label),
+            "ended": ", ".join(
+                f"{int(ends[each.word].sel(algorithm=label))} {each.words}"
+                for each in (*SUCCESSFUL, *FAILED)
+                if ends[each.word].sel(algorithm=label) > 0
+            ),
+            "cells": [_cell(float(each.sel(algorithm=label))) for each in values.values()],
+        }
+        for label in results["algorithm"].values
+    ]
+    return {"heads": list(heads.values()), "rows": rows}
+
+
+def _cell(value: float) -> str:
+    """A number with four digits, or a dash."""
+    return "–" if math.isnan(value) else f"{value:.4g}"
 
 
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
