@@ -72,7 +72,7 @@ def plain(spec: RunSpec, rounds: int) -> tuple[float, np.ndarray]:
             w = solve_server(np.mean([u[i] + dual[i] / rho for i in range(n)], axis=0))
             for i in range(n):
                 np.abs(gradients[i](w) + dual[i] - rho * (w - u[i])).max()  # (18)
-                u[i] = solvers[i](w, dual[i], u[i], max(method.q**t, 1e-3 * method.s))
+                u[i] = solvers[i](w, dual[i], u[i], max(method.q**t, 1e-6 * method.s))
                 dual[i] = dual[i] + rho * (u[i] - w)
         return time.process_time() - begin, w
 

@@ -301,6 +301,19 @@ def test_a_penalty_is_part_of_the_objective(penalty):
     assert value(ours) == pytest.approx(found.fun, abs=2e-5)
 
 
+def test_subproblems_are_solved_far_enough_for_the_residual_to_fall():
+    """beta multiplies what an inexact solution leaves in (18); a loose one makes the inner loop cycle."""
+    problem = {
+        **NEYMAN_PEARSON,
+        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.2}],
+    }
+    params = {"s": 0.001, "beta": 3000.0, "rho": 0.003}
+    trace = simulate(
+        two_classes(), "prox_al", params=params, problem=problem, agents=1, seeds=1, rounds=1500
+    )
+    assert trace.status[0] == Outcome.CONVERGED
+
+
 # How runs end
 
 

@@ -24,8 +24,9 @@ from admmbench.problems.base import Problem
 from admmbench.problems.constrained import Constrained
 from admmbench.problems.newton import minimize
 
-# Subproblems are not solved to less than this part of tau_k.
-_PART_OF_TAU = 1e-3
+# Subproblems are not solved to less than this part of tau_k. (18) multiplies what is left by the curvature of
+# beta ||c||^2 / 2, so that it must be small.
+_PART_OF_TAU = 1e-6
 
 
 @dataclass
@@ -76,8 +77,8 @@ class ProxAL(ConstrainedMethod[ProxALState]):
     s
         tau_k = s / (k + 1)^2 is the tolerance of the subproblem of outer iteration k.
     q
-        eps_{t+1} = q^t, but at least tau_k / 1000, is that of (14) and (15) in inner iteration t. The paper does not
-        print q.
+        eps_{t+1} = q^t, but at least a millionth of tau_k, is that of (14) and (15) in inner iteration t. The paper
+        does not print q.
     eps1, eps2
         Tolerances of stationarity and of the constraints, (8).
     start
