@@ -21,7 +21,7 @@ from admmbench.datasets import (
     open_prepared,
     prepare,
 )
-from admmbench.problems.losses import as_loss
+from admmbench.problems import as_problem
 
 _FACTS = (
     *("name", "settings", "n_train", "n_test", "n_features", "class_names", "domain"),
@@ -70,7 +70,8 @@ def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
         Name, path of a plug-in, or a mapping with ``name`` and settings.
     """
     case = _Case(spec)
-    for check in _CHECKS:
+    about_records = () if case.info.drawn else _ABOUT_RECORDS
+    for check in (*_CHECKS, *about_records):
         yield Check(check.__name__.replace("_", " "), partial(check, case))
 
 
@@ -79,7 +80,10 @@ def facts_are_complete(case: _Case) -> None:
     info = case.info
     for fact in ("name", "title", "licence", "citation"):
         ensure(bool(getattr(info, fact)), f"describe() gives no {fact}")
-    ensure(bool(info.checksums), "describe() gives no checksums: of its files, or of what it reads")
+    ensure(
+        bool(info.checksums) or info.drawn,
+        "describe() gives no checksums: of its files, or of what it reads",
+    )
     for file in info.files:
         ensure(
             info.checksums.get(file.name) == file.checksum,
@@ -94,7 +98,7 @@ def facts_are_complete(case: _Case) -> None:
 def its_default_problem_suits_it(case: _Case) -> None:
     """A run that names no problem takes it."""
     try:
-        as_loss(case.info.default_problem).check(case.info)
+        as_problem(case.info.default_problem, "rows").check(case.info)
     except ValueError as error:
         raise AssertionError(f"default_problem {case.info.default_problem!r}: {error}") from None
 
@@ -186,10 +190,9 @@ _CHECKS: tuple[Callable[[_Case], None], ...] = (
     facts_are_complete,
     its_default_problem_suits_it,
     arrays_are_as_described,
-    features_are_within_their_domain,
-    targets_are_classes_or_numbers,
     attributes_have_a_value_for_each_record,
     rows_of_a_writer_are_together,
     preparing_it_again_gives_the_same_bytes,
     its_settings_name_it,
 )
+_ABOUT_RECORDS = (features_are_within_their_domain, targets_are_classes_or_numbers)
