@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
+from pydantic import Field
 
 from admmbench.algorithms.base import Algorithm, Array, Block, Federation, parameters
 from admmbench.outcomes import Outcome
-from admmbench.problems.base import State
 from admmbench.problems.constrained import BoundConstrained
 from admmbench.problems.constraints import Functions
 from admmbench.problems.newton import descent, matvec
@@ -19,21 +19,27 @@ ConstrainedBlock = Block[Functions]
 ConstrainedFederation = Federation[BoundConstrained, Functions]
 
 
-class Ending(State, Protocol):
-    """State of a method that may end before the last round; d variables, m and m_0 constraints."""
+@dataclass
+class Ending:
+    """State of a method that may end before the last round, for S seeds, n agents and d variables."""
 
     model: Array
     """w, shape (S, d)."""
     mu: Array
-    """Multipliers of the agents, shape (P, S, m)."""
+    """Multipliers of the agents' constraints, shape (n, S, m)."""
     mu_server: Array
-    """Multipliers of the server, shape (1, S, m_0)."""
+    """Multipliers of the server's, shape (1, S, m_0)."""
     outer: Array
-    """Outer iterations done, shape (S,)."""
+    """k, outer iterations done, shape (S,)."""
     sent: Array
     """Numbers sent, shape (S,)."""
     ended: Array
     """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """Global model, shape (S, 1, d)."""
+        return self.model[:, None]
 
 
 StateT = TypeVar("StateT", bound=Ending)
@@ -232,3 +238,62 @@ def start(federation: ConstrainedFederation, value: float) -> dict[str, Any]:
         "sent": np.zeros(S),
         "ended": ends,
     }
+
+
+@parameters
+class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
+    """Outer loop of Algorithm 1 of he2023, whatever solves its subproblems.
+
+    Parameters
+    ----------
+    beta
+        Penalty parameter of the constraints.
+    s
+        tau_k = s / (k + 1)^2 is the tolerance of the subproblem of outer iteration k.
+    eps1, eps2
+        Tolerances of stationarity and of the constraints, (8).
+    start
+        Every entry of w^0.
+    reach
+        A seed is ``infeasible`` if no point meets the constraints within this times 1 + ||w^k|| of w^k.
+    """
+
+    beta: Annotated[float, Field(gt=0)] = 1.0
+    s: Annotated[float, Field(gt=0)] = 0.01
+    eps1: Annotated[float, Field(gt=0)] = 1e-3
+    eps2: Annotated[float, Field(gt=0)] = 1e-3
+    start: float = 1.0
+    reach: Annotated[float, Field(gt=0)] = 100.0
+
+    def tau(self, state: StateT) -> Array:
+        """tau_k of each seed, shape (S,)."""
+        return np.asarray(self.s / (state.outer + 1) ** 2)
+
+    def end_outer(
+        self,
+        state: StateT,
+        federation: ConstrainedFederation,
+        centre: Array,
+        done: Array,
+        solved: Array,
+    ) -> None:
+        """Update multipliers, count, and end seeds for which (8) holds or nothing feasible is near.
+
+        Parameters
+        ----------
+        state, federation
+            As of a round.
+        centre
+            w^k, shape (S, d).
+        done
+            Seeds that did an outer iteration, shape (S,).
+        solved
+            Those for which (7) holds; without it (8) means nothing.
+        """
+        tau = self.tau(state)
+        moved = update_multipliers(state, federation, self.beta, done)
+        step = np.abs(state.model - centre).max(axis=1)
+        still = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
+        state.outer[done] += 1
+        ended(Outcome.CONVERGED, solved & still, state)  # (8)
+        ended(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)

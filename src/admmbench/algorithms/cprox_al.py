@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from admmbench.algorithms.base import Array, Messages, parameters
 from admmbench.algorithms.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,
-    ConstrainedMethod,
+    Ending,
+    ProximalAL,
     ended,
-    out_of_reach,
     start,
-    update_multipliers,
 )
 from admmbench.outcomes import Outcome
 from admmbench.problems.needs import Need
@@ -27,58 +24,27 @@ _MOST_ITERATIONS = 100_000
 
 
 @dataclass
-class CentralState:
-    """State of the outer loop, for S seeds, n agents and d variables."""
+class CentralState(Ending):
+    """State of the outer loop; nothing is sent."""
 
-    model: Array
-    """w^k, shape (S, d)."""
-    mu: Array
-    """Multipliers of the agents' constraints, shape (n, S, m)."""
-    mu_server: Array
-    """Multipliers of the server's, shape (1, S, m_0)."""
-    outer: Array
-    """k, shape (S,)."""
     inner: Array
     """Iterations of L-BFGS in all, shape (S,)."""
-    sent: Array
-    """Nothing is: zeros, shape (S,)."""
-    ended: Array
-    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
-
-    @property
-    def w(self) -> Array:
-        """The model, shape (S, 1, d)."""
-        return self.model[:, None]
-
-    @property
-    def z(self) -> Array:
-        """The same for every agent."""
-        return np.broadcast_to(self.w, (len(self.mu), *self.w.shape))
 
 
 @parameters
-class CProxAL(ConstrainedMethod[CentralState]):
+class CProxAL(ProximalAL[CentralState]):
     """Algorithm 1 of he2023 on the data of all, with L-BFGS for its subproblems; a round is an outer iteration.
 
-    Parameters
-    ----------
-    beta, s, eps1, eps2, start, reach
-        As of `prox_al`. A seed has ``stalled`` if L-BFGS can take no step from a point where (7) does not hold.
+    Its parameters are those of the outer loop. A seed has ``stalled`` if L-BFGS can take no step from a point where (7)
+    does not hold.
     """
 
     variables = {
-        **ConstrainedMethod.variables,
+        **ProximalAL.variables,
         "inner_iterations": ("1", "iterations of L-BFGS, all outer iterations together"),
     }
     state_copies = 1
     examples = ({"beta": 10.0},)
-
-    beta: Annotated[float, Field(gt=0)] = 1.0
-    s: Annotated[float, Field(gt=0)] = 0.01
-    eps1: Annotated[float, Field(gt=0)] = 1e-3
-    eps2: Annotated[float, Field(gt=0)] = 1e-3
-    start: float = 1.0
-    reach: Annotated[float, Field(gt=0)] = 100.0
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -92,20 +58,14 @@ class CProxAL(ConstrainedMethod[CentralState]):
 
     def round(self, t: int, state: CentralState, federation: ConstrainedFederation) -> Messages:
         """Solve (6) from w^k to tau_k, update multipliers, and test (8)."""
-        live, tau = state.ended == 0, self.s / (state.outer + 1) ** 2
+        live, tau = state.ended == 0, self.tau(state)
         centre = state.model.copy()
         solved, stuck = np.zeros_like(live), np.zeros_like(live)
         for seed in np.flatnonzero(live):
             gradient, steps = self.solve(int(seed), float(tau[seed]), state, centre, federation)
             solved[seed] = gradient <= tau[seed]  # (7)
             stuck[seed] = not solved[seed] and steps == 0
-        moved = update_multipliers(state, federation, self.beta, live)
-        step = np.abs(state.model - centre).max(axis=1)
-        close = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
-        state.outer[live] += 1
-        ended(Outcome.CONVERGED, solved & close, state)
-        far = out_of_reach(state, federation) > self.reach
-        ended(Outcome.INFEASIBLE, live & far, state)
+        self.end_outer(state, federation, centre, done=live, solved=solved)
         ended(Outcome.STALLED, stuck, state)
         return Messages(down=(), up=())
 

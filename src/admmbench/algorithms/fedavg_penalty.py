@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -14,42 +13,15 @@ from admmbench.algorithms.constrained import (
     ConstrainedBlock,
     ConstrainedFederation,
     ConstrainedMethod,
+    Ending,
     start,
     update_multipliers,
 )
 from admmbench.problems.needs import Need
 
 
-@dataclass
-class PenaltyState:
-    """The model, and the multipliers that its penalty stands for."""
-
-    model: Array
-    """w, shape (S, d)."""
-    mu: Array
-    """weight P_{K*}(c_i(w)), shape (n, S, m)."""
-    mu_server: Array
-    """Likewise at the server, shape (1, S, m_0)."""
-    outer: Array
-    """There is no outer loop: zeros, shape (S,)."""
-    sent: Array
-    """Numbers sent, shape (S,)."""
-    ended: Array
-    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
-
-    @property
-    def w(self) -> Array:
-        """The model, shape (S, 1, d)."""
-        return self.model[:, None]
-
-    @property
-    def z(self) -> Array:
-        """The same for every agent."""
-        return np.broadcast_to(self.w, (len(self.mu), *self.w.shape))
-
-
 @parameters
-class FedAvgPenalty(ConstrainedMethod[PenaltyState]):
+class FedAvgPenalty(ConstrainedMethod[Ending]):
     """FedAvg (McMahan et al., 2017) on f_i + weight dist(c_i, -K_i)^2 / 2.
 
     In a round each agent makes local gradient steps on n times its own part, the server averages the models and makes
@@ -86,11 +58,11 @@ class FedAvgPenalty(ConstrainedMethod[PenaltyState]):
         """One for each local step."""
         return self.local_updates
 
-    def init(self, federation: ConstrainedFederation) -> PenaltyState:
+    def init(self, federation: ConstrainedFederation) -> Ending:
         """Start everywhere at the same point."""
-        return PenaltyState(**start(federation, self.start))
+        return Ending(**start(federation, self.start))
 
-    def round(self, t: int, state: PenaltyState, federation: ConstrainedFederation) -> Messages:
+    def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Local steps, their mean, steps of the server."""
         problem, n, w = federation.problem, federation.problem.n_agents, state.model
         state.mu[:], state.mu_server[:] = 0, 0

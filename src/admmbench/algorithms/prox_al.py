@@ -13,11 +13,10 @@ from admmbench.algorithms.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,
-    ConstrainedMethod,
+    Ending,
+    ProximalAL,
     ended,
-    out_of_reach,
     start,
-    update_multipliers,
 )
 from admmbench.outcomes import Outcome
 from admmbench.problems.base import Problem
@@ -30,82 +29,49 @@ _PART_OF_TAU = 1e-6
 
 
 @dataclass
-class ProxALState:
-    """State of both loops, for S seeds, n agents and d variables."""
+class ProxALState(Ending):
+    """State of both loops."""
 
-    model: Array
-    """w^t, shape (S, d)."""
     centre: Array
     """w^k, from which the outer iteration started, shape (S, d)."""
     u: Array
     """Local models, shape (n, S, d)."""
     dual: Array
     """lambda_i, shape (n, S, d)."""
-    mu: Array
-    """Multipliers of the agents' constraints, shape (n, S, m)."""
-    mu_server: Array
-    """Multipliers of the server's, shape (1, S, m_0)."""
     inner: Array
     """t, iterations of Algorithm 2 in this outer iteration, shape (S,)."""
     total: Array
     """Iterations of Algorithm 2 in all, shape (S,)."""
-    outer: Array
-    """k, shape (S,)."""
-    sent: Array
-    """Numbers sent, shape (S,)."""
-    ended: Array
-    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
-
-    @property
-    def w(self) -> Array:
-        """Global model, shape (S, 1, d)."""
-        return self.model[:, None]
 
 
 @parameters
-class ProxAL(ConstrainedMethod[ProxALState]):
+class ProxAL(ProximalAL[ProxALState]):
     """Algorithm 1 of he2023, whose subproblems Algorithm 2 solves; a round is an iteration of Algorithm 2.
 
     It ends when (8) holds, with an (eps1, eps2)-KKT point (theorem 3.1) if subproblems are convex.
 
     Parameters
     ----------
-    beta
-        Penalty parameter of the constraints.
     rho
         Penalty parameter rho_i of the consensus, the same for all agents.
-    s
-        tau_k = s / (k + 1)^2 is the tolerance of the subproblem of outer iteration k.
     q
         eps_{t+1} = q^t, but at least a millionth of tau_k, is that of (14) and (15) in inner iteration t. The paper
         does not print q.
-    eps1, eps2
-        Tolerances of stationarity and of the constraints, (8).
-    start
-        Every entry of w^0.
     inner_limit
         A seed has ``stalled`` if Algorithm 2 takes more iterations than this.
-    reach
-        A seed is ``infeasible`` if no point meets the constraints within this times 1 + ||w^k|| of w^k.
     """
 
     variables = {
-        **ConstrainedMethod.variables,
+        **ProximalAL.variables,
         "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
     }
     # Two in double precision, and the multipliers.
     state_copies = 5
     examples = ({"beta": 10.0, "rho": 0.1},)
 
-    beta: Annotated[float, Field(gt=0)] = 1.0
     rho: Annotated[float, Field(gt=0)] = 1.0
-    s: Annotated[float, Field(gt=0)] = 0.01
     q: Annotated[float, Field(gt=0, lt=1)] = 0.9
-    eps1: Annotated[float, Field(gt=0)] = 1e-3
-    eps2: Annotated[float, Field(gt=0)] = 1e-3
-    start: float = 1.0
     inner_limit: Annotated[int, Field(ge=1)] = 100_000
-    reach: Annotated[float, Field(gt=0)] = 100.0
 
     def check(self, problem: Problem, agents: int) -> None:
         """(14) is smooth, or a proximal map."""
@@ -134,7 +100,7 @@ class ProxAL(ConstrainedMethod[ProxALState]):
     def round(self, t: int, state: ProxALState, federation: ConstrainedFederation) -> Messages:
         """One iteration of Algorithm 2, and what follows in Algorithm 1 where (19) holds."""
         live, n = state.ended == 0, federation.problem.n_agents
-        tau = self.s / (state.outer + 1) ** 2
+        tau = self.tau(state)
         # More than a small part of tau_k cannot matter to (19), and may be beyond double precision.
         eps = np.where(live, np.maximum(self.q**state.inner, _PART_OF_TAU * tau), np.inf)
         w = self.update_server(state, federation, eps)
@@ -161,7 +127,11 @@ class ProxAL(ConstrainedMethod[ProxALState]):
         state.sent[live] += n * (2 * w.shape[1] + 1)
         solved = live & (eps + residuals.sum(axis=0) <= tau)  # (19)
         if solved.any():
-            self.end_outer(state, federation, solved, tau)
+            centre = state.centre.copy()
+            self.end_outer(state, federation, centre, done=solved, solved=solved)
+            state.centre[solved] = state.model[solved]
+            state.sent[solved] += n  # how far the agents' multipliers moved
+            self.begin_inner(state, federation, solved & (state.ended == 0))
         ended(Outcome.STALLED, state.inner >= self.inner_limit, state)
         return Messages(down=(), up=())
 
@@ -196,22 +166,6 @@ class ProxAL(ConstrainedMethod[ProxALState]):
         return AugmentedLagrangian(
             block.parts, self.beta, state.mu[block.agents], pull, state.centre
         )
-
-    def end_outer(
-        self, state: ProxALState, federation: ConstrainedFederation, solved: Array, tau: Array
-    ) -> None:
-        """Update multipliers, test (8), and begin another subproblem where it does not hold."""
-        w = state.model
-        moved = update_multipliers(state, federation, self.beta, solved)
-        step = np.abs(w - state.centre).max(axis=1)
-        close = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
-        state.centre[solved] = w[solved]
-        state.outer[solved] += 1
-        state.sent[solved] += len(state.u)  # how far the agents' multipliers moved
-        ended(Outcome.CONVERGED, solved & close, state)  # (8)
-        far = out_of_reach(state, federation) > self.reach
-        ended(Outcome.INFEASIBLE, solved & far, state)
-        self.begin_inner(state, federation, solved & (state.ended == 0))
 
     def begin_inner(
         self, state: ProxALState, federation: ConstrainedFederation, which: Array
