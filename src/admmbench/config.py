@@ -158,9 +158,11 @@ class Experiment(Strict):
         found = (measured(spec) for spec in self._methods)
         metrics = [name for names in found for name in names if self.timed or name != "seconds"]
         for number, figure in enumerate(self.figures):
-            if figure.metric not in metrics:
-                fault = unknown("metric", figure.metric, metrics)
-                raise ValueError(f"figures.{number}.metric: {fault}")
+            for metric in figure.metrics:
+                if metric not in metrics:
+                    fault = unknown("metric", metric, metrics)
+                    key = "metric" if metric == figure.metric else "beside"
+                    raise ValueError(f"figures.{number}.{key}: {fault}")
         return self
 
     def _check_methods(self) -> None:

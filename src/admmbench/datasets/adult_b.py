@@ -39,6 +39,8 @@ WORK = {
 }
 # What numbers with mean 0 and standard deviation 1 stay within here.
 DOMAIN = (-4.0, 13.0)
+# Of fnlwgt, the largest number.
+LARGEST_WEIGHT = 1_490_400.0
 
 
 class AdultB(DatasetDefinition):
@@ -46,9 +48,22 @@ class AdultB(DatasetDefinition):
 
     Records with a missing value are dropped. The file is adult.data followed by adult.test, which are the parts here.
     The notebook draws its own, without a seed, and calls the other class 1.
+
+    Parameters
+    ----------
+    scaled
+        Whether numbers have mean 0 and standard deviation 1, as in the notebook. Else they stay as they are in the
+        file: fnlwgt is up to 1,490,400.
     """
 
     name = "adult_b"
+    defaults = {"scaled": True}
+
+    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Scaled is true or false."""
+        if not isinstance(settings["scaled"], bool):
+            raise ValueError(f"adult_b: scaled is true or false, not {settings['scaled']!r}")
+        return settings
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
         """Return the static facts."""
@@ -66,7 +81,7 @@ class AdultB(DatasetDefinition):
             licence="not stated by the study; that of Adult is CC BY 4.0",
             citation=f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
             default_problem="logistic",
-            domain=DOMAIN,
+            domain=DOMAIN if settings["scaled"] else (0.0, LARGEST_WEIGHT),
         )
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
@@ -78,10 +93,13 @@ class AdultB(DatasetDefinition):
             adult.parse(b"\n".join(part), FILE.name, first=first)
             for part, first in ((lines[:N_FIRST], 2), (lines[N_FIRST:], 2 + N_FIRST))
         )
-        return adult.assemble(train, test, lambda attributes: table(attributes, work=True))
+        scaled: bool = info.settings["scaled"]
+        return adult.assemble(
+            train, test, lambda attributes: table(attributes, work=True, scaled=scaled)
+        )
 
 
-def table(attributes: NDArray[np.str_], *, work: bool) -> NDArray[np.float32]:
+def table(attributes: NDArray[np.str_], *, work: bool, scaled: bool = True) -> NDArray[np.float32]:
     """Make features of attributes as the notebook does.
 
     Parameters
@@ -90,13 +108,15 @@ def table(attributes: NDArray[np.str_], *, work: bool) -> NDArray[np.float32]:
         Fields of the records.
     work : bool
         Whether there are columns for work class and occupation.
+    scaled : bool
+        Whether numbers have mean 0 and standard deviation 1 over these records.
 
     Returns
     -------
     ndarray of float32, shape (n, J)
-        Age, fnlwgt, years of education and hours per week, with mean 0 and standard deviation 1 over these records;
-        0 or 1 for single, male, capital gain, capital loss, and another country than the United States; a column for
-        each relationship and race, and with `work` for each of four kinds of employer and each occupation; ones.
+        Age, fnlwgt, years of education and hours per week; 0 or 1 for single, male, capital gain, capital loss, and
+        another country than the United States; a column for each relationship and race, and with `work` for each of
+        four kinds of employer and each occupation; ones.
     """
     from sklearn.preprocessing import OneHotEncoder, StandardScaler  # slow to import
 
@@ -114,7 +134,7 @@ def table(attributes: NDArray[np.str_], *, work: bool) -> NDArray[np.float32]:
         categories += [employers, attributes[:, OCCUPATION]]
     return np.hstack(
         [
-            StandardScaler().fit_transform(numbers),
+            StandardScaler().fit_transform(numbers) if scaled else numbers,
             np.column_stack(binary),
             OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(categories)),
             np.ones((len(attributes), 1)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from pydantic import (
@@ -72,6 +72,11 @@ class Figure(Strict):
         """
         raise NotImplementedError
 
+    @property
+    def metrics(self) -> list[str]:
+        """Variables of the results that are drawn."""
+        return [self.metric]
+
     def says(self, n_seeds: int) -> str:
         """Tell in a sentence of the small print what the figure makes of the seeds."""
         if n_seeds == 1:
@@ -89,11 +94,11 @@ class Figure(Strict):
         ValueError
             If the results do not hold the metric or a label.
         """
-        if self.metric not in results:
-            raise ValueError(f"figure {self.name}: no metric {self.metric!r} in the results")
+        if absent := [metric for metric in self.metrics if metric not in results]:
+            raise ValueError(f"figure {self.name}: no metric {absent[0]!r} in the results")
         present = results["algorithm"].values
-        if absent := [label for label in self.algorithms or [] if label not in present]:
-            raise ValueError(f"figure {self.name}: no algorithm {absent} in the results")
+        if unknowns := [label for label in self.algorithms or [] if label not in present]:
+            raise ValueError(f"figure {self.name}: no algorithm {unknowns} in the results")
         epsilons = results["epsilon"].values
         if asked := [e for e in epsilons if e in (self.epsilon or [])]:
             epsilons = np.array([e for e in epsilons if e in asked or math.isinf(e)])
@@ -165,6 +170,35 @@ class Figure(Strict):
         if cls is not Figure:
             return handler(schema)
         return {"oneOf": [handler(kind.__pydantic_core_schema__) for kind in KINDS.values()]}
+
+
+Course = Literal["round", "outer_iterations", "floats_sent"]
+COURSES = {
+    "round": "Round",
+    "outer_iterations": "Outer iterations",
+    "floats_sent": "Numbers sent",
+}
+"""What advances during a run, and how an axis calls it."""
+
+
+def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArray:
+    """Put something else in the place of the rounds: the mean over seeds of what advances with them.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        A metric of one method at one epsilon; where several rounds are at one place, the last stands for them.
+    shown : xarray.Dataset
+        Results of that method at that epsilon.
+    course
+        What advances.
+    """
+    if course == "round":
+        return values
+    place = shown[course].mean("seed") if "seed" in shown[course].dims else shown[course]
+    place = place.dropna("round")
+    last = place[np.append(np.diff(place) > 0, True)]
+    return values.sel(round=last["round"]).assign_coords(round=last.values)
 
 
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:

@@ -1,15 +1,16 @@
-"""A metric against the round."""
+"""A metric against the round, or what else advances during a run."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from admmbench.figures.base import Figure, ran
+from admmbench.figures.base import COURSES, Course, Figure, along, ran
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,13 +26,14 @@ MARKERS_PER_LINE = 7
 
 
 class Curves(Figure):
-    """A metric against the round.
+    """A metric against the round, the outer iteration or the numbers sent.
 
     There is a panel for each epsilon and a line for each method: the mean over seeds in a band from the 20th to the
     80th percentile. Methods that ran only without noise are dashed lines in every panel.
     """
 
     kind: Literal["curves"]
+    against: Annotated[Course, Field(description="the horizontal axis")] = "round"
 
     lost_runs = "drawn until they stop"
 
@@ -58,14 +60,15 @@ class Curves(Figure):
             for turn, label in enumerate(map(str, shown["algorithm"].values)):
                 source = math.inf if label in references else budget
                 if ran(shown, label, source):
-                    values = shown[self.metric].sel(algorithm=label, epsilon=source) * scale.factor
+                    own = shown.sel(algorithm=label, epsilon=source)
+                    values = along(own[self.metric] * scale.factor, own, self.against)
                     self._curve(panel, values, label, looks[label], turn)
             style.finish(panel, self)
-            style.set_rounds(panel, shown["round"])
+            style.set_rounds(panel, shown[self.against])
         # The lowest panel of each column has the round axis, also above a gap in the last row.
         for panel in panels.flat[max(0, len(budgets) - columns) : len(budgets)]:
             panel.tick_params(labelbottom=True)
-            panel.set_xlabel("Round")
+            panel.set_xlabel(COURSES[self.against])
         for panel in panels[:, 0]:
             panel.set_ylabel(style.wrapped(scale.label, PANEL[1]))
         return drawing

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from admmbench.figures.base import Figure
+from admmbench.validation import unknown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,23 +31,48 @@ _AXES = {
 }
 
 
+_PARAMETER = "params."
+
+
+def _axis(name: str) -> str:
+    """Refuse what is no axis."""
+    parameter = name.startswith(_PARAMETER) and name.removeprefix(_PARAMETER).isidentifier()
+    if name in _AXES or parameter:
+        return name
+    raise ValueError(unknown("axis", name, [*_AXES, "params.…"]))
+
+
 class Tradeoff(Figure):
     """One number per run against epsilon, or against something else.
 
-    There is a line for each method, or for each epsilon where methods differ in agents, delta or features: mean and
-    band over seeds after the last round, or the lowest value over rounds and seeds. Methods that ran only without
-    noise are dashed reference lines.
+    There is a line for each method, or for each epsilon where methods differ in agents, delta, features or a parameter.
+    It is the mean over seeds with its band after the last round, or the lowest value over rounds and seeds. Methods
+    that ran only without noise are dashed reference lines.
     """
 
     kind: Literal["tradeoff"]
     against: Annotated[
-        Literal["epsilon", "epsilon_total", "agents", "delta", "features"],
-        Field(description="the horizontal axis"),
+        str,
+        AfterValidator(_axis),
+        Field(description=f"the horizontal axis: {', '.join(_AXES)}, or params. and a parameter"),
     ] = "epsilon"
     statistic: Annotated[
         Literal["final", "best"],
         Field(description="the value after the last round, or the best of the runs"),
     ] = "final"
+
+    @property
+    def _of_methods(self) -> bool:
+        """Whether methods differ in it, not runs of a method."""
+        return self.against in _OF_METHODS or self.against.startswith(_PARAMETER)
+
+    def _places(self, shown: xr.Dataset) -> xr.DataArray:
+        """Where methods are on such an axis."""
+        if self.against in _OF_METHODS:
+            return shown[self.against]
+        name = self.against.removeprefix(_PARAMETER)
+        given = [json.loads(str(text)).get(name, math.nan) for text in shown["params"].values]
+        return shown["params"].copy(data=np.array(given, float))
 
     def says(self, n_seeds: int) -> str:
         """See `Figure.says`."""
@@ -94,7 +121,7 @@ class Tradeoff(Figure):
         self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]
     ) -> Iterator[tuple[str, Look, xr.DataArray]]:
         """Label, look and values of each line; values have the dimension ``x``."""
-        if self.against in _OF_METHODS:
+        if self._of_methods:
             return self._over_methods(shown, values)
         return self._over_budgets(shown, values, looks)
 
@@ -119,17 +146,14 @@ class Tradeoff(Figure):
         """One line for each budget and each group of methods that are alike but for the axis."""
         from admmbench.figures import style
 
-        alike = [
-            "method",
-            "variant",
-            "params",
-            *(name for name in _OF_METHODS if name != self.against),
-        ]
+        alike = ["method", "variant", *(name for name in _OF_METHODS if name != self.against)]
+        if self.against in _OF_METHODS:
+            alike.append("params")
         groups: dict[tuple[object, ...], list[str]] = {}
         for label in map(str, shown["algorithm"].values):
             own = shown.sel(algorithm=label)
             groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
-        along = values.assign_coords(x=("algorithm", shown[self.against].values))
+        along = values.assign_coords(x=("algorithm", self._places(shown).values))
         budgets = values["epsilon"].values
         names = zip(style.common(groups.values()), groups.values(), strict=True)
         for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
@@ -143,9 +167,8 @@ class Tradeoff(Figure):
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
         from admmbench.figures import style
 
-        panel.set_xlabel(_AXES[self.against])
-        methods_differ = self.against in _OF_METHODS
-        ticks = np.unique(shown[self.against].values) if methods_differ else self.budgets(shown)
+        panel.set_xlabel(_AXES.get(self.against, self.against.removeprefix(_PARAMETER)))
+        ticks = np.unique(self._places(shown)) if self._of_methods else self.budgets(shown)
         if finite := [float(tick) for tick in ticks if math.isfinite(tick)]:
             panel.set_xscale("log")
             if self.against != "epsilon_total":

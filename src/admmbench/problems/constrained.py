@@ -208,11 +208,13 @@ class Constrained(_Base, LossProblem):
                     f"{what} over agents of the loss of {named(where)}",
                 )
         if any(each.disparity for each in self.constraints):
-            for what in ("mean", "max"):
+            for what in ("mean", "min", "max"):
                 found[f"disparity_{what}"] = (
                     unit,
                     f"{what} difference of bounded losses, agents and server",
                 )
+        if any(each.disparity for each in self.at("server")):
+            found["disparity_server"] = (unit, "largest difference of bounded losses at the server")
         return found
 
 
@@ -420,15 +422,18 @@ class OverRecords(BoundConstrained):
         for number, where in enumerate(self._groups):
             for name in ("mean", "min", "max"):
                 found[f"loss_{slug(where)}_{name}"] = getattr(np, name)(means[..., number], axis=0)
-        apart = [
-            self._apart(each, values)
-            for place, values in (("agents", means), ("server", _means(self.server, w)))
-            for each in self.problem.at(place)  # type: ignore[arg-type]
-            if each.disparity
-        ]
-        if apart:
-            gaps = np.concatenate(apart)
-            found["disparity_mean"], found["disparity_max"] = gaps.mean(axis=0), gaps.max(axis=0)
+        at_agents, at_server = (
+            [self._apart(each, values) for each in constraints if each.disparity]
+            for constraints, values in (
+                (self.problem.at("agents"), means),
+                (self.problem.at("server"), _means(self.server, w)),
+            )
+        )
+        if gaps := at_agents + at_server:
+            for name in ("mean", "min", "max"):
+                found[f"disparity_{name}"] = getattr(np, name)(np.concatenate(gaps), axis=0)
+        if at_server:
+            found["disparity_server"] = np.concatenate(at_server).max(axis=0)
         return found
 
     def _apart(self, constraint: Constraint, means: Array) -> Array:
