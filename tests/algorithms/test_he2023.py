@@ -230,6 +230,88 @@ def test_theorem_31_on_neyman_pearson(seed, agents, bound):
     assert trace.dual_feasibility == 0
 
 
+def subproblems(spec):
+    """(seed, k, w^k, w^{k+1}, mu^k, mu^k of the server) of each subproblem that Algorithm 2 ended."""
+    with workers(1) as pool:
+        federation = assemble(spec, load_dataset(spec.dataset), pool)
+        state = spec.method.init(federation)
+        for t in range(1, spec.rounds + 1):
+            outer, mu, server = state.outer.copy(), state.mu.copy(), state.mu_server.copy()
+            centre = state.centre.copy()
+            spec.method.round(t, state, federation)
+            for s in np.flatnonzero(state.outer > outer):
+                yield s, outer[s], centre[s], state.model[s].copy(), mu[:, s], server[0, s]
+            if state.ended.all():
+                break
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 10_000),
+    agents=st.integers(1, 4),
+    beta=st.sampled_from([1.0, 5.0]),
+    q=st.sampled_from([0.3, 0.9]),
+)
+def test_theorem_41_on_quadratics(seed, agents, beta, q):
+    """Algorithm 2 ends at a point whose gradient of (10) has no entry above tau_k."""
+    params = {"beta": beta, "rho": 2.0, "q": q, "s": 0.1}
+    spec = RunSpec(
+        dataset=QP, algorithm="prox_al", params=params, agents=agents, seeds=[seed], rounds=2000
+    )
+    A, b, C, d = instance(agents, seed)
+    ended = list(subproblems(spec))
+    assert len(ended) > 1
+    for _, k, centre, w, mu, server in ended:
+        estimates = np.concatenate([mu, server[None]]) + beta * (C @ w + d)
+        gradient = A.sum(axis=0) @ w + b.sum(axis=0) + np.einsum("imd,im->d", C, estimates)
+        gradient += (w - centre) / beta
+        assert np.abs(gradient).max() <= 0.1 / (k + 1) ** 2 * (1 + 1e-9)
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 10_000),
+    agents=st.integers(1, 3),
+    strength=st.sampled_from([0.0, 0.02]),
+    penalty=st.sampled_from(["l1", "l2"]),
+)
+def test_theorem_41_on_neyman_pearson(seed, agents, strength, penalty):
+    """With h: the subdifferential of F + h has a member with no entry above tau_k."""
+    data, beta = two_classes(seed=seed), 300.0
+    parts = np.array_split(np.arange(data.n_train), agents)
+    if any(len(set(data.y_train[rows])) < 2 for rows in parts):
+        return
+    spec = RunSpec(
+        dataset=data,
+        algorithm="prox_al",
+        params={**SMOOTH, "s": 0.001},
+        problem={**NEYMAN_PEARSON, "penalty": penalty, "strength": strength},
+        agents=agents,
+        seeds=1,
+        rounds=3000,
+    )
+    ended = list(subproblems(spec))
+    assert ended
+    for _, k, centre, w, mu, _ in ended:
+
+        def of_agent(i, label, w=w):
+            rows = parts[i]
+            X, y = data.X_train[rows].astype(float), data.y_train[rows]
+            X, sign = X[y == label], 1 if label == 0 else -1
+            return (sign / (1 + np.exp(-sign * (X @ w)))) @ X / len(X)
+
+        gradient = (w - centre) / beta
+        for i, rows in enumerate(parts):
+            estimate = max(0, mu[i, 0] + beta * (losses(data, rows, w, 1) - 0.4))
+            gradient += of_agent(i, 0) / agents + estimate * of_agent(i, 1)
+        if penalty == "l2":
+            gradient += strength * w
+        else:
+            kink = np.sign(gradient) * np.maximum(np.abs(gradient) - strength, 0)
+            gradient = np.where(w == 0, kink, gradient + strength * np.sign(w))
+        assert np.abs(gradient).max() <= 0.001 / (k + 1) ** 2 * (1 + 1e-6)
+
+
 def test_a_second_order_cone_bounds_the_norm():
     """||w|| <= 1/2 is c(w) = (-1/2, w) in -K."""
     d, data = 7, two_classes()

@@ -305,14 +305,74 @@ def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figu
     ]
 
 
+def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure):
+    params = {"a": {"tau": 1e-2, "also": 1}, "b": {"tau": 1e-4, "also": 2}, "c": {"other": 1}}
+    ds = build({"a": {INF: 0.3}, "b": {INF: 0.2}, "c": {INF: 0.1}}, params=params)
+    drawing = draw(ds, figure(kind="tradeoff", against="params.tau"))
+    (panel,) = panels(drawing)
+    (line,) = panel.lines
+    np.testing.assert_allclose(line.get_xdata(), [1e-4, 1e-2])
+    np.testing.assert_allclose(line.get_ydata(), [20, 30])
+    assert panel.get_xlabel() == "tau"
+
+
+def test_curves_against_the_numbers_sent(results, figure):
+    (panel, *_) = panels(draw(results, figure(against="floats_sent")))
+    np.testing.assert_allclose(
+        lines(panel)["ObjP"].get_xdata(), 7840 * results["round"].values.astype(float)
+    )
+    assert panel.get_xlabel() == "Numbers sent"
+
+
+def of_agents(outer):
+    """Results of two methods with losses of agents, and the outer iterations at four rounds."""
+    ds = build({"a": {INF: 0.3}, "b": {INF: 0.2}}, seeds=2)
+    for number, name in enumerate(("mean", "min", "max")):
+        ds[f"loss_{name}"] = ds["test_error"] * (number + 1)
+        ds[f"loss_{name}"].attrs["long_name"] = f"{name} loss"
+    return ds.assign(outer_iterations=ds["test_error"] * 0 + np.array(outer))
+
+
+def test_agents_have_a_panel_for_each_method_and_a_band_from_lowest_to_highest(figure):
+    ds = of_agents([0, 0, 1, 3])
+    wanted = figure(
+        kind="agents", metric="loss_mean", beside=["test_error"], against="outer_iterations"
+    )
+    drawing = draw(ds, wanted)
+    first, second = panels(drawing)
+    assert [first.get_title(), second.get_title()] == ["a", "b"]
+    assert legend(drawing) == ["mean loss", "test error"]
+    assert first.get_xlabel() == "Outer iterations"
+    # The last round of each outer iteration stands for it; the mean over seeds.
+    values = ds["test_error"].sel(algorithm="a", epsilon=INF).mean("seed").values[1:]
+    line = lines(first)["mean loss"]
+    np.testing.assert_allclose(line.get_xdata(), [0, 1, 3])
+    np.testing.assert_allclose(line.get_ydata(), values)
+    (band,) = first.collections  # test_error has no agents
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.min() == pytest.approx(2 * values.min())
+    assert heights.max() == pytest.approx(3 * values.max())
+    assert "lowest agent to the highest" in texts(drawing)
+
+
+def test_agents_of_one_seed_and_of_several_budgets(figure):
+    ds = build({"a": {0.1: 0.3, INF: 0.2}}, seeds=1)
+    drawing = draw(ds, figure(kind="agents", epsilon=[0.1, INF]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["a, ε = 0.1", "a, ε = ∞"]
+    assert "One seed." in texts(drawing)
+
+
 @pytest.mark.parametrize(
     ("given", "path", "message"),
     [
         ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
         ({"kind": None}, "kind", "unknown kind None"),
-        ({"against": "agents"}, "against", "unknown key 'against'; did you mean"),
+        ({"statistic": "best"}, "statistic", "unknown key 'statistic'; did you mean"),
+        ({"against": "agents"}, "against", "'outer_iterations'"),
+        ({"kind": "agents", "beside": ["test_eror"]}, "beside", "did you mean 'test_error'"),
         ({"kind": "tradeoff", "agains": 1}, "agains", "did you mean 'against'"),
-        ({"kind": "tradeoff", "against": "agent"}, "against", "'agents'"),
+        ({"kind": "tradeoff", "against": "agent"}, "against", "did you mean 'agents'"),
+        ({"kind": "tradeoff", "against": "params.2"}, "against", "unknown axis 'params.2'"),
         ({"epsilon": [0]}, "epsilon.0", "greater than 0"),
     ],
 )
@@ -326,7 +386,9 @@ def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
 
 
 def test_a_figure_without_a_kind_is_refused():
-    with pytest.raises(ConfigError, match=r"figures\.0\.kind: is missing; one of curves, tradeoff"):
+    with pytest.raises(
+        ConfigError, match=r"figures\.0\.kind: is missing; one of agents, curves, tradeoff"
+    ):
         check_experiment({**SMALL, "figures": [{"name": "a"}]})
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.figures.base import COURSES, Course, Figure, along, ran
-from admmbench.figures.curves import MAX_COLUMNS, PANEL
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,15 +53,8 @@ class Agents(Figure):
         pairs = [
             pair for pair in itertools.product(labels, self.budgets(shown)) if ran(shown, *pair)
         ]
-        columns = max(1, min(len(pairs), MAX_COLUMNS))
-        rows = max(1, -(-len(pairs) // columns))
-        size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
-        drawing, panels = style.sheet(style.SINGLE if len(pairs) == 1 else size, rows, columns)
-        for panel, pair in itertools.zip_longest(panels.flat, pairs):
-            if pair is None:
-                panel.set_visible(False)
-                continue
-            label, budget = pair
+        drawing, panels = style.grid(len(pairs), COURSES[self.against])
+        for panel, (label, budget) in zip(panels.flat, pairs, strict=False):
             several = len(self.budgets(shown)) > 1
             panel.set_title(f"{label}, {style.budget(budget)}" if several else label)
             own = shown.sel(algorithm=label, epsilon=budget)
@@ -70,9 +62,6 @@ class Agents(Figure):
                 self._line(panel, own, metric, style.look(turn))
             style.finish(panel, self)
             style.set_rounds(panel, shown[self.against])
-        for panel in panels.flat[max(0, len(pairs) - columns) : len(pairs)]:
-            panel.tick_params(labelbottom=True)
-            panel.set_xlabel(COURSES[self.against])
         return drawing
 
     def _line(self, panel: Axes, own: xr.Dataset, metric: str, look: Look) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
     from admmbench.figures.style import Look
 
-MAX_COLUMNS = 3
-PANEL = (2.35, 2.0)
-"""Width and height of one of several panels, in inches."""
 MARKERS_PER_LINE = 7
 
 
@@ -44,17 +40,8 @@ class Curves(Figure):
         budgets = self.budgets(shown)
         references = self.references(shown)
         scale = self.scale(shown)
-        # Four panels are a square rather than a row of three and one.
-        columns = 2 if len(budgets) == 4 else min(len(budgets), MAX_COLUMNS)
-        rows = -(-len(budgets) // columns)
-        size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
-        if len(budgets) == 1:
-            size = style.SINGLE
-        drawing, panels = style.sheet(size, rows, columns)
-        for panel, budget in itertools.zip_longest(panels.flat, budgets):
-            if budget is None:
-                panel.set_visible(False)
-                continue
+        drawing, panels = style.grid(len(budgets), COURSES[self.against])
+        for panel, budget in zip(panels.flat, budgets, strict=False):
             if math.isfinite(budget) or len(budgets) > 1:
                 panel.set_title(style.budget(budget))
             for turn, label in enumerate(map(str, shown["algorithm"].values)):
@@ -65,12 +52,8 @@ class Curves(Figure):
                     self._curve(panel, values, label, looks[label], turn)
             style.finish(panel, self)
             style.set_rounds(panel, shown[self.against])
-        # The lowest panel of each column has the round axis, also above a gap in the last row.
-        for panel in panels.flat[max(0, len(budgets) - columns) : len(budgets)]:
-            panel.tick_params(labelbottom=True)
-            panel.set_xlabel(COURSES[self.against])
         for panel in panels[:, 0]:
-            panel.set_ylabel(style.wrapped(scale.label, PANEL[1]))
+            panel.set_ylabel(style.wrapped(scale.label, style.PANEL[1]))
         return drawing
 
     def _curve(self, panel: Axes, values: xr.DataArray, label: str, look: Look, turn: int) -> None:

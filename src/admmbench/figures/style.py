@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 SINGLE = (4.7, 3.0)
 """Width and height of a panel that is alone, in inches."""
 
+PANEL = (2.35, 2.0)
+"""Width and height of one of several panels, in inches."""
+MAX_COLUMNS = 3
+
 STYLE = {
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": "#444444",
@@ -158,6 +162,25 @@ def sheet(
     """Make an empty figure of a size in inches, and its panels by row and column, which share their axes."""
     drawing = Drawing(figsize=size, layout="constrained")
     return drawing, drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+
+
+def grid(count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
+    """Make an empty figure with some panels, and a label on the horizontal axes of the lowest.
+
+    The array has rows and columns, and may have more panels than are asked for; the last ones are then not visible.
+    """
+    # Four panels are a square rather than a row of three and one.
+    columns = 2 if count == 4 else max(1, min(count, MAX_COLUMNS))
+    rows = max(1, -(-count // columns))
+    size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
+    drawing, panels = sheet(SINGLE if count == 1 else size, rows, columns)
+    for panel in panels.flat[count:]:
+        panel.set_visible(False)
+    # The lowest panel of each column has the axis, also above a gap in the last row.
+    for panel in panels.flat[max(0, count - columns) : count]:
+        panel.tick_params(labelbottom=True)
+        panel.set_xlabel(label)
+    return drawing, panels
 
 
 def finish(panel: Axes, figure: Figure) -> None:

@@ -149,11 +149,13 @@ class Tradeoff(Figure):
         alike = ["method", "variant", *(name for name in _OF_METHODS if name != self.against)]
         if self.against in _OF_METHODS:
             alike.append("params")
+        along = values.assign_coords(x=("algorithm", self._places(shown).values))
+        # A parameter may be one that not all methods have.
+        placed = along["algorithm"].values[np.isfinite(along["x"].values)]
         groups: dict[tuple[object, ...], list[str]] = {}
-        for label in map(str, shown["algorithm"].values):
+        for label in map(str, placed):
             own = shown.sel(algorithm=label)
             groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
-        along = values.assign_coords(x=("algorithm", self._places(shown).values))
         budgets = values["epsilon"].values
         names = zip(style.common(groups.values()), groups.values(), strict=True)
         for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
