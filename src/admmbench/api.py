@@ -24,6 +24,18 @@ from admmbench.algorithms.consensus import (
     OverRows,
     Subproblem,
 )
+from admmbench.algorithms.constrained import (
+    AugmentedLagrangian,
+    ConstrainedBlock,
+    ConstrainedFederation,
+    ConstrainedMethod,
+    Ending,
+    ProximalAL,
+    end_seeds,
+    out_of_reach,
+    start_fields,
+    update_multipliers,
+)
 from admmbench.algorithms.exact import Exact
 from admmbench.algorithms.linearized import (
     Linearized,
@@ -44,9 +56,12 @@ from admmbench.datasets import (
     checksum,
     read_bytes,
 )
+from admmbench.outcomes import Outcome
 from admmbench.privacy import Draw, Noise, Privacy, Release, gaussian_multiplier
 from admmbench.problems.base import Gradient, Problem
 from admmbench.problems.columns import BoundColumns, Party
+from admmbench.problems.constrained import BoundConstrained
+from admmbench.problems.constraints import Functions
 from admmbench.problems.losses.base import (
     BinaryLoss,
     Convention,
@@ -65,19 +80,26 @@ __all__ = [
     "Array",
     "Arrays",
     "Attribute",
+    "AugmentedLagrangian",
     "BinaryLoss",
     "BoundColumns",
+    "BoundConstrained",
     "BoundRows",
     "ColumnBlock",
     "ColumnFederation",
     "Consensus",
     "ConsensusState",
+    "ConstrainedBlock",
+    "ConstrainedFederation",
+    "ConstrainedMethod",
     "Convention",
     "DatasetDefinition",
     "DatasetError",
     "DatasetInfo",
     "Draw",
+    "Ending",
     "Exact",
+    "Functions",
     "Gradient",
     "Guarantee",
     "Linearized",
@@ -88,10 +110,12 @@ __all__ = [
     "Noise",
     "Norms",
     "Optimum",
+    "Outcome",
     "OverRows",
     "Party",
     "Privacy",
     "Problem",
+    "ProximalAL",
     "RegressionLoss",
     "Release",
     "RemoteFile",
@@ -109,11 +133,15 @@ __all__ = [
     "Subproblem",
     "Whole",
     "checksum",
+    "end_seeds",
     "factors",
     "gaussian_multiplier",
+    "out_of_reach",
     "parameters",
     "proximal_step",
     "read_bytes",
     "require",
+    "start_fields",
     "trust_region_step",
+    "update_multipliers",
 ]

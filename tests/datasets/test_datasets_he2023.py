@@ -286,6 +286,21 @@ def test_real_tables_are_those_of_plain_loops(name, real, census):
         assert [found.values[code] for code in found.test] == [row[place] for row in kept[1]]
 
 
+def test_numbers_of_adult_b_can_stay_as_they_are(real, census):
+    data, scaled = real({"name": "adult_b", "scaled": False}), real("adult_b")
+    complete = [row for row in census[:32561] if "?" not in row]
+    numbers = np.array([[row[k] for k in (0, 2, 4, 12)] for row in complete], float)
+    np.testing.assert_array_equal(data.X_train[:, :4], numbers)
+    np.testing.assert_array_equal(data.X_train[:, 4:], scaled.X_train[:, 4:])
+    low, high = data.info.domain
+    assert (low, high) == (0, max(data.X_train.max(), data.X_test.max()))
+
+
+def test_scaled_is_true_or_false():
+    with pytest.raises(ValueError, match="adult_b: scaled is true or false, not 'no'"):
+        describe({"name": "adult_b", "scaled": "no"})
+
+
 def test_sizes_of_the_census(real):
     a, b = real("adult_a"), real("adult_b")
     assert (a.n_train, a.n_test, a.n_features) == (32_561, 16_281, 21)

@@ -218,12 +218,12 @@ def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
     return np.asarray(far if convex else np.zeros_like(far))
 
 
-def ended(outcome: Outcome, where: Array, state: Ending) -> None:
+def end_seeds(outcome: Outcome, where: Array, state: Ending) -> None:
     """Record how seeds end that were still going on."""
     state.ended[where & (state.ended == 0)] = outcome
 
 
-def start(federation: ConstrainedFederation, value: float) -> dict[str, Any]:
+def start_fields(federation: ConstrainedFederation, value: float) -> dict[str, Any]:
     """Fields of `Ending` before the first round, with w^0 = (value, ..., value) and mu^0 = 0."""
     problem = federation.problem
     S, d = problem.n_seeds, problem.model_shape[1]
@@ -295,5 +295,5 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         step = np.abs(state.model - centre).max(axis=1)
         still = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
         state.outer[done] += 1
-        ended(Outcome.CONVERGED, solved & still, state)  # (8)
-        ended(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)
+        end_seeds(Outcome.CONVERGED, solved & still, state)  # (8)
+        end_seeds(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)

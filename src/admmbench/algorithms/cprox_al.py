@@ -13,8 +13,8 @@ from admmbench.algorithms.constrained import (
     ConstrainedFederation,
     Ending,
     ProximalAL,
-    ended,
-    start,
+    end_seeds,
+    start_fields,
 )
 from admmbench.outcomes import Outcome
 from admmbench.problems.needs import Need
@@ -54,7 +54,7 @@ class CProxAL(ProximalAL[CentralState]):
     def init(self, federation: ConstrainedFederation) -> CentralState:
         """w^0 = (start, ..., start), mu^0 = 0."""
         iterations = np.zeros(federation.problem.n_seeds, np.int64)
-        return CentralState(inner=iterations, **start(federation, self.start))
+        return CentralState(inner=iterations, **start_fields(federation, self.start))
 
     def round(self, t: int, state: CentralState, federation: ConstrainedFederation) -> Messages:
         """Solve (6) from w^k to tau_k, update multipliers, and test (8)."""
@@ -66,7 +66,7 @@ class CProxAL(ProximalAL[CentralState]):
             solved[seed] = gradient <= tau[seed]  # (7)
             stuck[seed] = not solved[seed] and steps == 0
         self.end_outer(state, federation, centre, done=live, solved=solved)
-        ended(Outcome.STALLED, stuck, state)
+        end_seeds(Outcome.STALLED, stuck, state)
         return Messages(down=(), up=())
 
     def measure(

@@ -14,7 +14,7 @@ from admmbench.algorithms.constrained import (
     ConstrainedFederation,
     ConstrainedMethod,
     Ending,
-    start,
+    start_fields,
     update_multipliers,
 )
 from admmbench.problems.needs import Need
@@ -60,7 +60,7 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
 
     def init(self, federation: ConstrainedFederation) -> Ending:
         """Start everywhere at the same point."""
-        return Ending(**start(federation, self.start))
+        return Ending(**start_fields(federation, self.start))
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Local steps, their mean, steps of the server."""

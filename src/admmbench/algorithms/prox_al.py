@@ -15,8 +15,8 @@ from admmbench.algorithms.constrained import (
     ConstrainedFederation,
     Ending,
     ProximalAL,
-    ended,
-    start,
+    end_seeds,
+    start_fields,
 )
 from admmbench.outcomes import Outcome
 from admmbench.problems.base import Problem
@@ -85,7 +85,7 @@ class ProxAL(ProximalAL[ProxALState]):
         """w^0 = (start, ..., start), mu^0 = 0, and the start of Algorithm 2."""
         problem = federation.problem
         shape = (problem.n_agents, problem.n_seeds, problem.model_shape[1])
-        common = start(federation, self.start)
+        common = start_fields(federation, self.start)
         state = ProxALState(
             centre=common["model"].copy(),
             u=np.zeros(shape),
@@ -132,7 +132,7 @@ class ProxAL(ProximalAL[ProxALState]):
             state.centre[solved] = state.model[solved]
             state.sent[solved] += n  # how far the agents' multipliers moved
             self.begin_inner(state, federation, solved & (state.ended == 0))
-        ended(Outcome.STALLED, state.inner >= self.inner_limit, state)
+        end_seeds(Outcome.STALLED, state.inner >= self.inner_limit, state)
         return Messages(down=(), up=())
 
     def update_server(

@@ -239,6 +239,7 @@ _OF_SOLUTIONS = {
     "outer_iterations": "Outer",
     "inner_iterations": "Inner",
     "floats_sent": "Numbers sent",
+    "seconds": "Seconds",
     "test_error": "Test error",
 }
 
@@ -315,7 +316,7 @@ def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
 
 def _times(results: xr.Dataset) -> list[dict[str, str]]:
     """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
-    if "seconds" not in results:
+    if "seconds" not in results or _is_constrained(results):  # then solutions have them
         return []
     band = statistics.band(statistics.final(results, "seconds"))
     shortest = band["mean"].min("algorithm")
