@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
+from admmbench import compiled
 from admmbench.checks.made import make_dataset
 from admmbench.datasets import Dataset
 
@@ -31,11 +33,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Prepared data of the tests do not touch the user's cache; processes that share the tests share it."""
+def _own_cache(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[None]:
+    """Prepared data of the tests do not touch the user's cache; processes that share the tests share it.
+
+    Compiled code stays for the next session: sixty kernels take two minutes to compile, and their names are hashes of
+    their source.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
+    if pytestconfig.cache is not None:
+        (folder / "cache").mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # another process was first
+            (folder / "cache" / compiled.FOLDER).symlink_to(pytestconfig.cache.mkdir("kernels"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADMMBENCH_CACHE", str(folder / "cache"))
         yield
