@@ -50,11 +50,11 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        ignore = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
         for part in PARTS:
             source = ROOT / part
+            # With compiled code, whose files go by the times of their sources: compiling takes longer than the study.
             copy = shutil.copytree if source.is_dir() else shutil.copy
-            copy(source, folder / part, **({"ignore": ignore} if source.is_dir() else {}))
+            copy(source, folder / part)
         (folder / "profiles").symlink_to("workflow/profiles")
         self.configure()
         (folder / "config/tiny.yaml").write_text("experiments: [tiny]\n")
