@@ -44,10 +44,11 @@ def _own_cache(
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    if pytestconfig.cache is not None:
+    kept: pytest.Cache | None = getattr(pytestconfig, "cache", None)  # its plugin may be off
+    if kept is not None:
         (folder / "cache").mkdir(exist_ok=True)
         with contextlib.suppress(FileExistsError):  # another process was first
-            (folder / "cache" / compiled.FOLDER).symlink_to(pytestconfig.cache.mkdir("kernels"))
+            (folder / "cache" / compiled.FOLDER).symlink_to(kept.mkdir("kernels"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADMMBENCH_CACHE", str(folder / "cache"))
         yield
