@@ -40,11 +40,6 @@ class Unreadable(Digits):
 """
 
 
-def add_faulty_method(project, fault):
-    (project.folder / "faulty.py").write_text(FAULTY.format(fault=fault))
-    project.configure(algorithms=[*STUDY["algorithms"], {"name": "faulty.py", "label": "Faulty"}])
-
-
 def untouched(project):
     """Runs that are there, with times and content."""
     return {
@@ -161,30 +156,6 @@ def test_a_mirror_that_serves_wrong_bytes(project, tmp_path):
     assert hashlib.sha256(path.read_bytes()).hexdigest() in shown
 
 
-def test_a_job_that_is_killed(project, finished):
-    """As the kernel does when memory runs out."""
-    add_faulty_method(project, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    before = untouched(project)
-    shown = project.fails()
-    assert "run_digits_faulty" in shown
-    assert "Killed" in shown or "137" in shown
-    assert untouched(project) == before
-    assert nothing_half_written(project)
-    project.configure()
-    project.run()
-    assert project.files() == finished.files()
-
-
-def test_a_job_that_runs_out_of_memory(project):
-    add_faulty_method(project, "import numpy; numpy.ones(2**40)")
-    before = untouched(project)
-    shown = project.fails()
-    assert "out of memory" in shown
-    assert "seed_block" in shown
-    assert "Traceback" not in shown
-    assert untouched(project) == before
-
-
 def test_data_with_a_value_that_is_no_number(project):
     (project.folder / "unreadable.py").write_text(UNREADABLE)
     project.configure(dataset="unreadable.py")
@@ -193,14 +164,33 @@ def test_data_with_a_value_that_is_no_number(project):
     assert not list(project.folder.glob("resources/datasets/unreadable*"))
 
 
-def test_a_plugin_that_raises(project, finished):
-    """Its author gets the traceback; the other methods' runs stay."""
-    add_faulty_method(project, "raise KeyError('gamma')")
+def test_methods_that_fail(project, finished):
+    """One that is killed, as the kernel does when memory runs out; one that asks for too much; one that raises.
+
+    The author of the last one gets the traceback. The other methods' runs stay, and the study ends as if nothing had
+    been once these methods are gone.
+    """
+    faults = {
+        "Killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "Greedy": "import numpy; numpy.ones(2**40)",
+        "Faulty": "raise KeyError('gamma')",
+    }
+    for label, fault in faults.items():
+        text = FAULTY.format(fault=fault).replace("class Faulty", f"class {label}")
+        (project.folder / f"{label.lower()}.py").write_text(text)
+    added = [{"name": f"{label.lower()}.py", "label": label} for label in faults]
+    project.configure(algorithms=[*STUDY["algorithms"], *added])
     before = untouched(project)
-    shown = project.fails()
+    shown = project.fails("--keep-going")
+    assert "run_digits_killed" in shown
+    assert "Killed" in shown or "137" in shown
+    assert "out of memory" in shown
+    assert "seed_block" in shown
     assert "Faulty.round raised in round 3: KeyError: 'gamma'" in shown
     assert 'faulty.py", line 10, in round' in shown
+    assert shown.count("Traceback") == 1
     assert untouched(project) == before
+    assert nothing_half_written(project)
     project.configure()
     project.run()
     assert project.files() == finished.files()
