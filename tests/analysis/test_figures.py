@@ -314,6 +314,7 @@ def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure)
     np.testing.assert_allclose(line.get_xdata(), [1e-4, 1e-2])
     np.testing.assert_allclose(line.get_ydata(), [20, 30])
     assert panel.get_xlabel() == "tau"
+    assert legend(drawing) == ["mine"]  # and not the infinite budget
 
 
 def test_curves_against_the_numbers_sent(results, figure):

@@ -161,8 +161,10 @@ class Tradeoff(Figure):
         for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
             line = along.sel(algorithm=labels, epsilon=budget).swap_dims(algorithm="x").sortby("x")
             words = [name] * (len(groups) > 1)
-            if len(budgets) > 1 or not words:
+            if len(budgets) > 1 or (not words and math.isfinite(budget)):
                 words.append(style.budget(budget))
+            if not words:  # nothing is private
+                words = [str(shown["method"].sel(algorithm=labels[0]).item())]
             yield ", ".join(words), style.look(turn), line
 
     def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
