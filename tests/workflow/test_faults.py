@@ -115,15 +115,21 @@ def test_prepared_data_that_were_altered(project, finished):
     assert project.files() == finished.files()
 
 
-def test_a_second_snakemake_and_sigterm(tmp_path, finished):
-    """One waits for the other to end; one that is asked to end stops its jobs and needs no unlocking."""
-    project = Project(tmp_path / "twice")
+def test_stopped_at_any_moment_it_ends_in_the_same_files(tmp_path, finished):
+    """A second Snakemake waits; one that is asked to end needs no unlocking; one that is killed does."""
+    project = Project(tmp_path / "stopped")
     first = project.start()
     wait_for(lambda: list(project.folder.glob("results/runs/*/*/logs/*.log")))
     shown = project.fails()
     assert "cannot be locked" in shown
     kill(first, signal.SIGTERM)
     assert nothing_half_written(project)
+    second = project.start()
+    wait_for(lambda: list(project.folder.glob("results/runs/*/*/*.nc")))
+    assert second.poll() is None
+    kill(second)
+    assert project.files().keys() < finished.files().keys()
+    project.snakemake("--unlock")
     project.run()
     assert project.files() == finished.files()
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from tests.workflow.project import RUNS, STUDY, Project, kill, wait_for
+from tests.workflow.project import RUNS, STUDY
 
 
 def test_everything_is_made(finished):
@@ -56,18 +56,6 @@ def test_experiments_that_ask_for_the_same_runs_share_them(project):
 
 def test_nothing_is_made_twice(finished):
     assert "Nothing to be done" in finished.run()
-
-
-def test_killed_at_any_moment_it_ends_in_the_same_files(finished, tmp_path):
-    project = Project(tmp_path / "killed")
-    started = project.start()
-    wait_for(lambda: list(project.folder.glob("results/runs/*/*/*.nc")))
-    assert started.poll() is None
-    kill(started)
-    assert project.files().keys() < finished.files().keys()
-    project.snakemake("--unlock")
-    project.run()
-    assert project.files() == finished.files()
 
 
 @pytest.mark.parametrize(
