@@ -31,9 +31,9 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
 
     Parameters
     ----------
-    ds : xarray.Dataset
+    ds
         Results of one experiment.
-    metric : str
+    metric
         Name of a variable with a dimension ``round``.
 
     Returns
@@ -58,9 +58,9 @@ def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
 
     Parameters
     ----------
-    ds : xarray.Dataset
+    ds
         Results of one experiment.
-    metric : str
+    metric
         Name of a variable with a dimension ``round``.
 
     Returns
@@ -109,7 +109,7 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
     Parameters
     ----------
-    values : xarray.DataArray
+    values
         Any array with a dimension ``seed``; NaN where a run has no value.
 
     Returns
@@ -138,9 +138,9 @@ def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
 
     Parameters
     ----------
-    values : xarray.DataArray
+    values
         Any array with a dimension ``seed``; NaN where a run has no value.
-    level : float
+    level
         Confidence level, in (0, 1).
 
     Returns
@@ -165,11 +165,11 @@ def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> f
 
     Parameters
     ----------
-    values : xarray.DataArray
+    values
         The sample at hand, over ``seed``.
-    others : int
+    others
         Size of the other sample.
-    level : float
+    level
         Confidence level, in (0, 1).
 
     Returns
@@ -192,9 +192,9 @@ def paired(first: xr.DataArray, second: xr.DataArray, level: float = LEVEL) -> x
 
     Parameters
     ----------
-    first, second : xarray.DataArray
+    first, second
         Arrays with a dimension ``seed``, same unit. A seed enters where both have a value.
-    level : float
+    level
         Confidence level, in (0, 1).
 
     Returns
@@ -222,7 +222,7 @@ def lost(counts: xr.Dataset) -> tuple[list[str], int]:
 
     Parameters
     ----------
-    counts : xarray.Dataset
+    counts
         What :func:`counts` gives, without dimensions.
     """
     found = [f"{int(counts[each.word])} {each.words}" for each in FAILED if counts[each.word] > 0]

@@ -226,7 +226,7 @@ def load(paths: Path | str | Iterable[Path | str]) -> list[Claim]:
 
     Parameters
     ----------
-    paths : path or iterable of paths
+    paths
         YAML files, or a folder of them (read in alphabetical order).
 
     Raises

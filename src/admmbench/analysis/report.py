@@ -46,9 +46,9 @@ class Meta:
 
     Attributes
     ----------
-    configuration : str
+    configuration
         Name of the configuration, such as "config.yaml overlaid by quick.yaml".
-    version : str
+    version
         Version of the suite.
     """
 
@@ -62,11 +62,11 @@ class Section:
 
     Attributes
     ----------
-    results : xarray.Dataset
+    results
         Its results.
-    experiment : admmbench.config.Experiment
+    experiment
         Its configuration: title, description, artefacts, figures.
-    drawings : mapping of str to str
+    drawings
         Text of the SVG of each figure, by name; a figure that is not here is drawn.
     """
 
@@ -85,11 +85,11 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
 
     Parameters
     ----------
-    sections : sequence of Section
+    sections
         The experiments, in the order of the page.
-    verdicts : sequence of admmbench.analysis.verdicts.Verdict
+    verdicts
         What became of the papers' claims; the table is left out if there are none.
-    meta : Meta
+    meta
         Head of the page.
 
     Returns

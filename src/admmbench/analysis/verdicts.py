@@ -55,11 +55,11 @@ def evaluate(
 
     Parameters
     ----------
-    claims : iterable of Claim
+    claims
         As :func:`load` gives them.
-    results : mapping of str to xarray.Dataset
+    results
         Experiment name -> its results. A claim on an experiment that is not here was not run.
-    known : mapping of str to labels, optional
+    known
         Every experiment of the project and its labels, whether part of this configuration or not.
         With it, a misspelt experiment is told from one that was left out, and labels may be left
         out too. Without it, a claim may name only labels that its experiment holds.

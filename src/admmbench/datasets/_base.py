@@ -20,12 +20,12 @@ class Attribute:
 
     Attributes
     ----------
-    values : tuple of str
+    values
         Names of the values, all different; a value need not occur.
-    train : ndarray of int32, shape (n_train,)
-        Index into `values` for each training row.
-    test : ndarray of int32, shape (n_test,)
-        Likewise for the test part.
+    train
+        Index into `values` for each training row, shape (n_train,).
+    test
+        Likewise for the test part, shape (n_test,).
     """
 
     values: tuple[str, ...]
@@ -51,29 +51,29 @@ class DatasetInfo:
 
     Attributes
     ----------
-    name, title : str
-    settings : dict
+    name, title
+    settings
         All settings, defaults filled in.
-    n_train, n_test, n_features : int
-    class_names : tuple of str
-    checksums : dict of str to str
+    n_train, n_test, n_features
+    class_names
+    checksums
         Checksum by source.
-    licence, citation : str
-    files : tuple of RemoteFile
+    licence, citation
+    files
         What to fetch; empty if the data come with a library.
-    attributes : dict of str to int
+    attributes
         Number of values of each attribute of records, see `Dataset`.
-    default_problem : str
+    default_problem
         Loss to minimise when none is asked for.
-    target_unit : str
+    target_unit
         Unit of targets that are numbers.
-    domain : tuple of float
+    domain
         Bounds of each feature of an admissible record.
-    note : str
+    note
         One sentence for reports if the selection is not complete, else empty.
-    exact : bool
+    exact
         Whether `n_train` was counted; otherwise it is an estimate.
-    drawn : bool
+    drawn
         Whether problems are drawn from the seed, so that there are no records.
     """
 
@@ -119,26 +119,27 @@ class Dataset:
 
     Attributes
     ----------
-    name : str
-    settings : dict
+    name
+    settings
         All settings, so that ``{"name": name, **settings}`` loads the same again.
-    X_train : ndarray of float32, shape (n_train, n_features), C-contiguous
-    y_train : ndarray of int64 or float32, shape (n_train,)
-        Class indices 0 to `n_classes` - 1, or numbers where there are no classes.
-    X_test, y_test : ndarray
+    X_train
+        Features, float32, C-contiguous, shape (n_train, n_features).
+    y_train
+        Class indices 0 to `n_classes` - 1 (int64), or numbers where there are no classes (float32), shape (n_train,).
+    X_test, y_test
         Likewise for the test part.
-    class_names : tuple of str
+    class_names
         Empty where targets are numbers.
-    attributes : mapping of str to Attribute
+    attributes
         What is known of each record besides features and target, by name. The codes of ``writer`` do not decrease over
         the training rows, so that the rows of a writer are contiguous.
-    domain : tuple of float
+    domain
         Bounds of each feature of an admissible record (not of the sample), unit: none.
-    checksums : dict of str to str
+    checksums
         Verified checksum by source.
-    note : str
+    note
         One sentence for reports if the selection is not complete, else empty.
-    citation, licence : str
+    citation, licence
     default_problem, target_unit, drawn
         See `DatasetInfo`.
     """
@@ -224,7 +225,7 @@ class DatasetDefinition(ABC):
 
         Parameters
         ----------
-        settings : dict
+        settings
             Every name of `defaults`, no other.
 
         Raises
@@ -244,9 +245,9 @@ class DatasetDefinition(ABC):
 
         Parameters
         ----------
-        info : DatasetInfo
+        info
             What `describe` says of these settings.
-        paths : mapping of str to Path
+        paths
             Verified copy of each of `info.files` by name; open with `read_bytes`.
 
         Raises
@@ -270,13 +271,13 @@ def check_samples(
 
     Parameters
     ----------
-    X : ndarray of shape (n, n_features)
-        Features.
-    y : ndarray of shape (n,)
-        Labels, or targets.
-    info : DatasetInfo
+    X
+        Features, shape (n, n_features).
+    y
+        Labels, or targets, shape (n,).
+    info
         What is promised.
-    source : str
+    source
         File (or part) that an error names.
 
     Raises

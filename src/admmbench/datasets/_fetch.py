@@ -38,15 +38,15 @@ class RemoteFile:
 
     Attributes
     ----------
-    name : str
+    name
         Name in messages and in `Dataset.checksums`, unique within the data set.
-    urls : tuple of str
+    urls
         Addresses, tried in turn.
-    mirror_path : str
+    mirror_path
         Path of the file relative to the mirror folder, and to ``files/`` in the cache.
-    checksum : str
+    checksum
         ``"sha256:<hex>"``, or ``"git-blob-sha1:<hex>"`` where the git hash is what is published.
-    size : int or None
+    size
         Bytes, if known; only for messages.
     """
 
@@ -62,9 +62,9 @@ def checksum(content: bytes, algorithm: str) -> str:
 
     Parameters
     ----------
-    content : bytes
+    content
         What to hash.
-    algorithm : {"sha256", "git-blob-sha1"}
+    algorithm
         The second is what ``git hash-object`` prints.
 
     Returns
@@ -116,13 +116,13 @@ def fetch(
 
     Parameters
     ----------
-    files : iterable of RemoteFile
+    files
         What to find.
-    mirror, cache : path, optional
+    mirror, cache
         See `admmbench.datasets.load_dataset`.
-    progress : bool
+    progress
         Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
-    advise : callable, optional
+    advise
         Called when a file cannot be had, with a function that tells whether some copy of a file is
         in the cache or the mirror (unverified); returns one more way out for the message.
 

@@ -44,11 +44,11 @@ def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays:
 
     Parameters
     ----------
-    directory : path
+    directory
         Replaced if it is empty or holds a prepared data set.
-    info : DatasetInfo
+    info
         Facts of the data set.
-    arrays : Arrays
+    arrays
         Its arrays.
 
     Raises
@@ -69,9 +69,9 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
 
     Parameters
     ----------
-    directory : path
+    directory
         What `write_prepared` wrote.
-    verify : bool
+    verify
         Compare the SHA-256 of every array file too, instead of only sizes, shapes and types.
 
     Returns

@@ -65,7 +65,7 @@ def normalize(spec: Spec) -> dict[str, Any]:
 
     Parameters
     ----------
-    spec : str, mapping or Dataset
+    spec
         A name, ``{"name": ..., **settings}``, or a loaded data set.
 
     Returns
@@ -104,7 +104,7 @@ def describe(spec: Spec) -> DatasetInfo:
 
     Parameters
     ----------
-    spec : str, mapping or Dataset
+    spec
         See `normalize`, also for the errors.
 
     Returns
@@ -129,9 +129,9 @@ def prepare(
 
     Parameters
     ----------
-    spec : str, mapping or Dataset
+    spec
         See `normalize`.
-    directory : path
+    directory
         Folder to write; replaced if it holds a prepared data set.
     mirror, cache, progress
         See `load_dataset`.
@@ -160,15 +160,15 @@ def load_dataset(
 
     Parameters
     ----------
-    spec : str, mapping or Dataset
+    spec
         See `normalize`. A loaded data set is returned as it is.
-    mirror : path, optional
+    mirror
         Folder with source files, looked up before the network; default: the environment variable
         ``ADMMBENCH_MIRROR``.
-    cache : path, optional
+    cache
         Folder for downloads and prepared data sets; default: the environment variable
         ``ADMMBENCH_CACHE``, else the user's cache folder.
-    progress : bool
+    progress
         Show downloads on standard error.
 
     Returns

@@ -70,18 +70,19 @@ def parse(
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    info : DatasetInfo
+    info
         Facts of the data set.
-    source : str
+    source
         File that an error names.
 
     Returns
     -------
-    X : ndarray of float32, shape (n, n_features)
-    y : ndarray of int64, shape (n,)
-        1 for the label +1, 0 for -1.
+    X
+        Shape (n, n_features).
+    y
+        1 for the label +1, 0 for -1, shape (n,).
 
     Raises
     ------

@@ -89,20 +89,21 @@ def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = Fal
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    source : str
+    source
         File that an error names.
-    first : int
+    first
         Number of the first line.
-    incomplete : bool
+    incomplete
         Keep records with a missing value, ``?``.
 
     Returns
     -------
-    attributes : ndarray of str, shape (n, 14)
-    labels : ndarray of int64, shape (n,)
-        1 for more than 50,000 dollars.
+    attributes
+        Shape (n, 14).
+    labels
+        1 for more than 50,000 dollars, shape (n,).
 
     Raises
     ------

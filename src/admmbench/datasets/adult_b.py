@@ -104,11 +104,11 @@ def table(attributes: NDArray[np.str_], *, work: bool, scaled: bool = True) -> N
 
     Parameters
     ----------
-    attributes : ndarray of str, shape (n, 14)
-        Fields of the records.
-    work : bool
+    attributes
+        Fields of the records, shape (n, 14).
+    work
         Whether there are columns for work class and occupation.
-    scaled : bool
+    scaled
         Whether numbers have mean 0 and standard deviation 1 over these records.
 
     Returns

@@ -70,17 +70,17 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    source : str
+    source
         File that an error names.
 
     Returns
     -------
-    grades : ndarray of str, shape (n, 9)
-        1 to 10, or ``?`` for bare nuclei that are unknown.
-    y : ndarray of int64, shape (n,)
-        1 for malignant.
+    grades
+        1 to 10, or ``?`` for bare nuclei that are unknown, shape (n, 9).
+    y
+        1 for malignant, shape (n,).
 
     Raises
     ------

@@ -110,9 +110,9 @@ def scale(
 
     Parameters
     ----------
-    train, test : ndarray of uint16, shape (n, n_features)
-        Features as they are in the files.
-    scaling : {"libsvm", "unit"}
+    train, test
+        Features as they are in the files, shape (n, n_features).
+    scaling
         See `Gisette`.
 
     Returns
@@ -150,9 +150,9 @@ def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    source : str
+    source
         File that an error names.
 
     Returns

@@ -107,10 +107,10 @@ def draw(images: NDArray[np.uint8], digits: NDArray[np.int64]) -> Sample:
 
     Parameters
     ----------
-    images : ndarray of uint8, shape (n, 784)
-        Pixels.
-    digits : ndarray of int64, shape (n,)
-        One of `CLASSES` for each image, each often enough.
+    images
+        Pixels, shape (n, 784).
+    digits
+        One of `CLASSES` for each image, each often enough, shape (n,).
 
     Returns
     -------

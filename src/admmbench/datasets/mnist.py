@@ -114,11 +114,11 @@ def parse_idx(content: bytes, ndim: int, source: str) -> NDArray[np.uint8]:
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    ndim : int
+    ndim
         Number of dimensions that the file must have.
-    source : str
+    source
         File that an error names.
 
     Returns

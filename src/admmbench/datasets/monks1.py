@@ -72,16 +72,17 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.
 
     Parameters
     ----------
-    content : bytes
+    content
         Of the file.
-    source : str
+    source
         File that an error names.
 
     Returns
     -------
-    X : ndarray of float32, shape (n, 18)
-        A column for each value of each attribute, 0 or 1, and ones.
-    y : ndarray of int64, shape (n,)
+    X
+        A column for each value of each attribute, 0 or 1, and ones, shape (n, 18).
+    y
+        Shape (n,).
 
     Raises
     ------

@@ -65,9 +65,9 @@ class Figure(Strict):
 
         Parameters
         ----------
-        shown : xarray.Dataset
+        shown
             Results, as far as `select` leaves them.
-        looks : mapping of str to Look
+        looks
             Style of each method, by label.
         """
         raise NotImplementedError
@@ -186,9 +186,9 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
 
     Parameters
     ----------
-    values : xarray.DataArray
+    values
         A metric of one method at one epsilon; where several rounds are at one place, the last stands for them.
-    shown : xarray.Dataset
+    shown
         Results of that method at that epsilon.
     course
         What advances.

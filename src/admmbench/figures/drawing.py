@@ -31,9 +31,9 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
 
     Parameters
     ----------
-    results : xarray.Dataset
+    results
         Results of the experiment.
-    figure : Figure
+    figure
         What to draw.
 
     Returns
@@ -69,11 +69,11 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
 
     Parameters
     ----------
-    results : xarray.Dataset
+    results
         Results of the experiment.
-    figures : iterable of Figure
+    figures
         Figures of the experiment.
-    directory : path
+    directory
         Made if it is not there.
 
     Returns

@@ -44,19 +44,19 @@ class Accountant:
 
     Attributes
     ----------
-    name : str
+    name
         What configurations call it.
-    variable : str
+    variable
         Its total in traces and in ``results.nc``.
-    long_name : str
+    long_name
         That variable in words.
-    column : str
+    column
         Head of its column in the report.
-    compose : callable
+    compose
         Total epsilon of `Releases` at a delta.
-    comment : str
+    comment
         Where it stands, and what should be known about it.
-    composes : callable
+    composes
         Whether it can compose such `Releases`; any if absent.
     """
 
