@@ -13,7 +13,7 @@ from scipy import special
 from admmbench.checks.losses import of_loss
 from admmbench.problems import list_losses
 from admmbench.problems.losses import as_loss
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.losses.base import Loss, ScalarLoss
 
 HUBERS = [{"name": "huber", "threshold": 0.3}, {"name": "huber", "threshold": 12}]
 LOSSES = [*list_losses(), *HUBERS]
@@ -241,3 +241,15 @@ def test_clipped_probabilities_are_those_of_the_authors_code(floor):
         loss = as_loss(name)
         assert loss.clipped(floor) is loss
         assert loss.floor == 0
+
+
+def test_slopes_of_several_predictions_are_scaled_as_their_compiled_form_does():
+    """A loss of one's own has no compiled form; softmax has both."""
+    rng = np.random.default_rng(3)
+    u, y, scale = rng.normal(size=(9, 2, 4)), rng.integers(0, 4, 9), rng.uniform(0.5, 2, 9)
+    loss, plain, compiled = as_loss("softmax"), u.copy(), u.copy()
+    expected = loss.scaled_slopes(compiled, y, scale)
+    norms = Loss.scaled_slopes(loss, plain, y, scale)
+    np.testing.assert_allclose(plain, compiled, rtol=1e-12)
+    for found, other in zip(norms, expected, strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-12)
