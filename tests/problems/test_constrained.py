@@ -1,11 +1,13 @@
 """Constrained problems: functions against plain formulas and differences, and what is refused."""
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from admmbench.algorithms.constrained import AugmentedLagrangian
 from admmbench.checks.made import make_dataset, make_regression
 from admmbench.datasets import Attribute, load_dataset
 from admmbench.partition import Split, as_partition, split
@@ -255,3 +257,48 @@ def test_data_and_problem_must_fit():
     assert (
         as_problem({"loss": "huber", "objective": {}}, "rows").check(make_regression().info) is None
     )
+
+
+def test_feasibility_is_the_largest_violation_of_agents_and_server():
+    w = np.random.default_rng(2).normal(size=(2, 7))
+    w[:, 2] = (1 - w[:, :2] @ [1, 2]) / 3  # meets the equation, which is the same for all agents
+    problem = bound(MIXED, people())
+    blocks = [problem.block(slice(0, 2)), problem.block(slice(2, 3))]
+    found = problem.evaluate(
+        SimpleNamespace(w=w[:, None]), blocks, lambda f, of: [f(b) for b in of]
+    )
+
+    def violation(c, linear):
+        """Of inequalities, then of equations or of a cone, entry by entry."""
+        return np.maximum(np.maximum(c, 0).max(axis=-1), linear)
+
+    c = np.concatenate([block.at(w[None]).constraints for block in blocks])
+    agents = violation(c[..., :3], np.abs(c[..., 3]))
+    t, x = (part := problem.server.at(w[None]).constraints[0])[:, 3], part[:, 4:]
+    norm = np.linalg.norm(x, axis=-1)
+    # Distance of (t, x) to minus the second-order cone, as the largest entry of its projection on the cone.
+    inside, polar = norm <= t, norm <= -t
+    factor = np.where(inside, 1.0, np.where(polar, 0.0, (1 + t / norm) / 2))
+    first = np.where(inside, t, factor * norm)
+    largest = np.maximum(np.abs(first), np.abs(factor[:, None] * x).max(axis=-1))
+    server = violation(part[:, :3], largest)
+    np.testing.assert_allclose(found["feasibility_agents_mean"], agents.mean(axis=0))
+    np.testing.assert_allclose(found["feasibility_agents_max"], agents.max(axis=0))
+    np.testing.assert_allclose(found["feasibility_server"], server)
+    np.testing.assert_allclose(found["feasibility"], np.maximum(agents.max(axis=0), server))
+    assert (agents.max(axis=0) > agents.min(axis=0)).all()
+
+
+def test_augmented_lagrangians_are_those_of_the_paper():
+    """(10) and (11), whose value says how far the dual cone's projection moved."""
+    problem, rng = bound(MIXED, people()), np.random.default_rng(3)
+    block, w, centre = problem.block(slice(0, 3)), *rng.normal(size=(2, 2, 7))
+    mu, beta, pull = rng.normal(size=(3, 2, 4)), 2.5, 0.3
+    values = block.at(w[None])
+    estimate = mu + beta * values.constraints
+    projected = np.concatenate([np.maximum(estimate[..., :3], 0), estimate[..., 3:]], axis=-1)
+    expected = values.objective + (np.square(projected) - np.square(mu)).sum(axis=-1) / (2 * beta)
+    expected += pull / 2 * np.square(w - centre).sum(axis=-1)
+    lagrangian = AugmentedLagrangian(block, beta, mu, pull, centre)
+    np.testing.assert_allclose(lagrangian.at(w[None]).value, expected)
+    np.testing.assert_allclose(lagrangian.multipliers(w[None]), projected)

@@ -249,3 +249,15 @@ def test_scaled_records_are_those_that_are_fitted():
     X *= np.minimum(1, 0.7 / np.linalg.norm(X, axis=1, keepdims=True))
     best = theirs("logistic", X, dataset.y_train, np.full(60, 1 / 60), "l2", 0.02)
     np.testing.assert_allclose(problem.optimum()[0], best, rtol=1e-3, atol=1e-4)
+
+
+def test_a_search_that_ends_early_is_taken_up_again(monkeypatch):
+    """With kinks it may: here each search ends after two steps, and the minimum is found all the same."""
+    data = data_for("logistic")
+    given = as_loss("logistic"), PENALTIES["l1"], 0.5
+    arrays = data.X_train.astype(float), data.y_train, np.ones(data.n_train), 1
+    exact = optimum.minimize(*given, *arrays)
+    monkeypatch.setattr(optimum, "_OPTIONS", {**optimum._OPTIONS, "maxiter": 2})
+    monkeypatch.setattr(optimum, "_MOST_SEARCHES", 10_000)
+    np.testing.assert_allclose(optimum.minimize(*given, *arrays), exact, atol=1e-4)
+    assert np.abs(exact).max() > 0.1
