@@ -454,6 +454,51 @@ def test_an_objective_without_bound_is_an_outcome():
     assert (trace.status == Outcome.DIVERGED).all()
 
 
+def test_measured_residuals_are_those_of_definition_21():
+    """Of w and mu in the middle of a run, for equations: by hand."""
+    spec = RunSpec(dataset=QP, algorithm="prox_al", agents=3, seeds=[4, 9], rounds=1)
+    with workers(1) as pool:
+        federation = assemble(spec, load_dataset(spec.dataset), pool)
+        state = spec.method.init(federation)
+        for t in range(1, 400):
+            spec.method.round(t, state, federation)
+        found = spec.method.measure(400, state, federation)
+    assert (state.outer > 0).all()
+    assert not state.ended.any()
+    for s, seed in enumerate((4, 9)):
+        A, b, C, d = instance(3, seed)
+        w, mu = state.model[s], np.concatenate([state.mu[:, s], state.mu_server[:, s]])
+        slope = A.sum(axis=0) @ w + b.sum(axis=0) + np.einsum("imd,im->d", C, mu)
+        assert found["stationarity"][s] == pytest.approx(np.abs(slope).max())
+        assert found["complementarity"][s] == pytest.approx(np.abs(C @ w + d).max())
+        assert found["dual_feasibility"][s] == 0
+
+
+def test_a_round_of_the_penalty_method_is_the_literal_one():
+    params = {"weight": 3.0, "learning_rate": 0.01, "local_updates": 2, "start": 0.5}
+    spec = RunSpec(
+        dataset=QP, algorithm="fedavg_penalty", params=params, agents=3, seeds=[7], rounds=1
+    )
+    state, _ = final_state(spec)
+    A, b, C, d = instance(3, 7)
+
+    def slope(i, w):
+        own = A[i] @ w + b[i] if i < 3 else 0
+        return own + 3 * C[i].T @ (C[i] @ w + d[i])
+
+    models = []
+    for i in range(3):
+        w = np.full(12, 0.5)
+        for _ in range(2):
+            w = w - 0.01 * 3 * slope(i, w)
+        models.append(w)
+    w = np.mean(models, axis=0)
+    for _ in range(2):
+        w = w - 0.01 * slope(3, w)
+    np.testing.assert_allclose(state.model[0], w, rtol=1e-12)
+    np.testing.assert_allclose(state.mu[:, 0], 3 * (C[:3] @ w + d[:3]), rtol=1e-10)
+
+
 def test_local_steps_on_a_penalty_end_beside_the_constraints():
     """The fixed point violates them in inverse proportion to the weight."""
     ends = []
