@@ -127,8 +127,7 @@ class ProxAL(ProximalAL[ProxALState]):
         state.sent[live] += n * (2 * w.shape[1] + 1)
         solved = live & (eps + residuals.sum(axis=0) <= tau)  # (19)
         if solved.any():
-            centre = state.centre.copy()
-            self.end_outer(state, federation, centre, done=solved, solved=solved)
+            self.end_outer(state, federation, state.centre, done=solved, solved=solved)
             state.centre[solved] = state.model[solved]
             state.sent[solved] += n  # how far the agents' multipliers moved
             self.begin_inner(state, federation, solved & (state.ended == 0))

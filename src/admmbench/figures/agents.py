@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -48,16 +47,19 @@ class Agents(Figure):
         """See `Figure.draw`."""
         from admmbench.figures import style
 
-        shown = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
-        labels = [str(label) for label in shown["algorithm"].values]
+        budgets = self.budgets(shown)
         pairs = [
-            pair for pair in itertools.product(labels, self.budgets(shown)) if ran(shown, *pair)
+            (str(label), budget)
+            for label in shown["algorithm"].values
+            for budget in budgets
+            if ran(shown, str(label), budget)
         ]
+        means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
         drawing, panels = style.grid(len(pairs), COURSES[self.against])
         for panel, (label, budget) in zip(panels.flat, pairs, strict=False):
-            several = len(self.budgets(shown)) > 1
+            several = len(budgets) > 1
             panel.set_title(f"{label}, {style.budget(budget)}" if several else label)
-            own = shown.sel(algorithm=label, epsilon=budget)
+            own = means.sel(algorithm=label, epsilon=budget)
             for turn, metric in enumerate(self.metrics):
                 self._line(panel, own, metric, style.look(turn))
             style.finish(panel, self)
