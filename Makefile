@@ -19,8 +19,9 @@ quick: env
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile config/quick.yaml
 	@echo "Report: results/report/index.html"
 
+# Processes share the cores already; more threads for products would wait for each other.
 test: env
-	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadgroup
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env
@@ -28,7 +29,7 @@ test-cluster: env
 
 # Which lines no test reaches; commands that tests start are followed as well.
 coverage: env
-	$(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --dist loadgroup --cov --cov-report term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --cov --cov-report term
 
 # What continuous integration runs besides the tests.
 check: env

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from admmbench import compiled
 from admmbench.checks.made import make_dataset
@@ -23,13 +26,29 @@ LONGEST = ["workflow", "contracts"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Share out tests over processes by their files, and contracts by the method that keeps them."""
-    for item in items:
-        group = str(item.path)
-        if item.path.parent.name == "contracts":
-            group += item.name.partition("[")[2].partition(":")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Long tests first."""
     items.sort(key=lambda item: item.path.parent.name not in LONGEST)
+
+
+class ByFile(LoadScopeScheduling):
+    """Share out tests over processes by their files, and contracts by the method that keeps them.
+
+    Those of the workflow stay together, as most of them start from one finished study.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, name = nodeid.partition("::")
+        folder = Path(file).parent
+        if folder.name == "contracts":
+            return file + name.partition("[")[2].partition(":")[0]
+        return str(folder) if folder.name == "workflow" else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Take files in their order, not by their numbers of tests."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -39,6 +39,7 @@ from admmbench.engine.spec import (
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
+from admmbench.files import read_yaml
 from admmbench.runs import Run, dataset_folder
 from admmbench.validation import (
     Count,
@@ -452,7 +453,7 @@ def labels(folder: Path) -> dict[str, list[str]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text())
+        content = read_yaml(path)
     except (OSError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):

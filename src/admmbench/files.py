@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def _umask() -> int:
@@ -18,6 +19,13 @@ def _umask() -> int:
 
 # Asked for once: the answer comes by setting it, which threads must not do at the same time.
 _UMASK = _umask()
+
+
+def read_yaml(path: Path) -> Any:
+    """Content of a YAML file, by libyaml where PyYAML was built with it: eight times as fast."""
+    import yaml
+
+    return yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:

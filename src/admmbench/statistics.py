@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy.special import stdtrit
 
 from admmbench.outcomes import FAILED, SUCCESSFUL, Outcome
 
@@ -152,7 +152,7 @@ def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
     n = values.notnull().sum("seed")
     freedom = (n - 1).where(n > 1)
     variance = ((values - values.mean("seed")) ** 2).sum("seed") / freedom
-    half = stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance / n.where(n > 1))
+    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance / n.where(n > 1))
     mean = values.mean("seed")
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
 
@@ -180,7 +180,7 @@ def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> f
     n = int(values.notnull().sum())
     if n < 2:
         return float("nan")
-    quantile = stats.t.ppf((1 + level) / 2, n - 1)
+    quantile = stdtrit(n - 1, (1 + level) / 2)
     return float(quantile * values.std(ddof=1) * (1 / n + 1 / others) ** 0.5)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 import yaml
 
 from admmbench.config import Experiment
+from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]
 PARTS = ["Snakefile", "config", "workflow", "envs", "src"]
@@ -91,9 +92,9 @@ class Project:
         )
 
     def snakemake(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        started = self.start(*options, **environment)
-        output, _ = started.communicate()
-        return subprocess.CompletedProcess(started.args, started.returncode, output)
+        words = self.command(*options)[3:]
+        status, output = forked.snakemake(self.folder, words, {**self.environment, **environment})
+        return subprocess.CompletedProcess(words, status, output)
 
     def run(self, *options: str, **environment: str) -> str:
         done = self.snakemake(*options, **environment)
@@ -117,13 +118,15 @@ class Project:
         others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
         return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))
 
-    def files(self) -> dict[str, bytes]:
+    def files(
+        self, suffixes: tuple[str, ...] = (".nc", ".svg", ".pdf", ".html")
+    ) -> dict[str, bytes]:
         """Every result: runs, data sets, figures and report."""
         results = self.folder / "results"
         return {
             str(path.relative_to(results)): path.read_bytes()
             for path in results.rglob("*")
-            if path.suffix in (".nc", ".svg", ".pdf", ".html")
+            if path.suffix in suffixes
         }
 
     def edit(self, module: str, old: str, new: str) -> None:

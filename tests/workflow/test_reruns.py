@@ -70,15 +70,6 @@ CHANGES = {
         edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)"),
     ),
     "the engine": (RUNS | RESULTS, edit("engine/streams.py", "SFC64", "PCG64DXSM")),
-    "a docstring": (
-        set(),
-        edit("algorithms/objp.py", "Theorem 2 is about smooth f_p.", "It is about smooth f_p."),
-    ),
-    "a comment": (
-        set(),
-        edit("engine/rounds.py", "snapshot.t += 1", "snapshot.t += 1  # the next"),
-    ),
-    "formatting": (set(), edit("engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1")),
     "a parameter of a method": (
         runs(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}]) | STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "params": {"a": 2}}, *ALGORITHMS[1:]]),
@@ -109,7 +100,6 @@ CHANGES = {
         RUNS | RESULTS | {"prepare"},
         edit("datasets/digits.py", "/ 16", "/ 17"),
     ),
-    "prepared data removed": (set(), remove_data),
     "prepared data removed, another epsilon": (
         runs(epsilon=[0.5, 1]) | STUDY_RESULTS | {"prepare"},
         lambda project: (remove_data(project), project.configure(epsilon=[0.5, 1])),
@@ -129,8 +119,18 @@ CHANGES = {
     ),
     "a claim": ({"report"}, append_to_a_claim),
     "a numerical package": (RUNS | RESULTS, upgrade("numpy")),
-    "another package": (set(), upgrade("seaborn")),
-    "times of all files": (set(), new_times),
+}
+# What changes nothing.
+NOTHING = {
+    "a docstring": edit(
+        "algorithms/objp.py", "Theorem 2 is about smooth f_p.", "It is about smooth f_p."
+    ),
+    "formatting, and a comment": edit(
+        "engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1  # next"
+    ),
+    "prepared data removed": remove_data,
+    "another package": upgrade("seaborn"),
+    "times of all files": new_times,
 }
 
 
@@ -139,6 +139,13 @@ def test_a_change_renews(project, name):
     renewed, change = CHANGES[name]
     change(project)
     assert project.planned_jobs() == renewed
+
+
+def test_nothing_is_made_again(project):
+    """All at once, as every dry run takes seconds."""
+    for change in NOTHING.values():
+        change(project)
+    assert project.planned_jobs() == set()
 
 
 def test_an_update_line_on_another_branch_and_back(project):

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from admmbench import statistics
+from admmbench.files import read_yaml
 from admmbench.validation import unknown
 
 
@@ -251,7 +252,7 @@ def load(paths: Path | str | Iterable[Path | str]) -> list[Claim]:
 
 def _read(file: Path) -> list[Claim]:
     try:
-        content = TypeAdapter(_File).validate_python(yaml.safe_load(file.read_text("utf-8")))
+        content = TypeAdapter(_File).validate_python(read_yaml(file))
     except (OSError, yaml.YAMLError) as error:
         raise ClaimError(f"{file}: cannot be read: {error}") from error
     except ValidationError as error:
