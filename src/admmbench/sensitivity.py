@@ -14,8 +14,16 @@ Array = NDArray[Any]
 class Sensitivity:
     """Bounds in l1, for Laplace noise, and in l2, for Gaussian noise; None where one is not known.
 
-    Shape (B, S), for B agents and S seeds.
+    Parameters
+    ----------
+    l1, l2
+        Shape (B, S), for B agents and S seeds.
+    l2_over_l1, linf_over_l1
+        How far a change reaches in l2 and in its largest entry, over the bound in l1, for the worst record; 1 where
+        all may fall on one entry. What Laplace noise costs over many releases depends on them.
     """
 
     l1: Array | None = None
     l2: Array | None = None
+    l2_over_l1: float = 1.0
+    linf_over_l1: float = 1.0

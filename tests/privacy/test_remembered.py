@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from admmbench.privacy import Ledger, remembered
+from admmbench.privacy import Ledger, Shift, remembered
 
 CODE = """
 import sys
-from admmbench.privacy import Ledger
+from admmbench.privacy import Ledger, Shift
 ledger = Ledger()
 {releases}
 totals = [ledger.epsilon(1e-6)]
@@ -35,14 +35,19 @@ def totals(cache, releases="ledger.pure(0.5, 100)"):
 
 
 @pytest.mark.parametrize(
-    "releases", ["ledger.pure(0.5, 100)", "ledger.laplace(20.0, 50)", "ledger.gaussian(3.7, 8)"]
+    "releases",
+    [
+        "ledger.pure(0.5, 100)",
+        "ledger.laplace(Shift(0.5, 0.2, 0.1), 50)",
+        "ledger.gaussian(3.7, 8)",
+    ],
 )
 def test_another_process_finds_the_same_totals(tmp_path, releases):
     first, composed = totals(tmp_path, releases)
     assert composed
     assert totals(tmp_path, releases) == (first, False)
     ledger = Ledger()
-    exec(releases)
+    exec(releases, {"ledger": ledger, "Shift": Shift})
     assert repr(ledger.epsilon(1e-6)) == first[0]
 
 

@@ -76,6 +76,7 @@ def test_no_slope_is_steeper_than_the_suprema(spec, data):
     slope = of_one(loss.slopes, data.draw(predictions(loss)), data.draw(targets_of(loss)))
     assert np.abs(slope).sum() <= loss.slope_l1 * (1 + 1e-12)
     assert np.linalg.norm(slope) <= loss.slope_l2 * (1 + 1e-12)
+    assert np.abs(slope).max() <= loss.slope_linf * (1 + 1e-12)
 
 
 @every
@@ -119,23 +120,22 @@ def test_values_lie_between_the_tangent_and_its_parabola(spec, data):
 
 
 @pytest.mark.parametrize(
-    ("spec", "l1", "l2", "curvature"),
+    ("spec", "norms", "curvature"),
     [
-        ("softmax", 2, 2**0.5, 1 / 2),
-        ("logistic", 1, 1, 1 / 4),
-        ("sigmoid", 1 / 4, 1 / 4, 3**0.5 / 18),
-        ("squared", math.inf, math.inf, 1),
-        ("squared_hinge", math.inf, math.inf, 2),
-        ("huber", 1, 1, 1),
-        (HUBERS[0], 0.3, 0.3, 1),
-        (HUBERS[1], 12, 12, 1),
+        ("softmax", (2, 2**0.5, 1), 1 / 2),
+        ("logistic", (1, 1, 1), 1 / 4),
+        ("sigmoid", (1 / 4, 1 / 4, 1 / 4), 3**0.5 / 18),
+        ("squared", (math.inf, math.inf, math.inf), 1),
+        ("squared_hinge", (math.inf, math.inf, math.inf), 2),
+        ("huber", (1, 1, 1), 1),
+        (HUBERS[0], (0.3, 0.3, 0.3), 1),
+        (HUBERS[1], (12, 12, 12), 1),
     ],
     ids=str,
 )
-def test_suprema_are_the_known_ones(spec, l1, l2, curvature):
+def test_suprema_are_the_known_ones(spec, norms, curvature):
     loss = as_loss(spec)
-    assert loss.slope_l1 == pytest.approx(l1)
-    assert loss.slope_l2 == pytest.approx(l2)
+    assert (loss.slope_l1, loss.slope_l2, loss.slope_linf) == pytest.approx(norms)
     assert loss.curvature_bound == pytest.approx(curvature)
     assert loss.convex == (spec != "sigmoid")
 

@@ -223,13 +223,17 @@ def test_no_admissible_record_contributes_more_than_the_global_sensitivity(rng, 
         )
     )
     w = 50 * rng.normal(size=J)
-    sensitivity = gradient_of(block, w.reshape(1, 1, 1, J), 5)[1][0, 0]
+    bounds = block.gradient(w.reshape(1, 1, 1, J), 5).sensitivity
+    l1, l2 = (each[0, 0] * (1 + 1e-9) for each in (bounds.l1, bounds.l2))
+    assert l2 == pytest.approx(l1 * bounds.l2_over_l1)
     for _ in range(20):
         a = rng.random(J) ** rng.choice([0.1, 1, 10])
         if norm is not None:
             a *= min(1, norm / np.linalg.norm(a))
         found = gradient(a, rng.choice([-1, 1]), w)
-        assert np.abs(found).sum() / 5 <= sensitivity * (1 + 1e-9)
+        assert np.abs(found).sum() / 5 <= l1
+        assert np.linalg.norm(found) / 5 <= l2
+        assert np.abs(found).max() / 5 <= l1 * bounds.linf_over_l1
         assert np.linalg.norm(found) <= block.gradient_bound[0, 0] * (1 + 1e-9)
 
 

@@ -114,9 +114,11 @@ def test_global_sensitivity_is_attained_by_an_admissible_record():
     w = np.zeros((1, 2, 5))
     w[0, 1] = 100
     bound = everyone(bind(dataset, sensitivity="global")).gradient(w[None], 1)
-    assert (
-        np.abs(bound.value).sum() == pytest.approx(bound.sensitivity.l1[0, 0]) == pytest.approx(10)
-    )
+    found, stated = np.abs(bound.value), bound.sensitivity
+    assert found.sum() == pytest.approx(stated.l1[0, 0]) == pytest.approx(10)
+    assert np.linalg.norm(found) == pytest.approx(stated.l2[0, 0]) == pytest.approx(10**0.5)
+    assert stated.l2_over_l1 == pytest.approx(10**-0.5)
+    assert found.max() == pytest.approx(10 * stated.linf_over_l1) == pytest.approx(1)
 
 
 @settings(max_examples=20)

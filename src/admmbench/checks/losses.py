@@ -323,10 +323,10 @@ def _curvatures(case: _Case, u: Array, y: Array) -> Array:
 
 
 def _slopes_are_bounded(case: _Case) -> None:
-    """Suprema of the slope, in both norms."""
+    """Suprema of the slope, in each norm."""
     loss = case.loss
     slopes = [case.slopes(u, y) for u, y in case.points]
-    for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2)):
+    for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2), (np.inf, loss.slope_linf)):
         largest = np.array([np.linalg.norm(each, order, axis=1).max() for each in slopes])
         _largest(largest, bound, f"the l{order} norm of the slope")
         if math.isinf(bound):

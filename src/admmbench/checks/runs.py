@@ -26,7 +26,7 @@ from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs.packing import pack, unpack
 from admmbench.jobs.simulate import run_spec
-from admmbench.privacy import Draw, Ledger, Noise
+from admmbench.privacy import Draw, Ledger, Noise, Shift
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
@@ -156,10 +156,10 @@ class CountingLedger(Ledger):
         super().__init__()
         self.counts: Counter[str] = Counter()
 
-    def laplace(self, multiplier: float, count: int = 1) -> None:
+    def laplace(self, shift: Shift, count: int = 1) -> None:
         """Count it."""
         self.counts["laplace"] += count
-        super().laplace(multiplier, count)
+        super().laplace(shift, count)
 
     def gaussian(self, multiplier: float, count: int = 1) -> None:
         """Count it."""

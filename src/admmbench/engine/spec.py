@@ -78,13 +78,13 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Each once and in one order, so that equal selections are equal runs; pld is always among them."""
+    """Each once and in one order, so that equal selections are equal runs; rdp is always among them."""
     if names is None:
         return None
     for name in names:
         if name not in ACCOUNTANTS:
             raise ValueError(unknown("accountant", name, ACCOUNTANTS))
-    return tuple(name for name in ACCOUNTANTS if name in ("pld", *names))
+    return tuple(name for name in ACCOUNTANTS if name in ("rdp", *names))
 
 
 Agents = Annotated[int | dict[str, Any], BeforeValidator(no_boolean)]
@@ -242,7 +242,8 @@ class RunSpec(Strict):
     @property
     def composed_by(self) -> list[Accountant]:
         """Accountants whose totals the trace holds."""
-        return [ACCOUNTANTS[name] for name in self.accountants or ACCOUNTANTS]
+        usual = [each.name for each in ACCOUNTANTS.values() if each.usual]
+        return [ACCOUNTANTS[name] for name in self.accountants or usual]
 
     def complete(self) -> dict[str, Any]:
         """Every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""

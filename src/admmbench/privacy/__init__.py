@@ -1,6 +1,6 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Accountant
+from admmbench.privacy.accountants import ACCOUNTANTS, Accountant, Shift
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import Draw, Noise, Privacy, Release, gaussian_multiplier
 
@@ -12,6 +12,7 @@ __all__ = [
     "Noise",
     "Privacy",
     "Release",
+    "Shift",
     "epsilon_total",
     "gaussian_multiplier",
 ]

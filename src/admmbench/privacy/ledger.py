@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Releases
+from admmbench.privacy.accountants import ACCOUNTANTS, Releases, Shift
 
 
 class Ledger:
     """Releases of one agent; memory is constant in the number of rounds."""
 
     def __init__(self) -> None:
-        self._laplace: Counter[float] = Counter()
+        self._laplace: Counter[Shift] = Counter()
         self._gaussian = 0.0
         self._pure: Counter[float] = Counter()
 
@@ -27,9 +27,9 @@ class Ledger:
         """Whether there was any release."""
         return any(self.releases())
 
-    def laplace(self, multiplier: float, count: int = 1) -> None:
-        """Record releases with Laplace noise of scale ``multiplier`` times the l1 sensitivity."""
-        self._laplace[multiplier] += count
+    def laplace(self, shift: Shift, count: int = 1) -> None:
+        """Record releases with Laplace noise on every entry, of values that shift so far in units of its scale."""
+        self._laplace[shift] += count
 
     def gaussian(self, multiplier: float, count: int = 1) -> None:
         """Record releases with Gaussian noise of standard deviation ``multiplier`` times the l2 sensitivity."""
@@ -40,23 +40,23 @@ class Ledger:
         self._pure[epsilon] += count
 
     def variables(self) -> dict[str, Any]:
-        """All releases so far, as lists of (multiplier or epsilon, count) and a number."""
-        laplace, pure = (
-            [list(each) for each in kept.items()] for kept in (self._laplace, self._pure)
-        )
+        """All releases so far, as lists of (shift or epsilon, count) and a number."""
+        laplace = [[list(shift), count] for shift, count in self._laplace.items()]
+        pure = [list(each) for each in self._pure.items()]
         return {"laplace": laplace, "gaussian": self._gaussian, "pure": pure}
 
     def restore(self, variables: dict[str, Any]) -> None:
         """Take up what `variables` returned."""
-        self._laplace, self._pure = (Counter(dict(variables[law])) for law in ("laplace", "pure"))
+        self._laplace = Counter({Shift(*shift): count for shift, count in variables["laplace"]})
+        self._pure = Counter(dict(variables["pure"]))
         self._gaussian = variables["gaussian"]
 
     def releases(self) -> Releases:
         """All releases so far."""
-        laplace, pure = (tuple(sorted(each.items())) for each in (self._laplace, self._pure))
-        return Releases(laplace, self._gaussian, pure)
+        laplace = tuple(sorted(self._laplace.items()))
+        return Releases(laplace, self._gaussian, tuple(sorted(self._pure.items())))
 
-    def epsilon(self, delta: float, accountant: str = "pld") -> float:
+    def epsilon(self, delta: float, accountant: str = "rdp") -> float:
         """Total epsilon at ``delta``.
 
         Parameters
@@ -74,7 +74,7 @@ class Ledger:
         return ACCOUNTANTS[accountant].epsilon(self.releases(), delta)
 
 
-def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "pld") -> float:
+def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rdp") -> float:
     """Total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
     totals = {ledger.releases(): ledger for ledger in ledgers}
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))

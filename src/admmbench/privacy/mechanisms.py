@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
+from admmbench.privacy.accountants import Shift
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
 
@@ -185,7 +186,7 @@ class Noise:
         Parameters
         ----------
         sensitivity
-            Of what the noise is added to; the bound in l1 is used.
+            Of what the noise is added to; its scale follows from the bound in l1.
 
         Returns
         -------
@@ -199,10 +200,13 @@ class Noise:
         bound = _bound(sensitivity, "l1", "Laplace")
         if not self.privacy.private:
             return 0.0
-        grid, bound = self._on_grid(bound, math.prod(self.shape))
+        epsilon = self.privacy.epsilon
+        # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
+        shift = Shift(epsilon, epsilon * sensitivity.l2_over_l1, epsilon * sensitivity.linf_over_l1)
         for ledger in self.ledgers:
-            ledger.laplace(1 / self.privacy.epsilon)
-        return self._draw(samplers.LAPLACE, bound / self.privacy.epsilon, grid)
+            ledger.laplace(shift)
+        grid, bound = self._on_grid(bound, math.prod(self.shape))
+        return self._draw(samplers.LAPLACE, bound / epsilon, grid)
 
     def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Draw | float:
         """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.

@@ -66,11 +66,12 @@ _UNBOUNDED = "needs bounded records; those of {data.name} are not: set problem.r
 _LOOP_COST = 8
 
 
-class Steepest(NamedTuple):
-    """Suprema of the norms of a slope."""
+class Suprema(NamedTuple):
+    """Of the norms of a slope, or of a record's contribution."""
 
     l1: float
     l2: float
+    linf: float
 
 
 @runtime_checkable
@@ -223,6 +224,11 @@ class BoundRows(BoundProblem["RowParts"]):
         return float(min(math.sqrt(self._most_l1 * min(self._box, self._most_l1)), most))
 
     @property
+    def bound_linf(self) -> float:
+        """Largest |x_j| of an admissible record."""
+        return min(self._box, self.bound_l1, self.bound_l2)
+
+    @property
     def _most_l1(self) -> float:
         largest = self._box * self.model_shape[1]
         return min(largest, self.problem.records.max_l1_norm or largest)
@@ -236,10 +242,22 @@ class BoundRows(BoundProblem["RowParts"]):
             )
         return self.steepest(self.loss).l2 * self.bound_l2
 
-    def steepest(self, loss: Loss) -> Steepest:
+    def steepest(self, loss: Loss) -> Suprema:
         """Suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
         K = self.model_shape[0]
-        return Steepest(loss.slope_l1 + K * loss.floor, loss.slope_l2 + math.sqrt(K) * loss.floor)
+        raised = loss.floor
+        return Suprema(
+            loss.slope_l1 + K * raised,
+            loss.slope_l2 + math.sqrt(K) * raised,
+            loss.slope_linf + raised,
+        )
+
+    def worst_case(self, loss: Loss) -> Suprema:
+        """Suprema of the norms of an admissible record's contribution, undivided: those of slope times record."""
+        slope = self.steepest(loss)
+        return Suprema(
+            slope.l1 * self.bound_l1, slope.l2 * self.bound_l2, slope.linf * self.bound_linf
+        )
 
     # Penalty
 
@@ -485,14 +503,15 @@ class RowParts:
     def _sensitivity(self, loss: Loss, slopes: Sequence[Norms], scale: Array) -> Sensitivity:
         """Largest contribution of one record to a gradient: of the agent's own, or of any admissible one."""
         largest = Norms(*np.zeros((2, *self._shape)))
+        l1, l2, linf = self.whole.worst_case(loss)
         if self.whole.sensitivity == "global":
-            steepest = self.whole.steepest(loss)
-            largest.l1[:] = steepest.l1 * self.whole.bound_l1
-            largest.l2[:] = steepest.l2 * self.whole.bound_l2
+            largest.l1[:], largest.l2[:] = l1, l2
         else:
             for batch, norms in zip(self._batches, slopes, strict=True):
                 batch.raise_to_contributions(norms, largest)
-        return Sensitivity(*(each * scale[:, None] for each in largest))
+        ratios = (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
+        factor = scale[:, None]
+        return Sensitivity(largest.l1 * factor, largest.l2 * factor, *ratios)
 
     def losses(self, z: Array) -> Array:
         """Sum of the losses of each agent's records, shape (B, S), float64.

@@ -78,6 +78,11 @@ class Loss(ABC):
         """Supremum of the l2 norm of the slope."""
 
     @property
+    def slope_linf(self) -> float:
+        """Supremum of the largest entry of the slope; at most its l2 norm."""
+        return self.slope_l2
+
+    @property
     @abstractmethod
     def curvature_bound(self) -> float:
         """Supremum of the spectral norm of the second derivative."""

@@ -25,6 +25,7 @@ class Softmax(Loss):
     metric = "test_error"
     slope_l1 = 2.0
     slope_l2 = 2**0.5
+    slope_linf = 1.0
     # Boehning 1992.
     curvature_bound = 0.5
 
