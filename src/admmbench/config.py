@@ -164,7 +164,23 @@ class Experiment(Strict):
                     fault = unknown("metric", metric, metrics)
                     key = "metric" if metric == figure.metric else "beside"
                     raise ValueError(f"figures.{number}.{key}: {fault}")
+            if "epsilon_total" in (figure.metric, getattr(figure, "against", "")):
+                self._check_totals(number, figure)
         return self
+
+    def _check_totals(self, number: int, figure: Figure) -> None:
+        """Refuse a figure of guaranteed totals where there are none."""
+        shown = figure.algorithms or [method.label for method in self.algorithms]
+        pairs = zip(self.algorithms, self._methods, strict=True)
+        if not any(
+            spec.method.guarantee(spec.sensitivity).kind != "none"
+            for method, spec in pairs
+            if method.label in shown
+        ):
+            raise ValueError(
+                f"figures.{number}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: "
+                "global, or show epsilon_composed"
+            )
 
     def _check_methods(self) -> None:
         labels: dict[str, str] = {}

@@ -625,7 +625,7 @@ def test_the_ledger_composes_all_rounds_of_the_party_that_pays_most(rounds, nois
     if noise is not None:
         multiplier = noise / on_grid(bound(min(BLOCKS)), math.sqrt(min(BLOCKS)))[1]
     expected = get_epsilon_gaussian(multiplier / math.sqrt(rounds), DELTA)
-    assert float(trace.epsilon_total[-1]) == pytest.approx(expected, rel=1e-6)
+    assert float(trace.epsilon_composed[-1]) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
@@ -634,7 +634,7 @@ def test_corollary_1_is_no_tighter_than_the_ledger(epsilon, rounds):
     """Its delta is (T + 1) delta: larger than that of the ledger, which finds less all the same."""
     shared = {"rounds": rounds, "epsilon": epsilon, "delta": 1e-5}
     trace = trace_of(learnable(), "dp_admm_sharing", **shared)
-    claimed, total = float(trace.epsilon_corollary[0, -1]), float(trace.epsilon_total[-1])
+    claimed, total = float(trace.epsilon_corollary[0, -1]), float(trace.epsilon_composed[-1])
     assert claimed == pytest.approx(corollary(epsilon, rounds, 1e-5))
     assert claimed >= total
     multiplier = math.sqrt(2 * math.log(1.25e5)) / epsilon
@@ -647,9 +647,9 @@ def test_a_noise_that_is_given_needs_no_budget():
         trace_of(learnable(), "dp_admm_sharing", {"noise": 0.5}, epsilon=epsilon, rounds=6)
         for epsilon in (math.inf, 0.5)
     )
-    for key in ("train_loss", "epsilon_total", "epsilon_corollary", "noise_magnitude"):
+    for key in ("train_loss", "epsilon_composed", "epsilon_corollary", "noise_magnitude"):
         np.testing.assert_array_equal(free[key], bought[key])
-    assert math.isfinite(free.epsilon_total[-1])
+    assert math.isfinite(free.epsilon_composed[-1])
 
 
 def test_a_huge_budget_has_an_infinite_corollary_and_no_error():

@@ -96,10 +96,15 @@ def build(
                 40 * np.where(np.isnan(test_error), np.nan, fade),
                 {"long_name": "consensus violation", "units": "1"},
             ),
-            "epsilon_total": (
+            "epsilon_composed": (
                 ("algorithm", "epsilon", "round"),
                 composed,
                 {"long_name": "composed epsilon", "units": "1"},
+            ),
+            "epsilon_total": (
+                ("algorithm", "epsilon", "round"),
+                np.where(np.array(guarantees)[:, None, None] == "none", np.inf, composed),
+                {"long_name": "guaranteed epsilon", "units": "1"},
             ),
             "epsilon_claimed": (
                 ("algorithm", "epsilon", "round"),

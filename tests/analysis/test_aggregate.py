@@ -92,7 +92,7 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     assert own.sel(algorithm=["DP-ADMM", "two"]).notnull().all()
     assert own.sel(algorithm="ObjP").isnull().all()
     assert results.epsilon_moments.sel(algorithm="ObjP").isnull().all()
-    paid = results.epsilon_total < results.epsilon_moments
+    paid = results.epsilon_composed < results.epsilon_moments
     assert paid.sel(algorithm=["DP-ADMM", "two"]).all()
 
 
@@ -112,7 +112,10 @@ def test_what_methods_declare_are_coordinates(runs):
     assert others == [[], []]
     assert results.attrs["metric"] == "test_error"
     # Of one method only; the coordinates say it of each.
-    assert not {"guarantee", "comment", "delta"} & set(results.epsilon_total.attrs)
+    assert not {"guarantee", "delta"} & set(results.epsilon_total.attrs)
+    assert results.epsilon_total.attrs["comment"] == "infinite where nothing is guaranteed"
+    finite = np.isfinite(results.epsilon_total).any(["epsilon", "round"])
+    assert list(finite.values) == [True, False, False]
 
 
 PLUG_IN = """

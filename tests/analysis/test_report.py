@@ -168,11 +168,19 @@ def test_without_claims_there_is_no_table_of_them(sections):
 
 
 def test_tables_come_from_the_data(text):
-    assert re.search(r"<strong>11\.00 <span", text)
     assert "2 of 10 lost" in text
     assert "local_updates = 10" in text
     assert '<td class="number">28</td><td class="lost">2 diverged</td>' in text
     assert "15,440 training" in text
+
+
+def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
+    errors = {"ObjP": {0.1: 0.2, INF: 0.1}, "OutP": {0.1: 0.3, INF: 0.05}}
+    for sensitivity, best in (("local", {"5.00"}), ("global", {"20.00", "5.00"})):
+        results = build(errors, name="x", sensitivity=sensitivity)
+        section = report.Section(results, experiment(figure, figures=[]))
+        page = report.render([section], [], META)
+        assert set(re.findall(r"<strong>([\d.]+)", page)) == best
 
 
 def test_the_part_of_the_data_is_said_wherever_results_are(text):

@@ -99,6 +99,10 @@ METHODS = {
         "release = None",
         "its release is None, and its noise is not zero",
     ),
+    "the total is finite where there is a guarantee": (
+        "def measure(self, t, state, federation): return {'epsilon_total': 0.1 * t}",
+        "with sensitivity: local its guarantee is 'none', which epsilon_total does not fit",
+    ),
     "without a budget nothing is noisy": (
         NOISE.format("sub.noise.gaussian(gradient.sensitivity, gradient.sensitivity.l2)"),
         "it adds noise though epsilon is infinite",

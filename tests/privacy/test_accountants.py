@@ -72,12 +72,13 @@ def test_what_is_composed_by_a_new_accountant_reaches_trace_results_and_report(z
     trace = simulate("digits", "objp", rounds=2, evaluate_every=1, epsilon=0.5)
     assert trace.epsilon_zcdp.attrs["accountant"] == "zcdp"
     assert trace.epsilon_zcdp.attrs["comment"].startswith("zero-concentrated")
-    assert (trace.epsilon_zcdp >= trace.epsilon_total).all()
+    assert (trace.epsilon_zcdp >= trace.epsilon_composed).all()
     experiment, results = results_of(EXPERIMENT, tmp_path)
     assert results.epsilon_zcdp.notnull().all()
     assert results.epsilon_zcdp.attrs["long_name"] == zcdp.long_name
     assert heads(experiment, results) == [
         *(each.column for each in ACCOUNTANTS.values() if each.usual),
+        "ε guaranteed",
         "Guarantee",
     ]
 
@@ -97,17 +98,17 @@ def test_only_the_chosen_accountants_compose(monkeypatch, tmp_path):
     other = replace(ACCOUNTANTS["huang2019"], compose=fail)
     monkeypatch.setitem(ACCOUNTANTS, "huang2019", other)
     experiment, results = results_of({**EXPERIMENT, "accountants": []}, tmp_path)
-    assert "epsilon_total" in results
+    assert "epsilon_composed" in results
     assert "epsilon_moments" not in results
-    assert heads(experiment, results) == ["ε composed", "Guarantee"]
+    assert heads(experiment, results) == ["ε composed", "ε guaranteed", "Guarantee"]
 
 
 def test_totals_do_not_depend_on_the_choice():
     arguments = {"rounds": 4, "evaluate_every": 2, "epsilon": 0.5}
     everything = simulate("digits", "outp", **arguments)
-    assert {"epsilon_total", "epsilon_moments"} <= set(everything)
+    assert {"epsilon_composed", "epsilon_moments"} <= set(everything)
     alone = simulate("digits", "outp", accountants=["rdp"], **arguments)
-    np.testing.assert_array_equal(everything.epsilon_total, alone.epsilon_total)
+    np.testing.assert_array_equal(everything.epsilon_composed, alone.epsilon_composed)
 
 
 def test_equal_choices_are_equal_runs():
@@ -135,5 +136,5 @@ def test_a_figure_of_a_total_that_is_not_computed_is_refused():
 
 def test_distributions_of_losses_are_composed_for_who_asks():
     trace = simulate("digits", "objp", rounds=2, evaluate_every=2, epsilon=0.5, accountants=["pld"])
-    assert 0.9 < float(trace.epsilon_pld[-1] / trace.epsilon_total[-1]) < 1
+    assert 0.9 < float(trace.epsilon_pld[-1] / trace.epsilon_composed[-1]) < 1
     assert "epsilon_pld" not in simulate("digits", "objp", rounds=1, epsilon=0.5)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import status_attrs
+from admmbench.engine.variables import COMMENTS
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.seal import intact
 
@@ -122,7 +123,7 @@ def _described(
     for own in joined.data_vars.values():
         for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
             own.attrs.pop(fact, None)
-    joined["epsilon_total"].attrs.pop("comment", None)  # what its guarantee is worth
+    joined["epsilon_total"].attrs["comment"] = COMMENTS["epsilon_total"]  # each method has its own
     status = status_attrs()
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"

@@ -281,9 +281,9 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
     percent = _is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how)
     band = statistics.band(100 * values if percent else values)
+    means = band["mean"].where(_ranked(results))
     # With a single method there is nothing to be best of.
-    compared = band["mean"].notnull().sum("algorithm") > 1
-    lowest = band["mean"].min("algorithm").where(compared)
+    lowest = means.min("algorithm").where(means.notnull().sum("algorithm") > 1)
     lost = statistics.counts(results)
     rows = []
     for label in results["algorithm"].values:
@@ -297,12 +297,20 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
             cells.append(
                 {
                     **_band(cell, ".2f" if percent else ".4g"),
-                    "best": bool(cell["mean"] == lowest.sel(epsilon=epsilon)),
+                    "best": bool(
+                        means.sel(algorithm=label, epsilon=epsilon) == lowest.sel(epsilon=epsilon)
+                    ),
                     "lost": f"{failed} of {started} lost" if failed else "",
                 }
             )
         rows.append({"label": str(label), "cells": cells})
     return rows
+
+
+def _ranked(results: xr.Dataset) -> xr.DataArray:
+    """What may be called best: runs with a guarantee, and those of which none is asked, as their budget is infinite."""
+    ranked: xr.DataArray = (results["guarantee"] != "none") | (results["epsilon"] == math.inf)
+    return ranked
 
 
 def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
@@ -341,7 +349,11 @@ def _accountants(results: xr.Dataset) -> list[Accountant]:
 
 def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
     """Budgets after the last round, for the methods and finite budgets that were run."""
-    variables = ["epsilon_claimed", *(each.variable for each in _accountants(results))]
+    variables = [
+        "epsilon_claimed",
+        *(each.variable for each in _accountants(results)),
+        "epsilon_total",
+    ]
     found = [statistics.final(results, variable) for variable in variables]
     ran = (results["status"] >= 0).any("seed")
     return [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from pydantic import ValidationError
@@ -41,7 +41,7 @@ from admmbench.engine import rounds as engine
 from admmbench.engine.federation import workers
 from admmbench.jobs import fingerprint
 from admmbench.outcomes import SUCCESSFUL
-from admmbench.privacy import Release
+from admmbench.privacy import COMPOSED, Release
 from admmbench.problems import as_problem
 from admmbench.problems.needs import Need, has
 from admmbench.validation import configured
@@ -323,11 +323,11 @@ def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
         noisy == declared,
         f"its release is {case.cls.release!r}, and its noise is {'not ' if noisy else ''}zero",
     )
-    total = trace.epsilon_total
-    ensure(bool(np.isfinite(total).all()) == declared, "epsilon_total does not fit its release")
+    composed = trace[COMPOSED]
+    ensure(bool(np.isfinite(composed).all()) == declared, f"{COMPOSED} does not fit its release")
     ensure(
-        not declared or bool((total.diff("round") > 0).all()),
-        "epsilon_total does not grow by rounds",
+        not declared or bool((composed.diff("round") > 0).all()),
+        f"{COMPOSED} does not grow by rounds",
     )
 
 
@@ -335,7 +335,21 @@ def without_a_budget_nothing_is_noisy(case: Case) -> None:
     """An infinite epsilon is for the method without noise."""
     trace = case.trace(epsilon=math.inf)
     ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
-    ensure(bool(np.isinf(trace.epsilon_total).all()), "its total is finite without noise")
+    infinite = np.isinf(trace.epsilon_total) & np.isinf(trace[COMPOSED])
+    ensure(bool(infinite.all()), "its total is finite without noise")
+
+
+def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
+    """And is then what is composed."""
+    kinds: tuple[Literal["local", "global"], ...] = ("local", "global")
+    for sensitivity in kinds:
+        trace = case.trace(sensitivity=sensitivity)
+        kind = case.method.guarantee(sensitivity).kind
+        wanted = np.full(trace.sizes["round"], np.inf) if kind == "none" else trace[COMPOSED]
+        ensure(
+            bool((trace.epsilon_total == wanted).all()),
+            f"with sensitivity: {sensitivity} its guarantee is {kind!r}, which epsilon_total does not fit",
+        )
 
 
 def worst_case_sensitivity_runs(case: Case) -> None:
@@ -451,6 +465,7 @@ _ALWAYS: Sequence[Callable[[Case], None]] = (
     more_rounds_go_on_where_fewer_ended,
     seeds_differ_where_something_is_drawn,
     the_total_is_finite_where_noise_is_declared,
+    the_total_is_finite_where_there_is_a_guarantee,
     without_a_budget_nothing_is_noisy,
     worst_case_sensitivity_runs,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, noise_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.privacy import Accountant, Noise
+from admmbench.privacy import Noise
 from admmbench.problems.base import State
 
 Progress = Callable[[int, int], None]
@@ -246,7 +246,7 @@ def evaluate(
         **problem.evaluate(state, parts, federation.pool.map),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
-        **_totals(spec.composed_by, federation),
+        **_totals(spec, federation),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
         "finite": np.isfinite(state.w).all(axis=(1, 2)),
@@ -255,13 +255,17 @@ def evaluate(
     }
 
 
-def _totals(accountants: Iterable[Accountant], federation: AnyFederation) -> dict[str, float]:
-    """Composed loss of the agent who pays most; infinite where something was sent without noise."""
+def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
+    """Composed losses of the agent who pays most, infinite where something was sent without noise; and the total."""
     ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
-    if not all(ledgers):
-        return {each.variable: math.inf for each in accountants}
-    delta = federation.privacy.delta
-    return {each.variable: privacy.epsilon_total(ledgers, delta, each.name) for each in accountants}
+    found = {
+        each.variable: privacy.epsilon_total(ledgers, spec.delta, each.name)
+        if all(ledgers)
+        else math.inf
+        for each in spec.composed_by
+    }
+    guaranteed = spec.guarantee.kind != "none"
+    return {**found, "epsilon_total": found[privacy.COMPOSED] if guaranteed else math.inf}
 
 
 def _silent(done: int, total: int) -> None:

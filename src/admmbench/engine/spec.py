@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from admmbench import algorithms, datasets, partition, problems
-from admmbench.algorithms.base import Algorithm
+from admmbench.algorithms.base import Algorithm, Guarantee
 from admmbench.privacy import ACCOUNTANTS, Accountant, Privacy
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
@@ -238,6 +238,14 @@ class RunSpec(Strict):
     def privacy(self) -> Privacy:
         """Budget of one release."""
         return Privacy(self.epsilon, self.delta, self.sensitivity)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the total of the run is worth."""
+        found = self.method.guarantee(self.sensitivity)
+        if found.kind != "none" and not self.privacy.private:
+            return Guarantee("none", "an infinite budget adds no noise")
+        return found
 
     @property
     def composed_by(self) -> list[Accountant]:

@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from admmbench.algorithms.base import Guarantee
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
 from admmbench.outcomes import Outcome
@@ -96,11 +95,12 @@ class Trace:
         problem = spec.as_problem
         if problem.fraction:
             trace[problem.metric].attrs["valid_range"] = [0.0, 1.0]
-        found = _guarantee(spec)
         for each in spec.composed_by:
-            comment = "; ".join(filter(None, [each.comment, found["comment"]]))
-            own = {"accountant": each.name, "delta": spec.delta, **found, "comment": comment}
-            trace[each.variable].attrs.update(own)
+            own = {"accountant": each.name, "delta": spec.delta}
+            trace[each.variable].attrs.update(
+                own | ({"comment": each.comment} if each.comment else {})
+            )
+        trace["epsilon_total"].attrs.update(delta=spec.delta, **_worth(spec))
         return trace
 
 
@@ -114,10 +114,8 @@ def status_attrs() -> dict[str, Any]:
     }
 
 
-def _guarantee(spec: RunSpec) -> dict[str, str]:
+def _worth(spec: RunSpec) -> dict[str, str]:
     """What the total is worth, and between which data sets."""
-    found, release = spec.method.guarantee(spec.sensitivity), spec.method.release
-    if found.kind != "none" and not spec.privacy.private:
-        found = Guarantee("none", "an infinite budget adds no noise")
+    found, release = spec.guarantee, spec.method.release
     words = [found.conditions] + ([f"neighbours: {release.neighbours}"] if release else [])
     return {"guarantee": found.kind, "comment": "; ".join(words)}

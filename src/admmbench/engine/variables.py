@@ -14,6 +14,7 @@ _ALWAYS: Variables = {
     "noise_magnitude": (("seed", "round"), "1", "mean absolute noise per parameter"),
     "consensus_violation": (("seed", "round"), "1", "consensus violation"),
     "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
+    "epsilon_total": (("round",), "1", "composed privacy loss epsilon that is guaranteed"),
     "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
     "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
 }
@@ -22,6 +23,7 @@ COMMENTS = {
     "IV-B)",
     "consensus_violation": "sum over agents of ||w - z_p||_1 (ryu2021, appendix A.10)",
     "train_loss": "objective of all agents together, penalty included",
+    "epsilon_total": "infinite where nothing is guaranteed",
     "epsilon_claimed": "basic composition of one budget per round, as ryu2021 and ryu2022 count",
 }
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _OF_METHODS = ("agents", "delta", "features")
 _AXES = {
     "epsilon": "Privacy budget per iteration, ε",
-    "epsilon_total": "Composed privacy loss, ε",
+    "epsilon_total": "Guaranteed composed privacy loss, ε",
     "agents": "Agents",
     "features": "Features",
     "delta": "Failure probability of an iteration, δ",

@@ -57,7 +57,7 @@ def simulate(
     epsilon
         Privacy budget of one iteration; ``float("inf")`` adds no noise.
     delta
-        Failure probability of one Gaussian release, and the one at which ``epsilon_total`` is stated.
+        Failure probability of one Gaussian release, and the one at which totals are stated.
     sensitivity
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
     rounds

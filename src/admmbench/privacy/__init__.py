@@ -1,11 +1,12 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Accountant, Shift
+from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant, Shift
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import Draw, Noise, Privacy, Release, gaussian_multiplier
 
 __all__ = [
     "ACCOUNTANTS",
+    "COMPOSED",
     "Accountant",
     "Draw",
     "Ledger",

@@ -119,6 +119,9 @@ def accountant(
     return enter
 
 
+COMPOSED = "epsilon_composed"
+"""Variable of the accountant whose total counts where there is a guarantee."""
+
 ORDERS = 1 + np.geomspace(0.0101, 1e6, 400)
 """Orders of the Renyi divergences: dp-accounting converts those above 1.01."""
 
@@ -126,7 +129,12 @@ ORDERS = 1 + np.geomspace(0.0101, 1e6, 400)
 _SMALL = 1e-3
 
 
-@accountant("rdp", "epsilon_total", "composed privacy loss epsilon", "ε composed")
+@accountant(
+    "rdp",
+    COMPOSED,
+    "composed privacy loss epsilon, if stated sensitivities are worst cases",
+    "ε composed",
+)
 @remembered
 def _rdp(releases: Releases, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian."""
