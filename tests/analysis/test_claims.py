@@ -270,6 +270,21 @@ def test_order_names_the_budgets_that_were_not_run(tmp_path, results):
     assert "Not run: ObjPM at ε = 5" in verdict.why
 
 
+def test_order_goes_on_after_a_pair_that_was_not_run(tmp_path):
+    """At ε = 1 the first method is missing, and the others are in the wrong order."""
+    errors = {"a": {0.1: 0.1}, "b": {0.1: 0.2, 1.0: 0.3}, "c": {0.1: 0.3, 1.0: 0.2}}
+    given = {"kind": "order", "labels": ["a", "b", "c"], "epsilon": [0.1, 1.0]}
+    verdict = judge(tmp_path, build(errors), **given)
+    assert verdict.verdict == "not reproduced"
+    assert "C − b at ε = 1" in verdict.why
+
+
+def test_two_seeds_have_an_interval(tmp_path):
+    verdict = judge(tmp_path, build(ERRORS, seeds=2, spread=0.001), **ORDER)
+    assert verdict.interval.count(" to ") == 6
+    assert "none" not in verdict.interval
+
+
 @given(st.lists(st.floats(0.05, 0.5), min_size=2, max_size=4, unique=True))
 def test_order_agrees_with_sorting(tmp_path_factory, means):
     labels = [f"M{i}" for i in range(len(means))]
@@ -309,6 +324,8 @@ def test_close_needs_every_method(tmp_path):
     verdict = judge(tmp_path, build({**ERRORS, "OutP": others}), **CLOSE)
     assert verdict.verdict == "not run at this scale"
     assert "OutP at ε = 1 was not run" in verdict.why
+    fewer = judge(tmp_path, build({**ERRORS, "OutP": others}, rounds=(1, 10)), **CLOSE)
+    assert fewer.why.startswith("Needs the paper's scale: OutP at ε = 1 was not run; ")
 
 
 def test_close_with_a_diverged_run(tmp_path):

@@ -136,3 +136,14 @@ def test_over_seeds():
     values = seeds(0.3, np.nan, 0.1)
     assert statistics.over_seeds(values, "best") == 0.1
     assert statistics.over_seeds(values, "mean") == pytest.approx(0.2)
+
+
+@given(st.lists(FINITE, min_size=2, max_size=5), st.integers(1, 20))
+def test_sampling_error_is_that_of_a_difference_of_means(values, others):
+    """Two seeds have one; NaN does not count, and one seed has none."""
+    n = len(values)
+    t = stats.t.ppf(0.975, n - 1)
+    expected = t * np.std(values, ddof=1) * np.sqrt(1 / n + 1 / others)
+    found = statistics.sampling_error(seeds(*values, np.nan), others)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert np.isnan(statistics.sampling_error(seeds(values[0], np.nan), others))

@@ -157,6 +157,15 @@ def test_instances_are_those_of_the_paper():
     np.testing.assert_allclose(mean, 7.5 * np.eye(30), atol=0.25)
 
 
+def test_the_matrix_of_a_subproblem_is_inverted():
+    functions = quadratics(d=6, m=2).block(slice(0, 3))
+    A, C = functions.A, functions.linear.matrix
+    for beta, shift in ((2.0, 0.3), (0.5, 1.0)):
+        matrix = A + beta * np.swapaxes(C, -1, -2) @ C + shift * np.eye(6)
+        product = functions.inverse(beta, shift) @ matrix
+        np.testing.assert_allclose(product, np.broadcast_to(np.eye(6), A.shape), atol=1e-10)
+
+
 def test_an_agents_part_does_not_depend_on_others():
     few, many = quadratics(6, 1, agents=2), quadratics(6, 1, agents=5)
     np.testing.assert_array_equal(few.block(slice(1, 2)).A, many.block(slice(1, 2)).A)
@@ -302,3 +311,19 @@ def test_augmented_lagrangians_are_those_of_the_paper():
     lagrangian = AugmentedLagrangian(block, beta, mu, pull, centre)
     np.testing.assert_allclose(lagrangian.at(w[None]).value, expected)
     np.testing.assert_allclose(lagrangian.multipliers(w[None]), projected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "convex"),
+    [
+        (NEYMAN_PEARSON, True),
+        ({**NEYMAN_PEARSON, "loss": "sigmoid"}, False),
+        (FAIR, False),
+        ({**FAIR, "loss": "sigmoid"}, False),
+    ],
+    ids=["convex loss", "another loss", "differences", "both"],
+)
+def test_only_means_of_a_convex_loss_are_convex(spec, convex):
+    """What is called convex may be called infeasible."""
+    problem = bound(spec, people(), agents=1, seeds=1)
+    assert problem.block(slice(0, 1)).convex == convex
