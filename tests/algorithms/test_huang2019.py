@@ -20,6 +20,9 @@ from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dvp import noise_budget
 from admmbench.checks.made import make_dataset
+from admmbench.engine.federation import workers
+from admmbench.engine.rounds import assemble
+from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Privacy
 from admmbench.problems import as_problem
 from tests.noise import noisy, spherical
@@ -270,6 +273,46 @@ def test_dpsgd_protects_an_agent_of_one_record():
     std = 2 * math.sqrt(2 * math.log(1.25 / DELTA))
     found = trace["noise_magnitude"].sel(round=slice(1, None)).mean()
     assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.1)
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 0.02])
+def test_the_noise_of_pvp_covers_what_its_solver_leaves(tolerance):
+    """A solution is within tolerance / stiffness of the exact one, on either side of a replaced record."""
+    given = {
+        "problem": {"loss": "logistic", "penalty": "l2", "strength": 0.01, "per": "agent"},
+        "agents": {"scheme": "iid", "agents": 3, "shuffle": False},
+        "dtype": "float64",
+        "sensitivity": "global",
+        "rounds": 1,
+    }
+    stiffness = 0.01 + RHO
+    sent = []
+    for each in (tolerance, 1e-10):
+        spec = RunSpec(
+            dataset=binary(),
+            algorithm="pvp",
+            params={"rho": RHO, "tolerance": each},
+            seeds=[0],
+            **given,
+        )
+        with workers(1) as pool:
+            federation = assemble(spec, binary(), pool)
+            state = spec.method.init(federation)
+            spec.method.round(1, state, federation)
+        sent.append(state.z)
+    apart = np.linalg.norm(sent[0] - sent[1], axis=(2, 3))
+    assert (apart <= tolerance / stiffness).all()
+    assert apart.max() > 0.05 * tolerance / stiffness
+    loose, exact = (
+        simulate(
+            binary(), "pvp", {"rho": RHO, "tolerance": each}, epsilon=0.5, delta=DELTA, **given
+        )
+        for each in (tolerance, 1e-10)
+    )
+    m = np.diff(np.linspace(0, binary().n_train, 4).astype(int)).mean()
+    ratio = loose.noise_magnitude / exact.noise_magnitude
+    assert float(ratio.mean()) == pytest.approx(1 + tolerance * m, rel=0.05)
+    np.testing.assert_allclose(loose.epsilon_total, exact.epsilon_total, rtol=1e-3)
 
 
 def test_the_paper_prints_these_step_sizes():

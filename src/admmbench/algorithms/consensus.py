@@ -86,7 +86,9 @@ class Subproblem:
         counts: Array = self.parts.n_samples[:, None].clip(1)
         return counts
 
-    def solution_sensitivity(self, c1: Array | float, stiffness: Array | float) -> Sensitivity:
+    def solution_sensitivity(
+        self, c1: Array | float, stiffness: Array | float, tolerance: float = 0.0
+    ) -> Sensitivity:
         """How far a replaced record moves the solution: 2 c1 / (m stiffness) in l2, lemmas 1 and 4 of huang2019.
 
         Parameters
@@ -95,8 +97,11 @@ class Subproblem:
             Bound on the norm of a record's gradient, shape (B, S).
         stiffness
             Strong convexity of the subproblem, shape (B, S).
+        tolerance
+            Largest norm of the subproblem's gradient that counts as solved: then what is released is within
+            tolerance / stiffness of the solution, on either side.
         """
-        return Sensitivity(l2=np.asarray(2 * c1 / (self.n_samples * stiffness)))
+        return Sensitivity(l2=np.asarray(2 * (c1 / self.n_samples + tolerance) / stiffness))
 
 
 @parameters

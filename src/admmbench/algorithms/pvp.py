@@ -21,7 +21,8 @@ class PVP(Exact):
         return (*super().needs, "smooth penalty", "bounded slope")
 
     def update(self, sub: Subproblem) -> Array:
-        """Lines 4 and 5, with the stiffness lambda / n + rho of lemma 4."""
+        """Lines 4 and 5, with the stiffness lambda / n + rho of lemma 4, and what the solver leaves."""
         stiffness = sub.parts.whole.penalty_curvature + sub.rho
-        sensitivity = sub.solution_sensitivity(sub.parts.gradient_bound, stiffness)
+        c1 = sub.parts.gradient_bound
+        sensitivity = sub.solution_sensitivity(c1, stiffness, self.tolerance)
         return self.minimize(sub, sub.dual) + sub.noise.gaussian(sensitivity)
