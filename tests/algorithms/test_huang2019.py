@@ -275,6 +275,15 @@ def test_dpsgd_protects_an_agent_of_one_record():
     assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.1)
 
 
+def test_pvp_protects_an_agent_of_one_record():
+    given = {"epsilon": 1.0, "delta": DELTA, "sensitivity": "global", "problem": "logistic"}
+    data = make_dataset(60, n_classes=2)
+    trace = simulate(data, "pvp", {"rho": RHO}, agents=60, seeds=range(5), rounds=1, **given)
+    std = 2 * math.sqrt(2 * math.log(1.25 / DELTA)) / RHO
+    expected = std * math.sqrt(2 / math.pi)
+    assert float(trace.noise_magnitude.mean()) == pytest.approx(expected, rel=0.1)
+
+
 @pytest.mark.parametrize("tolerance", [0.3, 0.02])
 def test_the_noise_of_pvp_covers_what_its_solver_leaves(tolerance):
     """A solution is within tolerance / stiffness of the exact one, on either side of a replaced record."""

@@ -376,6 +376,11 @@ def test_trend_along_epsilon(tmp_path, results):
     verdict = judge(tmp_path, rising, **TRADE)
     assert verdict.verdict == "not reproduced"
     assert "ObjP rises from ε = 0.05 to 0.1" in verdict.why
+    # It ends above where it began: that its interval contains 0 is no news.
+    back = build({**ERRORS, "ObjP": {0.05: 0.14, 0.1: 0.12, 1.0: 0.15}})
+    verdict = judge(tmp_path, back, **TRADE)
+    assert verdict.verdict == "not reproduced"
+    assert "contains 0" not in verdict.why
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -45,6 +45,7 @@ def test_a_projection_is_closer_than_any_other_member(v, other):
 
 
 @each_cone
+@settings(suppress_health_check=[HealthCheck.filter_too_much])  # many vectors have a kink at 0
 @given(v=VECTORS)
 def test_derivatives_agree_with_differences(cone, v):
     K, _ = cone
@@ -85,7 +86,7 @@ def test_complementary_pairs_have_no_normal_distance(cone, v):
         ("zero", [0.5, -2, 0, 0], [1, 1, 1, 1], 2),
         ("nonnegative", [-3, 0.2, -0.5, 0], [0, 0, 1, 0], 0.5),
         # Inside the cone the normal cone is {0}; at 0 it is -K; on the border a ray.
-        ("second order", [1, 2, 3, 4], [2, 1, 0, 0], 4),
+        ("second order", [1, 9, 3, 4], [2, 1, 0, 0], 9),
         ("second order", [-5, 1, 1, 1], [0, 0, 0, 0], 0),
         ("second order", [-1, 1, 0, 0], [1, 1, 0, 0], 0),
         ("second order", [1, -1, 0, 0], [1, 1, 0, 0], 1),
