@@ -138,3 +138,23 @@ def test_distributions_of_losses_are_composed_for_who_asks():
     trace = simulate("digits", "objp", rounds=2, evaluate_every=2, epsilon=0.5, accountants=["pld"])
     assert 0.9 < float(trace.epsilon_pld[-1] / trace.epsilon_composed[-1]) < 1
     assert "epsilon_pld" not in simulate("digits", "objp", rounds=1, epsilon=0.5)
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        {"name": "a", "kind": "curves", "metric": "epsilon_total"},
+        {"name": "a", "kind": "tradeoff", "against": "epsilon_total"},
+    ],
+)
+def test_a_figure_of_guaranteed_totals_needs_a_guarantee(figure):
+    with pytest.raises(ValidationError, match=r"figures\.0: no method here has a guarantee"):
+        Experiment.model_validate({**EXPERIMENT, "figures": [figure]})
+    assert Experiment.model_validate({**EXPERIMENT, "sensitivity": "global", "figures": [figure]})
+    # Of the methods that it shows.
+    code = {"name": "outp", "label": "code", "variant": "reference"}
+    methods = [{"name": "outp", "label": "OutP"}, {"name": "objp", "label": "ObjP"}, code]
+    assert Experiment.model_validate({**EXPERIMENT, "algorithms": methods, "figures": [figure]})
+    own = {**figure, "algorithms": ["OutP"]}
+    with pytest.raises(ValidationError, match="no method here has a guarantee"):
+        Experiment.model_validate({**EXPERIMENT, "algorithms": methods, "figures": [own]})
