@@ -118,15 +118,13 @@ class Project:
         others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
         return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))
 
-    def files(
-        self, suffixes: tuple[str, ...] = (".nc", ".svg", ".pdf", ".html")
-    ) -> dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
         """Every result: runs, data sets, figures and report."""
         results = self.folder / "results"
         return {
             str(path.relative_to(results)): path.read_bytes()
             for path in results.rglob("*")
-            if path.suffix in suffixes
+            if path.suffix in (".nc", ".svg", ".pdf", ".html")
         }
 
     def edit(self, module: str, old: str, new: str) -> None:

@@ -45,7 +45,7 @@ def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
 
 
 def test_copies_may_work_at_the_same_time(shared, tmp_path, finished):
-    projects = [SharingProject(tmp_path / name) for name in ("first", "second")]
+    projects = [SharingProject(tmp_path / name) for name in ("first", "second", "third")]
     started = [project.start("--", "results") for project in projects]
     for project, process in zip(projects, started, strict=True):
         output, _ = process.communicate()

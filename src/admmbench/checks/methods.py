@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from pydantic import ValidationError
@@ -341,8 +341,7 @@ def without_a_budget_nothing_is_noisy(case: Case) -> None:
 
 def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
     """And is then what is composed."""
-    kinds: tuple[Literal["local", "global"], ...] = ("local", "global")
-    for sensitivity in kinds:
+    for sensitivity in ("local", "global"):
         trace = case.trace(sensitivity=sensitivity)
         kind = case.method.guarantee(sensitivity).kind
         wanted = np.full(trace.sizes["round"], np.inf) if kind == "none" else trace[COMPOSED]
