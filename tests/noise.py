@@ -27,14 +27,14 @@ def on_grid(bound, apart):
 
 
 def noisy(value, law, bound, multiplier, where, std=None):
-    """Add noise of scale multiplier * sensitivity, or std, to a value.
+    """Add noise of scale multiplier * bound, or std, to a value.
 
     Parameters
     ----------
     value
         Of one agent and seed.
     bound
-        Its sensitivity, in l1 for Laplace noise and in l2 for Gaussian.
+        How far one contribution moves it, in l1 for Laplace noise and in l2 for Gaussian.
     where
         Seed, agent, round and number of the release.
     """

@@ -1,6 +1,7 @@
 """Configuration: what is accepted, what is refused and how, and which runs it means."""
 
 import fnmatch
+import math
 import re
 import subprocess
 import sys
@@ -341,3 +342,96 @@ def test_metrics_of_a_problem_or_method_can_be_drawn(tmp_path):
     assert load(tmp_path, figures=[figure], algorithms=[with_it, *SMALL["algorithms"]]).figures
     with pytest.raises(ConfigError, match="unknown metric 'augmented_objective'"):
         load(tmp_path, figures=[figure])
+
+
+GLOBAL = {"sensitivity": "global", "epsilon": None}
+
+
+def test_totals_are_budgets_of_whole_runs(tmp_path):
+    totals = {"total": [0.5, 2], "delta": 1e-5, "relation": "replace"}
+    experiment = load(tmp_path, privacy=totals, **GLOBAL)
+    assert experiment.delta == 1e-5
+    assert experiment.budget_of == "the whole run"
+    runs = experiment.runs
+    assert [run.spec.stated_budget for run in runs] == [0.5, 2, 0.5, 2]
+    assert all(run.spec.privacy.relation == "replace" for run in runs)
+    assert runs[0].path.endswith("/total=0.5+seeds=0-9.nc")
+    assert len({run.folder for run in runs}) == 2
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert [run.path for run in again.runs] == [run.path for run in runs]
+    for run in runs:
+        given = cli._settings(run.spec.arguments())
+        assert RunSpec.model_validate(given).complete() == run.spec.complete()
+
+
+def test_relations_and_laws_are_runs_of_their_own(tmp_path):
+    def folder(**changes):
+        return load(tmp_path, sensitivity="global", **changes).runs[0].folder
+
+    settings = [{}, {"privacy": {"relation": "replace"}}]
+    laws = [
+        {"algorithms": [{"name": "objp", "label": "G", **own}]}
+        for own in ({}, {"noise": "gaussian"})
+    ]
+    assert len({folder(**each) for each in (*settings, *laws)}) == 3
+    assert folder(privacy={"noise": "published"}) == folder()
+
+
+def test_a_method_has_totals_and_noise_of_its_own(tmp_path):
+    methods = [
+        {"name": "objp", "label": "Laplace"},
+        {"name": "objp", "label": "Gauss", "noise": "gaussian", "epsilon": 3},
+        {"name": "iadmm", "label": "IADMM", "epsilon": ".inf"},
+    ]
+    runs = load(tmp_path, privacy={"total": 2}, algorithms=methods, **GLOBAL).runs
+    assert [run.spec.stated_budget for run in runs] == [2, 3, math.inf]
+    assert [run.spec.release and run.spec.release.law for run in runs] == [
+        "laplace",
+        "gaussian",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"privacy": {"total": 1}},
+            "epsilon: give either budgets of one iteration here, or totals",
+        ),
+        ({"epsilon": None}, "epsilon: give either budgets of one iteration here, or totals"),
+        ({"privacy": {"total": 1}, "epsilon": None}, "privacy.total: needs sensitivity: global"),
+        (
+            {"privacy": {"total": 1}, **GLOBAL, "algorithms": [{"name": "iadmm", "label": "I"}]},
+            r"algorithms.0 (I): privacy.total: iadmm sends everything without noise, so only .inf",
+        ),
+        (
+            {"privacy": {"noise": "laplace"}},
+            r"algorithms.1 (OutP): privacy.noise: has gaussian noise, not laplace",
+        ),
+        ({"privacy": {"relatoin": "replace"}}, "did you mean 'relation'?"),
+        (
+            {"privacy": {"relation": "remove"}},
+            "privacy.relation: Input should be 'zero_out' or 'replace'",
+        ),
+        ({"privacy": {"delta": 1e-5}, "delta": 1e-6}, "privacy.delta: delta is given too"),
+        (
+            {"privacy": {"total": 0}, "epsilon": None},
+            "privacy.total.0: Input should be greater than 0",
+        ),
+        (
+            {
+                "privacy": {"total": 1},
+                **GLOBAL,
+                "agents": {"scheme": "columns", "blocks": [10, 10]},
+                "dataset": "breast_cancer_wisconsin",
+                "problem": "logistic",
+                "algorithms": [{"name": "dp_admm_sharing", "label": "S"}],
+            },
+            "privacy.total: dp_admm_sharing guarantees nothing: lemma 1",
+        ),
+    ],
+)
+def test_faults_of_budgets(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load(tmp_path, **changes)

@@ -216,7 +216,7 @@ def _run(options: argparse.Namespace) -> None:
 
     spec = RunSpec.model_validate(_settings(options.settings))
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
-    title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.epsilon:g}"
+    title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
 
         def report(done: int, total: int) -> None:

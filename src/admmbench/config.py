@@ -33,9 +33,11 @@ from admmbench.engine.spec import (
     Agents,
     EvaluateEvery,
     MethodError,
+    NoiseSettings,
     RunSpec,
     Seeds,
     evaluate_every,
+    with_delta,
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
@@ -70,7 +72,14 @@ class Method(Strict):
     variant: Literal["paper", "reference"] = "paper"
     params: dict[str, Any] = {}
     epsilon: Annotated[
-        Epsilons | None, Field(description="budgets of this method; the experiment's if absent")
+        Epsilons | None,
+        Field(
+            description="budgets of this method, of an iteration or totals as the experiment's; those if absent"
+        ),
+    ] = None
+    noise: Annotated[
+        Literal["published", "laplace", "gaussian"] | None,
+        Field(description="the experiment's privacy.noise if absent"),
     ] = None
     delta: Annotated[Number | None, Field(gt=0, lt=1, description="the experiment's if absent")] = (
         None
@@ -81,6 +90,14 @@ class Method(Strict):
         Field(
             description="number of agents, or changes to the experiment's partition; that itself if absent"
         ),
+    ] = None
+
+
+class Budgets(NoiseSettings):
+    """Totals of whole runs, for which noise is solved; between which neighbours, by what noise."""
+
+    total: Annotated[
+        Epsilons | None, Field(description="budgets of whole runs, instead of epsilon")
     ] = None
 
 
@@ -116,9 +133,15 @@ class Experiment(Strict):
             "leaves the runs that are there",
         ),
     ] = None
-    epsilon: Annotated[Epsilons, Field(description="budgets of one iteration; .inf adds no noise")]
+    epsilon: Annotated[
+        Epsilons | None,
+        Field(
+            description="budgets of one iteration, or privacy.total is given; .inf adds no noise"
+        ),
+    ] = None
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
+    privacy: Budgets = Budgets()
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[
         Number,
@@ -136,16 +159,23 @@ class Experiment(Strict):
     accountants: Annotated[
         list[str] | None,
         Field(
-            description="whose totals are computed besides that of pld, which always is; all if absent"
+            description="whose totals are computed besides that of rdp, which always is; the usual "
+            "ones if absent"
         ),
     ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[SerializeAsAny[Figure]] = []
 
+    _with_delta = model_validator(mode="before")(with_delta)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse whatever a job would stumble over."""
+        if (self.epsilon is None) == (self.privacy.total is None):
+            raise ValueError(
+                "epsilon: give either budgets of one iteration here, or totals in privacy.total"
+            )
         self._check_blocks()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
@@ -185,9 +215,7 @@ class Experiment(Strict):
     def _check_methods(self) -> None:
         labels: dict[str, str] = {}
         for method, spec in zip(self.algorithms, self._methods, strict=True):
-            first = labels.setdefault(
-                Run("", spec.model_copy(update={"epsilon": 1.0})).path, method.label
-            )
+            first = labels.setdefault(Run("", spec.at(1.0)).path, method.label)
             if first != method.label:
                 raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
 
@@ -212,13 +240,23 @@ class Experiment(Strict):
         ends = itertools.accumulate(sizes)
         return [seeds[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
+    @property
+    def budgets(self) -> list[float]:
+        """Those of one iteration, or totals."""
+        return self.epsilon or self.privacy.total or []
+
+    @property
+    def budget_of(self) -> str:
+        """What the budgets are for, in words."""
+        return "one iteration" if self.privacy.total is None else "the whole run"
+
     @cached_property
     def runs(self) -> list[Run]:
         """Every job of this experiment: method x epsilon x block of seeds."""
         return [
-            Run(method.label, spec.model_copy(update={"epsilon": epsilon, "seeds": seeds}))
+            Run(method.label, spec.at(budget).model_copy(update={"seeds": seeds}))
             for method, spec in zip(self.algorithms, self._methods, strict=True)
-            for epsilon in method.epsilon or self.epsilon
+            for budget in method.epsilon or self.budgets
             for seeds in self.blocks
         ]
 
@@ -241,6 +279,13 @@ class Experiment(Strict):
         return dataset_folder(self.dataset)
 
     def _spec(self, method: Method) -> RunSpec:
+        budget = (method.epsilon or self.budgets)[0]
+        privacy: dict[str, Any] = {
+            "relation": self.privacy.relation,
+            "noise": method.noise or self.privacy.noise,
+        }
+        if self.privacy.total is not None:
+            privacy["total"] = budget
         return RunSpec(
             dataset=self.dataset,
             algorithm=method.name,
@@ -248,7 +293,8 @@ class Experiment(Strict):
             variant=method.variant,
             problem=self.problem,
             agents=self._partition(method),
-            epsilon=(method.epsilon or self.epsilon)[0],
+            epsilon=math.inf if self.epsilon is None else budget,
+            privacy=privacy,
             delta=method.delta or self.delta,
             sensitivity=self.sensitivity,
             rounds=self.rounds,

@@ -54,7 +54,7 @@ class Run:
         The first digits of the hash are the same for runs that differ in their extent alone.
         """
         settings = self.spec.complete() | {"seeds": len(self.spec.seeds)}
-        del settings["epsilon"]
+        del settings["epsilon"], settings["privacy"]["total"]
         extent = {key: settings.pop(key) for key in _EXTENT}
         method = Path(self.spec.algorithm).stem
         data = dataset_folder(self.spec.dataset)
@@ -69,7 +69,9 @@ class Run:
     @cached_property
     def point(self) -> str:
         """File name without suffix: where on the grid the run is."""
-        return f"epsilon={_number(self.spec.epsilon)}+seeds={'_'.join(_ranges(self.spec.seeds))}"
+        budget = "epsilon" if self.spec.privacy.total is None else "total"
+        value, seeds = _number(self.spec.stated_budget), "_".join(_ranges(self.spec.seeds))
+        return f"{budget}={value}+seeds={seeds}"
 
     def file(self, pattern: str) -> str:
         """One of the run's files, such as `LOG`, below the folder of all runs."""

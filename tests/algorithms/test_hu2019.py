@@ -702,7 +702,7 @@ def test_lemma_1_does_not_bound_what_one_column_changes():
     x = [party.solver(rho)((1 + rho) * direction) for party in parties]
     assert max(np.linalg.norm(each) for each in x) <= 1
     difference = parties[0].predict(x[0]) - parties[1].predict(x[1])
-    assert np.linalg.norm(difference) > 2 * method.sensitivity(block, problem)
+    assert np.linalg.norm(difference) > 2 * method.sensitivity(block.parts.n_features, problem)
 
 
 def test_a_message_tells_neighbours_apart():

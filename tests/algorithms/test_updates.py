@@ -120,11 +120,12 @@ def output_perturbation(run, rounds, a=1.0):
             eta = a / (c3 + smooth + 4 * c1 * root / (m * run.eps * c_w))
             g = run.gradient(p, run.z[p], m) + run.penalty(run.z[p])
             z = (-g + r * run.w + run.dual[p] + run.z[p] / eta) / (r + 1 / eta)
-            bound = 2 * c1 / (m * (r + 1 / eta))
-            std = (bound * calibration) ** 2 if run.reference else None
+            bound = c1 / (m * (r + 1 / eta))
+            std = (2 * bound * calibration) ** 2 if run.reference else None
             if run.reference:  # of admissible records, in the unit box
-                bound = 2 * math.sqrt(2 * J) / (m * (r + 1 / eta))
-            run.z[p] = noisy(z, "gaussian", bound, calibration, (run.seed, p, t, 0), std)
+                bound = math.sqrt(2 * J) / (m * (r + 1 / eta))
+            # For a replaced record, which has two contributions.
+            run.z[p] = noisy(z, "gaussian", bound, 2 * calibration, (run.seed, p, t, 0), std)
         run.w = run.server(r)
         for p in range(P):
             run.dual[p] = run.dual[p] + r * (run.w - run.z[p])

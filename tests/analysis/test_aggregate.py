@@ -12,6 +12,7 @@ from admmbench.analysis.aggregate import StaleResultError, aggregate
 from admmbench.config import Experiment
 from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job
+from admmbench.privacy import NEIGHBOURS
 
 DEFINITION = {
     "title": "Small",
@@ -100,12 +101,8 @@ def test_what_methods_declare_are_coordinates(runs):
     results = aggregate("small", Experiment.model_validate(DEFINITION), runs)
     assert list(results.notion.values) == ["approximate", "pure", "none"]
     # The code of OutP uses nothing of the records for its noise.
-    assert list(results.guarantee.values) == ["conditional", "none", "none"]
-    assert list(results.neighbours.values) == [
-        "one record is replaced",
-        "one record's contribution is left out",
-        "",
-    ]
+    assert list(results.guarantee.values) == ["proved", "none", "none"]
+    assert list(results.neighbours.values) == [*2 * [NEIGHBOURS["zero_out"]], ""]
     first, *others = (json.loads(str(text)) for text in results.caveats.values)
     assert len(first) == 1
     assert "σ²" in first[0]
@@ -126,7 +123,7 @@ from admmbench.privacy import Release
 
 @parameters
 class Mine(ObjP):
-    release = Release("laplace", "gradient", neighbours="one pixel is another")
+    release = Release("laplace", "gradient", own_neighbours="one pixel is another")
 
     def guarantee(self, sensitivity):
         return Guarantee("conditional", "because I say so")

@@ -10,7 +10,7 @@ import pytest
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
 from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.privacy import Ledger, Shift
+from admmbench.privacy import NEIGHBOURS, Ledger, Shift
 
 
 def test_the_example_of_the_documentation():
@@ -171,31 +171,24 @@ def test_loaded_data_keep_their_default_problem():
     assert json.loads(trace.attrs["problem"])["loss"] == "logistic"
 
 
-LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"
-NEIGHBOURS = {
-    "objp": LEFT_OUT,
-    "objt": LEFT_OUT,
-    "outp": REPLACED,
-    "dp_admm": REPLACED,
-    "dpsgd": REPLACED,
-    "pvp": REPLACED,
-    "dvp": REPLACED,
-    "dp_admm_sharing": "one feature column of one party is another",
-}
+NOISY = ["objp", "objt", "outp", "dp_admm", "dpsgd", "pvp", "dvp", "dp_admm_sharing"]
 
 
-def total(name, sensitivity):
+def total(name, sensitivity, **given):
     columns = {"scheme": "columns", "blocks": [3, 4]} if name.endswith("sharing") else 2
     data = replace(make_dataset(n_classes=2), default_problem="logistic")
     shared = {"epsilon": 0.5, "sensitivity": sensitivity, "rounds": 1}
-    return simulate(data, name, agents=columns, **shared).epsilon_total
+    return simulate(data, name, agents=columns, **{**shared, **given}).epsilon_total
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("name", NOISY)
 def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
     local, worst = (total(name, sensitivity) for sensitivity in ("local", "global"))
+    sharing = name == "dp_admm_sharing"
+    column = "one feature column of one party is another"
     for found in (local, worst):
-        assert f"neighbours: {NEIGHBOURS[name]}" in found.attrs["comment"]
+        between = column if sharing else NEIGHBOURS["zero_out"]
+        assert f"neighbours: {between}" in found.attrs["comment"]
         assert math.isfinite(found[-1]) == (found.attrs["guarantee"] != "none")
     assert local.attrs["guarantee"] == "none"
     if name == "dp_admm_sharing":
@@ -203,9 +196,12 @@ def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
         assert "lemma 1 does not bound" in local.attrs["comment"]
         assert worst.attrs == local.attrs
     else:
-        assert worst.attrs["guarantee"] == "conditional"
+        assert worst.attrs["guarantee"] == ("conditional" if name == "dvp" else "proved")
         assert "the agent's own records" in local.attrs["comment"]
-        assert "worst-case sensitivity of admissible records" in worst.attrs["comment"]
+        assert "the worst case over admissible records" in worst.attrs["comment"]
+    replaced = total(name, "global", privacy={"relation": "replace"})
+    between = column if sharing else NEIGHBOURS["replace"]
+    assert f"neighbours: {between}" in replaced.attrs["comment"]
 
 
 @pytest.mark.parametrize("name", ["iadmm", "admm", "centralized", "admm_sharing"])
@@ -279,3 +275,54 @@ def test_a_loss_of_a_file_has_parameters(loss):
 def test_a_missing_file_of_a_loss_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"missing\.py.*there is no such file"):
         simulate("digits", "objp", problem=str(tmp_path / "missing.py"))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    ("name", "params"), [("objp", {}), ("objp", {"local_updates": 3}), ("objt", {})]
+)
+def test_gaussian_noise_is_an_option_of_objective_perturbation(name, params, noise):
+    """Its scale is that of the bound in l2, and both meet the same total."""
+    trace = simulate(
+        make_dataset(),
+        name,
+        params,
+        agents=2,
+        sensitivity="global",
+        privacy={"total": 3.0, "noise": noise},
+        rounds=4,
+        evaluate_every=1,
+        seeds=20,
+    )
+    assert 0.99 * 3 <= trace.epsilon_total[-1] <= 3
+    budget = float(trace.epsilon_claimed[0])
+    data = make_dataset()
+    bound = max(map(abs, data.domain)) * data.n_features / data.n_train
+    if noise == "laplace":
+        size = 2 * bound / budget
+    else:
+        l2 = math.sqrt(2) * bound / math.sqrt(data.n_features)
+        size = math.sqrt(2 / math.pi) * l2 * math.sqrt(2 * math.log(1.25e6)) / budget
+    assert float(trace.noise_magnitude.mean()) == pytest.approx(size, rel=0.03)
+
+
+def test_a_total_and_a_budget_of_one_release_exclude_each_other():
+    with pytest.raises(ValueError, match=r"epsilon: privacy\.total is given too"):
+        simulate("digits", "objp", epsilon=1, sensitivity="global", privacy={"total": 1})
+    with pytest.raises(ValueError, match=r"privacy\.delta: delta is given too"):
+        simulate("digits", "objp", delta=1e-5, privacy={"delta": 1e-6})
+
+
+def test_the_relation_changes_totals_and_nothing_else():
+    one, two = (
+        simulate("digits", "outp", epsilon=1, privacy={"relation": each}, rounds=10, seeds=2)
+        for each in ("zero_out", "replace")
+    )
+    for name in ("test_error", "noise_magnitude", "train_loss"):
+        np.testing.assert_array_equal(one[name], two[name])
+    ledgers = [Ledger(), Ledger()]
+    for times, ledger in zip((2, 1), ledgers, strict=True):
+        ledger.gaussian(times * math.sqrt(2 * math.log(1.25e6)), count=10)
+    expected = [ledger.epsilon(1e-6) for ledger in ledgers]
+    found = [float(trace.epsilon_composed[-1]) for trace in (one, two)]
+    np.testing.assert_allclose(found, expected)

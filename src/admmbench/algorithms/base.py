@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from admmbench.privacy import Noise, Privacy, Release
+from admmbench.privacy import Noise, Privacy, Release, Releases
 from admmbench.problems.base import Problem, State
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
@@ -98,12 +98,13 @@ class Guarantee:
     Attributes
     ----------
     kind
-        ``conditional``: it holds under the conditions; ``none``: there is no finite one.
+        ``proved``: docs/privacy.md has a proof; ``conditional``: one that rests on conditions which the code does not
+        ensure; ``none``: there is no finite one.
     conditions
-        Under which it holds, or why there is none.
+        What it is about and rests on, or why there is none.
     """
 
-    kind: Literal["conditional", "none"]
+    kind: Literal["proved", "conditional", "none"]
     conditions: str
 
 
@@ -175,9 +176,33 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
                 "composition gives if the stated sensitivities were worst cases",
             )
         return Guarantee(
-            "conditional",
-            "for worst-case sensitivity of admissible records, up to the finite precision of sampling",
+            "proved",
+            "for the worst case over admissible records, with noise on a grid; rounding errors of what it is added to, "
+            "and the 2^-53 of the uniform numbers, are not counted",
         )
+
+    def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Releases:
+        """What one local update of round t releases, of the agent who pays most.
+
+        It follows from what is public: so a run can be accounted for before it is made, and its noise solved for.
+
+        Parameters
+        ----------
+        t
+            The round.
+        problem
+            The bound problem as a whole, whose records are not looked at.
+        privacy
+            Budget of one release.
+        release
+            What is released, with the law in force.
+        """
+        return release.cost(privacy)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the plan is the same for every round."""
+        return True
 
     @property
     def reference(self) -> bool:

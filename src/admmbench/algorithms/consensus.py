@@ -25,8 +25,8 @@ from admmbench.algorithms.base import (
     RowFederation,
     parameters,
 )
-from admmbench.privacy import Noise, Privacy
-from admmbench.problems.rows import RowParts
+from admmbench.privacy import Noise, Privacy, Release, Releases
+from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 
 Entry = TypeVar("Entry", float, Array)
@@ -89,7 +89,7 @@ class Subproblem:
     def solution_sensitivity(
         self, c1: Array | float, stiffness: Array | float, tolerance: float = 0.0
     ) -> Sensitivity:
-        """How far a replaced record moves the solution: 2 c1 / (m stiffness) in l2, lemmas 1 and 4 of huang2019.
+        """How far a contribution moves the solution: c1 / (m stiffness) in l2, half of lemmas 1 and 4 of huang2019.
 
         Parameters
         ----------
@@ -99,9 +99,9 @@ class Subproblem:
             Strong convexity of the subproblem, shape (B, S).
         tolerance
             Largest norm of the subproblem's gradient that counts as solved: then what is released is within
-            tolerance / stiffness of the solution, on either side.
+            tolerance / stiffness of the solution, for either neighbour.
         """
-        return Sensitivity(l2=np.asarray(2 * (c1 / self.n_samples + tolerance) / stiffness))
+        return Sensitivity(l2=np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness))
 
 
 @parameters
@@ -115,6 +115,18 @@ class OverRows(Algorithm[Models, RowFederation]):
         return Models(
             np.zeros(shape, problem.dtype), np.zeros((problem.n_agents, *shape), problem.dtype)
         )
+
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+        """A gradient shifts as the worst record's contribution does."""
+        if release.value != "gradient":
+            return release.cost(privacy)
+        loss = problem.loss.clipped(self.floor) if self.floor else problem.loss
+        return release.cost(privacy, *problem.spread(loss))
+
+    @property
+    def floor(self) -> float:
+        """Least probability that the loss is clipped to."""
+        return 0.0
 
     def violation(self, state: Models, federation: RowFederation) -> Array:
         """sum_p ||w - z_p||_1, shape (S,): appendix A.10 of ryu2021."""

@@ -96,7 +96,8 @@ class DPADMM(OutputPerturbation):
         whole, c1 = sub.parts.whole, sub.parts.gradient_bound
         if self._smooth(whole.problem):
             curvature = sub.parts.curvature_bound + whole.penalty_curvature
-            return {"inverse_eta": self.theorem4(sub, c1, curvature)}
+            known = sub.t, sub.privacy, whole.size
+            return {"inverse_eta": self.theorem4(*known, sub.n_samples, c1, curvature)}
         return {"inverse_eta": self.theorem3(sub, c1, whole.penalty_gradient_bound)}
 
     def theorem3(self, sub: Subproblem, c1: Array, c2: float) -> Array:
@@ -104,7 +105,9 @@ class DPADMM(OutputPerturbation):
         log = math.log(1.25 / sub.privacy.delta)
         noise = 8 * sub.parts.whole.size * c1**2 * log
         noise /= (sub.n_samples * sub.privacy.epsilon) ** 2
-        inverse: Array = np.sqrt(2 * sub.t * ((c1 + c2) ** 2 + noise)) / self.norm_of_optimum(sub)
+        inverse: Array = np.sqrt(2 * sub.t * ((c1 + c2) ** 2 + noise)) / self.norm_of_optimum(
+            sub.parts.whole.size
+        )
         return inverse / self.a
 
     def measure(self, t: int, state: Averaged, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]

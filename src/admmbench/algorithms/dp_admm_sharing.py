@@ -16,7 +16,7 @@ from admmbench.algorithms.base import (
     parameters,
 )
 from admmbench.algorithms.sharing import Sharing, SharingState
-from admmbench.privacy import Release
+from admmbench.privacy import Privacy, Release, Releases, on_grid
 from admmbench.problems.columns import BoundColumns
 from admmbench.sensitivity import Sensitivity
 
@@ -40,7 +40,7 @@ class DPADMMSharing(Sharing):
     """
 
     release = Release(
-        "gaussian", "predictions", neighbours="one feature column of one party is another"
+        "gaussian", "predictions", own_neighbours="one feature column of one party is another"
     )
     variables = {
         **Sharing.variables,
@@ -67,15 +67,26 @@ class DPADMMSharing(Sharing):
             "guarantee.",
         )
 
-    def sensitivity(self, block: ColumnBlock, problem: BoundColumns) -> float:
+    def sensitivity(self, n_features: int, problem: BoundColumns) -> float:
         """Lemma 1: bound on the l2 sensitivity of D_m x_m, with c1 of assumption 2.2 the penalty's curvature."""
         bracket = problem.weight * problem.penalty.curvature
         bracket += (1 + problem.n_agents * self.rho) * self.b1
-        return 3 / (block.parts.n_features * self.rho) * bracket
+        return 3 / (n_features * self.rho) * bracket
+
+    def plan(self, t: int, problem: BoundColumns, privacy: Privacy, release: Release) -> Releases:
+        """A sigma of its own counts by lemma 1."""
+        if self.noise is None:
+            return super().plan(t, problem, privacy, release)
+        features = {own.stop - own.start for own in problem.columns}
+        bounds = [
+            on_grid(np.array(self.sensitivity(n, problem)), math.sqrt(min(n, problem.n_samples)))[1]
+            for n in features
+        ]
+        return Releases(gaussian=(float(max(bounds)) / self.noise) ** 2)
 
     def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
         """Predictions with noise; sigma by theorem 3."""
-        bound = np.full((1, problem.n_seeds), self.sensitivity(block, problem))
+        bound = np.full((1, problem.n_seeds), self.sensitivity(block.parts.n_features, problem))
         std = None if self.noise is None else np.full_like(bound, self.noise)
         xi = block.noise.gaussian(Sensitivity(l2=bound), std)
         if isinstance(xi, float):  # infinite budget
@@ -93,7 +104,8 @@ class DPADMMSharing(Sharing):
         epsilon = privacy.epsilon
         if self.noise is not None:
             calibration = math.sqrt(2 * math.log(1.25 / privacy.delta))
-            bounds = federation.each(lambda b: self.sensitivity(b, federation.problem))
+            problem = federation.problem
+            bounds = federation.each(lambda b: self.sensitivity(b.parts.n_features, problem))
             epsilon = calibration * max(bounds) / self.noise
         with np.errstate(over="ignore"):
             total = math.sqrt(2 * t * math.log(1 / privacy.delta)) * epsilon

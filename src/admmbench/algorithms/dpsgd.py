@@ -18,8 +18,8 @@ from admmbench.sensitivity import Sensitivity
 class DPSGD(OverRows):
     """Differentially private gradient descent (Abadi et al. 2016) with sampling ratio 1, over agents.
 
-    Each agent adds Gaussian noise to the mean gradient of its records, for the same neighbours as the other methods
-    of huang2019 (one record is replaced, so that the l2 sensitivity is 2 c1 / m). Records are bounded, so that no
+    Each agent adds Gaussian noise to the mean gradient of its records, scaled as in the other methods of huang2019 (one
+    record is replaced, which moves it by 2 c1 / m at most). Records are bounded, so that no
     gradient needs clipping. The server takes a step along the mean over agents; the local models are the global one.
 
     Parameters
@@ -28,7 +28,7 @@ class DPSGD(OverRows):
         0.1 in the paper.
     """
 
-    release = Release("gaussian", "gradient", neighbours="one record is replaced")
+    release = Release("gaussian", "gradient", scaled_for="replace")
     state_copies = 2
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
@@ -46,7 +46,7 @@ class DPSGD(OverRows):
             parts = block.parts
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             gradient = parts.gradient(at, mean_over=parts.n_samples).value
-            bound = 2 * parts.gradient_bound / parts.n_samples[:, None].clip(1)
+            bound = parts.gradient_bound / parts.n_samples[:, None].clip(1)
             noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound))
             return parts.whole.add_penalty_gradient(noisy, at)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, parameters
+from admmbench.algorithms.base import Array, Guarantee, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.exact import Exact
 from admmbench.privacy import Release
@@ -29,17 +30,29 @@ class DVP(Exact):
     where zeta = alpha / (2 c1), and alpha = epsilon - 2 ln(1 + c3 / (m_i (lambda / n + rho))) is what the curvature
     leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of it is.
 
-    Each message is (epsilon, 0)-DP for agents that replace one record: pure differential privacy, where the other
-    methods of huang2019 have (epsilon, delta). The proof needs exact solutions and a smooth loss of a single inner
-    product with the record, as in binary classification.
+    Each message is (epsilon, 0)-DP where one record is replaced: pure differential privacy, where the other methods of
+    huang2019 have (epsilon, delta). Where one contributes nothing, both parts of the loss are half as large: the
+    gradient differs by one contribution, and one curvature enters the ratio of densities instead of two. The proof
+    needs exact solutions and a smooth loss of a single inner product with the record, as in binary classification.
     """
 
-    release = Release("spherical", "dual variable", neighbours="one record is replaced")
+    release = Release("spherical", "dual variable", scaled_for="replace")
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the proof covers."""
         return (*super().needs, "smooth penalty", "bounded slope", "one output")
+
+    def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
+        """The proof is about exact solutions."""
+        found = super().guarantee(sensitivity)
+        if found.kind == "none":
+            return found
+        return Guarantee(
+            "conditional",
+            "for the worst case over admissible records, if subproblems are solved exactly; they are solved up to "
+            "`tolerance`, and the noise inside them is on no grid",
+        )
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the perturbed subproblem."""

@@ -36,8 +36,8 @@ class Inexact(Linearized):
 class ObjectivePerturbation(Inexact):
     """Inexact ADMM whose agents perturb their subproblem's objective: noise on the gradient."""
 
-    release = Release("laplace", "gradient", neighbours="one record's contribution is left out")
+    release = Release("laplace", "gradient", or_law="gaussian")
 
     def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
-        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022, (11) of ryu2021."""
-        return sub.noise.laplace(gradient.sensitivity)
+        """Draw xi ~ Laplace(0, Delta_p / epsilon): (9) of ryu2022, (11) of ryu2021; or Gaussian noise if asked for."""
+        return sub.noise.draw(gradient.sensitivity)

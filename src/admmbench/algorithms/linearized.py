@@ -86,8 +86,12 @@ class Linearized(Consensus):
     def gradient(self, sub: Subproblem) -> Gradient:
         """Gradient of the loss at the last iterates."""
         n = sub.parts.whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
-        floor = PROBABILITY_FLOOR if self.reference else 0.0
-        return sub.parts.gradient(sub.z, mean_over=n, floor=floor)
+        return sub.parts.gradient(sub.z, mean_over=n, floor=self.floor)
+
+    @property
+    def floor(self) -> float:
+        """That of the authors' code, if it is followed."""
+        return PROBABILITY_FLOOR if self.reference else 0.0
 
     def local_round(self, sub: Subproblem) -> None:
         """Gradient of f_p, noise where the method puts it, and step: one pass over the model for each local update."""

@@ -5,6 +5,7 @@ ryu2021 and ryu2022 use it as their baseline.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy as np
 from admmbench.algorithms.base import Guarantee, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Schedule
-from admmbench.algorithms.output_perturbation import OutputPerturbation
-from admmbench.privacy import Draw, gaussian_multiplier
+from admmbench.algorithms.output_perturbation import OutputPerturbation, Value
+from admmbench.privacy import Draw, Privacy, Release, Releases, gaussian_multiplier, on_grid
 from admmbench.problems.needs import Need
+from admmbench.problems.rows import BoundRows
 
 
 @parameters
@@ -34,21 +36,43 @@ class OutP(OutputPerturbation):
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """1 / eta of theorem 4."""
+        size = sub.parts.whole.size
         if self.reference:
-            m = np.broadcast_to(sub.n_samples, sub.parts.gradient_bound.shape)
-            return {"inverse_eta": self.theorem4(sub, c1=m, curvature=0.25 * m)}
+            m = np.broadcast_to(sub.n_samples, sub.parts.gradient_bound.shape).astype(float)
+            return {"inverse_eta": self._theorem4_of_code(sub.t, sub.privacy, size, m)}
+        c1 = sub.parts.gradient_bound
         curvature = sub.parts.curvature_bound + sub.parts.whole.penalty_curvature
-        return {"inverse_eta": self.theorem4(sub, sub.parts.gradient_bound, curvature)}
+        found = self.theorem4(sub.t, sub.privacy, size, sub.n_samples, c1, curvature)
+        return {"inverse_eta": found}
+
+    def _theorem4_of_code(self, t: int, privacy: Privacy, size: int, m: Value) -> Value:
+        return self.theorem4(t, privacy, size, m, c1=m, curvature=0.25 * m)
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
         if not self.reference or not sub.privacy.private:
             return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not know the data.
-        stiffness = sub.rho + schedule["inverse_eta"]
+        stiffness = np.asarray(sub.rho + schedule["inverse_eta"])
         bound = sub.solution_sensitivity(sub.parts.whole.gradient_bound, stiffness)
-        sigma = 2 / stiffness * gaussian_multiplier(sub.privacy.epsilon, sub.privacy.delta)
-        return sub.noise.gaussian(bound, std=np.asarray(sigma**2))
+        return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
+
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+        """The code's standard deviation is no constant times the sensitivity; an agent with few records pays most."""
+        if not self.reference:
+            return super().plan(t, problem, privacy, release)
+        m = problem.fewest
+        stiffness = self.rho(t, privacy.epsilon)
+        stiffness += self._theorem4_of_code(t, privacy, problem.size, float(m))
+        contribution = np.array(problem.gradient_bound / (m * stiffness))
+        _, bound = on_grid(contribution, math.sqrt(problem.size))
+        shift = release.contributions(privacy.relation) * float(bound)
+        return Releases(gaussian=(shift / _std(stiffness, privacy)) ** 2)
+
+    @property
+    def steady(self) -> bool:
+        """Not the code's."""
+        return not self.reference
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """The code's steps and noise know nothing of the records, whatever the sensitivity."""
@@ -64,3 +88,9 @@ class OutP(OutputPerturbation):
             "The reference variant of OutP draws its noise with standard deviation σ², as the authors' code does, "
             "where the equation has variance σ².",
         )
+
+
+def _std(stiffness: Value, privacy: Privacy) -> Value:
+    """sigma^2, with sigma = 2 sqrt(2 ln(1.25 / delta)) / (epsilon (rho + 1 / eta))."""
+    sigma = 2 / stiffness * gaussian_multiplier(privacy.epsilon, privacy.delta)
+    return sigma**2

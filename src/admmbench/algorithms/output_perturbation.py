@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
 from admmbench.algorithms.base import Array, parameters
 from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.linearized import Linearized, Schedule, proximal_step
-from admmbench.privacy import Draw, Release
+from admmbench.privacy import Draw, Privacy, Release
+
+Value = TypeVar("Value", float, Array)
+"""Of one agent, or of those of a block and all seeds."""
 
 
 @parameters
@@ -28,34 +31,36 @@ class OutputPerturbation(Linearized):
 
     order = "agents"
     mean_over = "own"
-    release = Release("gaussian", "solution", neighbours="one record is replaced")
+    release = Release("gaussian", "solution", scaled_for="replace")
 
     c_w: Annotated[float, Field(gt=0)] | None = None
 
     # Minimiser of the approximate augmented Lagrangian (8): (10a).
     step = staticmethod(proximal_step)
 
-    def norm_of_optimum(self, sub: Subproblem) -> float:
-        """c_w."""
-        return self.c_w or math.sqrt(4 * sub.parts.whole.size)
+    def norm_of_optimum(self, size: int) -> float:
+        """c_w, for a model of so many entries."""
+        return self.c_w or math.sqrt(4 * size)
 
-    def theorem4(self, sub: Subproblem, c1: Array, curvature: Array) -> Array:
+    def theorem4(
+        self, t: int, privacy: Privacy, size: int, m: Value, c1: Value, curvature: Value
+    ) -> Value:
         """1 / eta of theorem 4, (34): curvature + 4 c1 sqrt(d p t ln(1.25 / delta)) / (m epsilon c_w).
 
         Parameters
         ----------
-        sub
-            The subproblem.
+        t, privacy, size
+            Round, budget and d p, the number of a model's entries.
+        m
+            Numbers of records, shape (B, 1), or one of them; so the others.
         c1
             Bound on the norm of a record's gradient, shape (B, S).
         curvature
             c3 + (lambda / n) c4, shape (B, S).
         """
-        log = math.log(1.25 / sub.privacy.delta)
-        growth = 4 * c1 * math.sqrt(sub.parts.whole.size * sub.t * log)
-        growth /= sub.n_samples * sub.privacy.epsilon * self.norm_of_optimum(sub)
-        total: Array = (curvature + growth) / self.a
-        return total
+        growth = 4 * c1 * math.sqrt(size * t * math.log(1.25 / privacy.delta))
+        growth = growth / (m * privacy.epsilon * self.norm_of_optimum(size))
+        return (curvature + growth) / self.a
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""

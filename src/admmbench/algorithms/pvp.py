@@ -13,7 +13,7 @@ from admmbench.problems.needs import Need
 class PVP(Exact):
     """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
 
-    release = Release("gaussian", "solution", neighbours="one record is replaced")
+    release = Release("gaussian", "solution", scaled_for="replace")
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -32,6 +32,7 @@ _SHARED = (
     "problem",
     "metric",
     "sensitivity",
+    "privacy",
     "rounds",
     "evaluate_every",
     "dtype",
@@ -74,7 +75,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     """
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
     for run in experiment.runs:
-        key = run.label, run.spec.epsilon
+        key = run.label, run.spec.stated_budget
         traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run)))
     firsts = [blocks[0] for blocks in traces.values()]
     points = [
@@ -128,7 +129,10 @@ def _described(
     status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"
     joined["status"].attrs = status
-    joined["epsilon"].attrs = {"long_name": "privacy budget of one iteration", "units": "1"}
+    joined["epsilon"].attrs = {
+        "long_name": f"privacy budget of {experiment.budget_of}",
+        "units": "1",
+    }
     joined["algorithm"].attrs = {"long_name": "method"}
     joined["agents"].attrs = {"long_name": "agents", "units": "1"}
     joined["features"].attrs = {"long_name": "features", "units": "1"}
@@ -174,14 +178,14 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     Returns
     -------
     ``notion`` of differential privacy of a release (``pure``, ``approximate``, or ``none`` where nothing noisy is
-    sent), ``neighbours`` that it is about, ``guarantee`` of the composed loss (``conditional`` or ``none``), and
-    ``caveats``, a JSON list.
+    sent), ``neighbours`` that it is about, ``guarantee`` of the composed loss (``proved``, ``conditional`` or
+    ``none``), and ``caveats``, a JSON list.
     """
-    method, release = spec.method, spec.method.release
+    method, release = spec.method, spec.release
     notion = "none" if release is None else "pure" if release.pure else "approximate"
     return {
         "notion": notion,
-        "neighbours": release.neighbours if release else "",
+        "neighbours": release.neighbours(spec.privacy.relation) if release else "",
         "guarantee": method.guarantee(spec.sensitivity).kind,
         "caveats": json.dumps(method.caveats, ensure_ascii=False),
     }

@@ -41,7 +41,7 @@ from admmbench.engine import rounds as engine
 from admmbench.engine.federation import workers
 from admmbench.jobs import fingerprint
 from admmbench.outcomes import SUCCESSFUL
-from admmbench.privacy import COMPOSED, Release
+from admmbench.privacy import COMPOSED, Relation, Release, epsilon_total
 from admmbench.problems import as_problem
 from admmbench.problems.needs import Need, has
 from admmbench.validation import configured
@@ -399,6 +399,33 @@ def what_is_declared_is_what_is_drawn(case: Case) -> None:
             )
 
 
+def what_is_planned_is_what_is_drawn(case: Case) -> None:
+    """``plan`` and ``steady`` against the ledgers: noise is solved for by them."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    for relation in get_args(Relation):
+        spec = case.spec(sensitivity="global", privacy={"relation": relation})
+        played = play(spec, case.data, rounds=ROUNDS + case.method.extra_rounds)
+        problem = played.federation.problem
+        planned = spec.plan(problem, played.federation.privacy).epsilon(spec.delta)
+        ledgers = [ledger for noise in played.noise for ledger in noise.ledgers]
+        drawn = epsilon_total(ledgers, spec.delta)
+        ensure(
+            math.isclose(planned, drawn, rel_tol=1e-6),
+            f"with relation: {relation} a plan of {ROUNDS} rounds costs {planned:.6g}, what is drawn {drawn:.6g}",
+        )
+
+
+def noise_is_solved_for_a_total(case: Case) -> None:
+    """With ``privacy.total``."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    for total in (0.5, 8.0):
+        trace = case.trace(sensitivity="global", epsilon=math.inf, privacy={"total": total})
+        found = float(trace.epsilon_total[-1])
+        ensure(0.99 * total <= found <= total, f"for a total of {total} its noise has {found:.4g}")
+
+
 def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
     """With ``sensitivity: global`` its scale depends on no record, or there is no guarantee."""
     if case.method.guarantee("global").kind == "none":
@@ -470,6 +497,8 @@ _ALWAYS: Sequence[Callable[[Case], None]] = (
 )
 _NOISY = (
     what_is_declared_is_what_is_drawn,
+    what_is_planned_is_what_is_drawn,
+    noise_is_solved_for_a_total,
     worst_case_noise_knows_nothing_of_the_records,
     divergence_is_recorded,
 )

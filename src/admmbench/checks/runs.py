@@ -175,8 +175,8 @@ class CountingLedger(Ledger):
 class WatchedNoise(Noise):
     """Noise source that counts releases and keeps the scales of what was drawn."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.counted = [CountingLedger() for _ in self.ledgers]
         self.ledgers = list[Ledger](self.counted)
         self.scales: list[Array] = []
@@ -184,7 +184,7 @@ class WatchedNoise(Noise):
     @classmethod
     def like(cls, noise: Noise, dtype: str) -> Self:
         """Source with the keys of another."""
-        return cls(noise.keys, noise.shape, noise.privacy, dtype)
+        return cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         self.scales.append(np.array(scale))

@@ -146,17 +146,17 @@ def assemble(
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
     problem = spec.as_problem.bind(split, len(spec.seeds), spec.sensitivity, spec.dtype)
-    size = size or block_size(problem)
+    size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
         keys = np.array([[noise_key(seed, p) for seed in spec.seeds] for p in agents])
         where = slice(agents.start, agents.stop)
         parts = problem.block(where)
-        noise = Noise(keys, parts.release_shape, spec.privacy, spec.dtype)
+        noise = Noise(keys, parts.release_shape, budget, spec.dtype, spec.release)
         blocks.append(Block(where, parts, noise))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds]
-    return Federation(problem, spec.privacy, blocks, choices, pool)
+    return Federation(problem, budget, blocks, choices, pool)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:

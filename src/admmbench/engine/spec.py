@@ -24,7 +24,16 @@ from pydantic import (
 
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm, Guarantee
-from admmbench.privacy import ACCOUNTANTS, Accountant, Privacy
+from admmbench.privacy import (
+    ACCOUNTANTS,
+    Accountant,
+    Ledger,
+    Privacy,
+    Relation,
+    Release,
+    calibrate,
+)
+from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
 from admmbench.problems.rows import Rows
 from admmbench.validation import (
@@ -125,6 +134,38 @@ def _about_the_method(where: str = "") -> Iterator[None]:
         raise MethodError(f"{where}{error}") from None
 
 
+class NoiseSettings(Strict):
+    """Between which neighbours a total is, and by what noise."""
+
+    relation: Annotated[
+        Relation,
+        Field(
+            description="neighbours that totals are about: one record contributes nothing, or is another one"
+        ),
+    ] = "zero_out"
+    noise: Annotated[
+        Literal["published", "laplace", "gaussian"],
+        Field(description="that of the paper, or a law in its place"),
+    ] = "published"
+
+
+class PrivacySettings(NoiseSettings):
+    """With the total, where noise is solved for."""
+
+    total: Epsilon | None = None
+
+
+def with_delta(values: Any) -> Any:
+    """Take ``privacy.delta`` for ``delta``: it may be written beside the total, where it belongs as well."""
+    privacy = values.get("privacy") if isinstance(values, Mapping) else None
+    if not isinstance(privacy, Mapping) or "delta" not in privacy:
+        return values
+    if values.get("delta") is not None:
+        raise ValueError("privacy.delta: delta is given too; give one of them")
+    rest = {key: value for key, value in privacy.items() if key != "delta"}
+    return {**values, "privacy": rest, "delta": privacy["delta"]}
+
+
 class RunSpec(Strict):
     """Arguments of `admmbench.simulate` that decide the numbers; see there."""
 
@@ -139,12 +180,15 @@ class RunSpec(Strict):
     epsilon: Epsilon = math.inf
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
+    privacy: PrivacySettings = PrivacySettings()
     rounds: Count = 100
     evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
     seeds: Seeds = tuple(range(SEEDS))
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[Number, Field(gt=0)] = math.inf
     accountants: Accountants = None
+
+    _with_delta = model_validator(mode="before")(with_delta)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -163,7 +207,32 @@ class RunSpec(Strict):
             require(self.algorithm, self.method.needs, problem)
         with _about_the_method("params."):
             self.method.check(problem, self.n_agents)
+        with _about_the_method("privacy.noise: "):
+            _ = self.release
+        self._check_total()
         return self
+
+    def _check_total(self) -> None:
+        """A total needs a guarantee, or none is asked for."""
+        total = self.privacy.total
+        if total is None:
+            return
+        if math.isfinite(self.epsilon):
+            raise ValueError(
+                "epsilon: privacy.total is given too, from which it follows; give one of them"
+            )
+        found = self.method.guarantee(self.sensitivity)
+        if math.isinf(total) or found.kind != "none":
+            return
+        if self.method.release is None:
+            raise MethodError(
+                f"privacy.total: {self.algorithm} sends everything without noise, so only .inf is possible"
+            )
+        if self.method.guarantee("global").kind != "none":
+            raise ValueError(
+                "privacy.total: needs sensitivity: global, as nothing is guaranteed with local sensitivity"
+            )
+        raise MethodError(f"privacy.total: {self.algorithm} guarantees nothing: {found.conditions}")
 
     def _check_sharing(self) -> None:
         """Rows or columns, constraints or none: partition, problem and method must agree."""
@@ -235,15 +304,61 @@ class RunSpec(Strict):
         return problems.as_problem(self.problem or self.info.default_problem, sharing)
 
     @property
-    def privacy(self) -> Privacy:
-        """Budget of one release."""
-        return Privacy(self.epsilon, self.delta, self.sensitivity)
+    def release(self) -> Release | None:
+        """What the method releases, with the law that is asked for."""
+        release = self.method.release
+        return release and release.under(self.privacy.noise)
+
+    def budget(self, problem: BoundProblem[Any]) -> Privacy:
+        """Budget of one release, solved for where a total is given.
+
+        Parameters
+        ----------
+        problem
+            The bound problem, for numbers of records and bounds on them.
+        """
+        known = self.delta, self.sensitivity, self.privacy.relation
+        if self.privacy.total is None:
+            return Privacy(self.epsilon, *known)
+
+        def spend(epsilon: float) -> Ledger:
+            return self.plan(problem, Privacy(epsilon, *known))
+
+        return Privacy(calibrate(spend, self.privacy.total, self.delta), *known)
+
+    def plan(self, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
+        """All that the agent who pays most is going to release, without a look at any record."""
+        ledger, method, release = Ledger(), self.method, self.release
+        if release is None:
+            return ledger
+        rounds = range(1, self.rounds + method.extra_rounds + 1)
+        for t in rounds[:1] if method.steady else rounds:
+            times = len(rounds) if method.steady else 1
+            ledger.add(method.plan(t, problem, budget, release), times * method.updates)
+        return ledger
+
+    @property
+    def stated_budget(self) -> float:
+        """The one that a user stated: of the whole run, or of one release."""
+        return self.epsilon if self.privacy.total is None else self.privacy.total
+
+    def at(self, budget: float) -> RunSpec:
+        """Specification with another budget, of the same kind."""
+        if self.privacy.total is None:
+            return self.model_copy(update={"epsilon": budget})
+        privacy = self.privacy.model_copy(update={"total": budget})
+        return self.model_copy(update={"privacy": privacy})
+
+    @property
+    def private(self) -> bool:
+        """Whether noise is added at all."""
+        return math.isfinite(self.stated_budget)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the total of the run is worth."""
         found = self.method.guarantee(self.sensitivity)
-        if found.kind != "none" and not self.privacy.private:
+        if found.kind != "none" and not self.private:
             return Guarantee("none", "an infinite budget adds no noise")
         return found
 
@@ -266,6 +381,7 @@ class RunSpec(Strict):
             "epsilon": self.epsilon,
             "delta": self.delta,
             "sensitivity": self.sensitivity,
+            "privacy": self.privacy.model_dump(),
             "rounds": self.rounds,
             "evaluate_every": self.evaluate_every,
             "seeds": list(self.seeds),

@@ -116,6 +116,8 @@ def status_attrs() -> dict[str, Any]:
 
 def _worth(spec: RunSpec) -> dict[str, str]:
     """What the total is worth, and between which data sets."""
-    found, release = spec.guarantee, spec.method.release
-    words = [found.conditions] + ([f"neighbours: {release.neighbours}"] if release else [])
+    found, release = spec.guarantee, spec.release
+    words = [found.conditions]
+    if release:
+        words.append(f"neighbours: {release.neighbours(spec.privacy.relation)}")
     return {"guarantee": found.kind, "comment": "; ".join(words)}

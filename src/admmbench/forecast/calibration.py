@@ -52,7 +52,7 @@ def kind(spec: RunSpec, threads: int) -> str:
     facts = spec.model_dump(mode="json", include=kept)
     facts["params"] = {key: v for key, v in spec.params.items() if not _continuous(v)}
     facts["seeds"] = len(spec.seeds)
-    facts["private"] = math.isfinite(spec.epsilon)
+    facts["law"] = spec.release.law if spec.release and spec.private else ""
     facts["threads"] = threads
     return json.dumps(facts, sort_keys=True)
 
@@ -97,7 +97,7 @@ def _warm_up(sample: RunSpec, rows: int) -> None:
     """Compile what a run needs, or load what was compiled, once for all runs that need the same."""
     facts = sample.complete()
     names = ("algorithm", "params", "variant", "problem", "dtype")
-    code = json.dumps([{name: facts[name] for name in names}, math.isfinite(sample.epsilon)])
+    code = json.dumps([{name: facts[name] for name in names}, sample.private])
     if code not in _WARM:
         _WARM.add(code)
         with contextlib.suppress(RuntimeError):  # few records need not have a solution

@@ -54,6 +54,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "epsilon": spec.epsilon,
         "delta": spec.delta,
         "sensitivity": spec.sensitivity,
+        "privacy": _json(complete["privacy"]),
         "rounds": spec.rounds,
         "evaluate_every": spec.evaluate_every,
         "dtype": spec.dtype,

@@ -26,8 +26,9 @@ def simulate(
     problem: str | dict[str, Any] | None = None,
     agents: int | dict[str, Any] = 10,
     epsilon: float = math.inf,
-    delta: float = 1e-6,
+    delta: float | None = None,
     sensitivity: str = "local",
+    privacy: Mapping[str, Any] | None = None,
     rounds: int = 100,
     evaluate_every: int | None = None,
     seeds: int | Iterable[int] | str = SEEDS,
@@ -57,9 +58,14 @@ def simulate(
     epsilon
         Privacy budget of one iteration; ``float("inf")`` adds no noise.
     delta
-        Failure probability of one Gaussian release, and the one at which totals are stated.
+        Failure probability of one Gaussian release, and the one at which totals are stated; 1e-6 if absent.
     sensitivity
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
+    privacy
+        ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record contributes nothing, by
+        default) or ``replace`` (it is another one). ``total``: budget of the whole run, instead of ``epsilon``, which
+        is then solved for; ``delta`` may stand beside it. ``noise``: ``published`` (by default), ``laplace`` or
+        ``gaussian``.
     rounds
         Number of rounds.
     evaluate_every
@@ -75,7 +81,7 @@ def simulate(
     time_limit
         Minutes after which the run ends where it is.
     accountants
-        Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``pld``, which always is;
+        Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``rdp``, which always is;
         all if absent.
     progress
         Called with the round and the number of rounds.
@@ -95,7 +101,9 @@ def simulate(
     A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
     with NaN from there on; nothing is raised.
     """
-    given = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+    given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+    if delta is not None:
+        given["delta"] = delta
     try:
         spec = RunSpec(
             dataset=dataset,
@@ -105,8 +113,8 @@ def simulate(
             problem=problem,
             agents=agents,
             epsilon=epsilon,
-            delta=delta,
             sensitivity=sensitivity,
+            privacy={} if privacy is None else privacy,
             rounds=rounds,
             seeds=seeds,
             dtype=dtype,

@@ -1,19 +1,34 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant, Shift
+from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant, Releases, Shift
+from admmbench.privacy.calibration import calibrate
 from admmbench.privacy.ledger import Ledger, epsilon_total
-from admmbench.privacy.mechanisms import Draw, Noise, Privacy, Release, gaussian_multiplier
+from admmbench.privacy.mechanisms import (
+    NEIGHBOURS,
+    Draw,
+    Noise,
+    Privacy,
+    Relation,
+    Release,
+    gaussian_multiplier,
+    on_grid,
+)
 
 __all__ = [
     "ACCOUNTANTS",
     "COMPOSED",
+    "NEIGHBOURS",
     "Accountant",
     "Draw",
     "Ledger",
     "Noise",
     "Privacy",
+    "Relation",
     "Release",
+    "Releases",
     "Shift",
+    "calibrate",
     "epsilon_total",
     "gaussian_multiplier",
+    "on_grid",
 ]

@@ -6,6 +6,7 @@ keeps a ledger, and the federation's total is the largest.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -26,6 +27,15 @@ class Ledger:
     def __bool__(self) -> bool:
         """Whether there was any release."""
         return any(self.releases())
+
+    def add(self, releases: Releases, count: int = 1) -> None:
+        """Record releases so many times."""
+        for shift, number in releases.laplace:
+            self.laplace(shift, count * number)
+        for epsilon, number in releases.pure:
+            self.pure(epsilon, count * number)
+        if releases.gaussian:
+            self.gaussian(1 / math.sqrt(releases.gaussian), count)
 
     def laplace(self, shift: Shift, count: int = 1) -> None:
         """Record releases with Laplace noise on every entry, of values that shift so far in units of its scale."""

@@ -7,18 +7,27 @@ and in double precision see the same realisation, and a message does not tell by
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
-from admmbench.privacy.accountants import Shift
+from admmbench.privacy.accountants import Releases, Shift
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
 
 Array = NDArray[Any]
+Law = Literal["laplace", "gaussian", "spherical"]
+Relation = Literal["zero_out", "replace"]
+
+NEIGHBOURS: dict[Relation, str] = {
+    "zero_out": "a record of one contributes nothing in the other, and numbers of records are the same",
+    "replace": "a record of one is another record in the other",
+}
+# Contributions of a record by which values of neighbours differ.
+_CONTRIBUTIONS: dict[Relation, int] = {"zero_out": 1, "replace": 2}
 
 # Rounding to the grid moves neighbours apart by at most this part of the sensitivity, which is raised by as much.
 _ROUNDING = 2.0**-10
@@ -37,11 +46,15 @@ class Privacy:
     sensitivity
         ``local``: from the agent's own records, as the papers compute it; the noise scale then depends on the data, so
         that no guarantee follows. ``global``: the worst case over admissible records.
+    relation
+        Neighbouring data sets, which the ledger accounts for: one record contributes nothing (``zero_out``), or is
+        another one (``replace``).
     """
 
     epsilon: float = math.inf
     delta: float = 1e-6
     sensitivity: Literal["local", "global"] = "local"
+    relation: Relation = "zero_out"
 
     @property
     def private(self) -> bool:
@@ -59,18 +72,70 @@ class Release:
         Distribution of the noise.
     value
         What it is added to.
-    neighbours
-        In what neighbouring data sets differ, so that the stated sensitivity bounds the change.
+    scaled_for
+        Relation of neighbours for which one release has the stated budget: the one of the method's paper.
+    own_neighbours
+        In what neighbouring data sets differ, if not in a record: then no relation is chosen.
+    or_law
+        Another law that may take the place of the first.
     """
 
-    law: Literal["laplace", "gaussian", "spherical"]
+    law: Law
     value: Literal["gradient", "solution", "dual variable", "predictions"]
-    neighbours: str
+    scaled_for: Relation = "zero_out"
+    own_neighbours: str = ""
+    or_law: Law | None = None
 
     @property
     def pure(self) -> bool:
         """Whether a release is (epsilon, 0)-differentially private, and not (epsilon, delta)."""
         return self.law != "gaussian"
+
+    def under(self, noise: str) -> Release:
+        """Release with the noise that a run asks for: that of the paper (``published``), or a law.
+
+        Raises
+        ------
+        ValueError
+            If the method has not that law.
+        """
+        if noise in ("published", self.law):
+            return self
+        if noise != self.or_law:
+            laws = " or ".join(law for law in (self.law, self.or_law) if law)
+            raise ValueError(
+                f"has {laws} noise, not {noise}: what it releases has no bound for that"
+            )
+        return replace(self, law=self.or_law, or_law=self.law)
+
+    def cost(
+        self, privacy: Privacy, l2_over_l1: float = 1.0, linf_over_l1: float = 1.0
+    ) -> Releases:
+        """What one release with the stated budget costs under the relation of the run.
+
+        Parameters
+        ----------
+        privacy
+            Budget and relation.
+        l2_over_l1, linf_over_l1
+            As in `Sensitivity`.
+        """
+        times = self.contributions(privacy.relation) / self.contributions(self.scaled_for)
+        spent = times * privacy.epsilon
+        if self.law == "laplace":
+            return Releases(laplace=((Shift(spent, spent * l2_over_l1, spent * linf_over_l1), 1),))
+        if self.law == "gaussian":
+            multiplier = gaussian_multiplier(privacy.epsilon, privacy.delta)
+            return Releases(gaussian=(times / multiplier) ** 2)
+        return Releases(pure=((spent, 1),))
+
+    def neighbours(self, relation: Relation) -> str:
+        """In what neighbouring data sets differ."""
+        return self.own_neighbours or NEIGHBOURS[relation]
+
+    def contributions(self, relation: Relation) -> int:
+        """Contributions of a record by which values of neighbours differ."""
+        return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
@@ -80,6 +145,24 @@ def gaussian_multiplier(epsilon: float, delta: float) -> float:
     epsilon <= 1; the papers use it beyond.
     """
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
+    """Spacing of the grid, and the sensitivity of a value that is rounded to it, each for one contribution.
+
+    Rounding adds the same whether values differ by one contribution or by two.
+
+    Parameters
+    ----------
+    bound
+        Sensitivity of the value.
+    apart
+        Norm of a step of the grid in every entry, in steps: rounding moves neighbours that far apart at most.
+    """
+    # A sensitivity of 0 has no scale; any grid does, as neighbours are equal.
+    _, exponent = np.frexp(np.where(bound > 0, bound, 1.0) * _ROUNDING / apart)
+    grid = np.ldexp(0.5, exponent)
+    return grid, np.where(bound > 0, bound + apart * grid, bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +237,8 @@ class Noise:
         Budget of one release.
     dtype
         Precision of the run.
+    release
+        What the method declares of what it releases; by default noise is scaled for one contribution.
 
     Attributes
     ----------
@@ -167,10 +252,13 @@ class Noise:
         shape: tuple[int, ...],
         privacy: Privacy,
         dtype: DTypeLike = np.float32,
+        release: Release | None = None,
     ) -> None:
         self.keys = keys
         self.shape = shape
         self.privacy = privacy
+        self.release = release or Release("laplace", "gradient")
+        self._scaled_for = self.release.contributions(self.release.scaled_for)
         self.ledgers = [Ledger() for _ in keys]
         self._dtype = np.dtype(dtype)
         self.begin_round(0)
@@ -180,13 +268,22 @@ class Noise:
         self._t, self._releases, self._measure = t, 0, measure
         self._measured: list[Array] = []
 
+    def draw(self, sensitivity: Sensitivity) -> Draw | float:
+        """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
+        return (
+            self.laplace(sensitivity)
+            if self.release.law == "laplace"
+            else self.gaussian(sensitivity)
+        )
+
     def laplace(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw xi ~ Laplace(0, sensitivity / epsilon): an epsilon-DP release of each agent.
 
         Parameters
         ----------
         sensitivity
-            Of what the noise is added to; its scale follows from the bound in l1.
+            How far one contribution moves what the noise is added to; its scale follows from the bound in l1, times
+            the contributions that the release is scaled for.
 
         Returns
         -------
@@ -200,13 +297,10 @@ class Noise:
         bound = _bound(sensitivity, "l1", "Laplace")
         if not self.privacy.private:
             return 0.0
-        epsilon = self.privacy.epsilon
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
-        shift = Shift(epsilon, epsilon * sensitivity.l2_over_l1, epsilon * sensitivity.linf_over_l1)
-        for ledger in self.ledgers:
-            ledger.laplace(shift)
-        grid, bound = self._on_grid(bound, math.prod(self.shape))
-        return self._draw(samplers.LAPLACE, bound / epsilon, grid)
+        self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
+        grid, bound = on_grid(bound, math.prod(self.shape))
+        return self._draw(samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid)
 
     def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Draw | float:
         """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.
@@ -214,7 +308,7 @@ class Noise:
         Parameters
         ----------
         sensitivity
-            Of what the noise is added to; the bound in l2 is used.
+            How far one contribution moves what the noise is added to; the bound in l2 is used.
         std
             Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
 
@@ -231,22 +325,25 @@ class Noise:
         bound = _bound(sensitivity, "l2", "Gaussian")
         if std is None and not self.privacy.private:
             return 0.0
-        grid, bound = self._on_grid(bound, math.sqrt(math.prod(self.shape)))
+        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)))
         if std is None:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            multipliers, std = [multiplier] * len(self.ledgers), multiplier * bound
+            std = multiplier * self._scaled_for * bound
+            self._enter("gaussian")
         else:
-            multipliers = (std / bound).min(axis=1).tolist()
-        for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
-            ledger.gaussian(multiplier)
+            times = self.release.contributions(self.privacy.relation)
+            multipliers = (std / (times * bound)).min(axis=1).tolist()
+            for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
+                ledger.gaussian(multiplier)
         return self._draw(samplers.GAUSSIAN, std, grid)
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
 
-        With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP, and so is recorded; a method that uses it otherwise
-        says why what it releases is epsilon-DP. A direction is that of normal numbers, and a norm, which is Gamma
-        distributed, a sum of as many exponential ones, the sizes of Laplace numbers.
+        With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP for the relation that the release is scaled for, and
+        so is recorded; a method that uses it otherwise says why what it releases is epsilon-DP. A direction is that of
+        normal numbers, and a norm, which is Gamma distributed, a sum of as many exponential ones, the sizes of Laplace
+        numbers.
 
         Parameters
         ----------
@@ -259,8 +356,7 @@ class Noise:
         """
         if not self.privacy.private:
             return 0.0
-        for ledger in self.ledgers:
-            ledger.pure(self.privacy.epsilon)
+        self._enter("spherical")
         one, fine = np.ones(scale.shape), np.full(scale.shape, 2.0**-30)
         nothing = np.zeros((*scale.shape, *self.shape))
         xi = nothing + self._draw(samplers.GAUSSIAN, one, fine)
@@ -285,20 +381,11 @@ class Noise:
         """Mean absolute entry of what was added in this round, shape (B, S)."""
         return np.mean(self._measured or [np.zeros(self.keys.shape[:2])], axis=0)
 
-    def _on_grid(self, bound: Array, apart: float) -> tuple[Array, Array]:
-        """Spacing of the grid, and the sensitivity of a value that is rounded to it.
-
-        Parameters
-        ----------
-        bound
-            Sensitivity of the value.
-        apart
-            Norm of a step of the grid in every entry, in steps: rounding moves neighbours that far apart at most.
-        """
-        # A sensitivity of 0 has no scale; any grid does, as neighbours are equal.
-        _, exponent = np.frexp(np.where(bound > 0, bound, 1.0) * _ROUNDING / apart)
-        grid = np.ldexp(0.5, exponent)
-        return grid, np.where(bound > 0, bound + apart * grid, bound)
+    def _enter(self, law: Law, *ratios: float) -> None:
+        """Enter a release with the stated budget in the ledgers."""
+        cost = replace(self.release, law=law).cost(self.privacy, *ratios)
+        for ledger in self.ledgers:
+            ledger.add(cost)
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         """Noise of the next release."""

@@ -177,7 +177,8 @@ class BoundRows(BoundProblem["RowParts"]):
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
         self.size = math.prod(self.model_shape)
         self.n_agents = len(split.shares)
-        self.n_samples = sum(n_rows(own[0][1]) for own in split.shares)
+        sizes = [n_rows(own[0][1]) for own in split.shares]
+        self.n_samples, self.fewest = sum(sizes), max(1, min(sizes))
         self._box = max(abs(bound) for bound in data.domain)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
@@ -258,6 +259,11 @@ class BoundRows(BoundProblem["RowParts"]):
         return Suprema(
             slope.l1 * self.bound_l1, slope.l2 * self.bound_l2, slope.linf * self.bound_linf
         )
+
+    def spread(self, loss: Loss) -> tuple[float, float]:
+        """How far the worst contribution reaches in l2 and in its largest entry, over its bound in l1."""
+        l1, l2, linf = self.worst_case(loss)
+        return (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
 
     # Penalty
 
@@ -503,15 +509,14 @@ class RowParts:
     def _sensitivity(self, loss: Loss, slopes: Sequence[Norms], scale: Array) -> Sensitivity:
         """Largest contribution of one record to a gradient: of the agent's own, or of any admissible one."""
         largest = Norms(*np.zeros((2, *self._shape)))
-        l1, l2, linf = self.whole.worst_case(loss)
+        l1, l2, _ = self.whole.worst_case(loss)
         if self.whole.sensitivity == "global":
             largest.l1[:], largest.l2[:] = l1, l2
         else:
             for batch, norms in zip(self._batches, slopes, strict=True):
                 batch.raise_to_contributions(norms, largest)
-        ratios = (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
         factor = scale[:, None]
-        return Sensitivity(largest.l1 * factor, largest.l2 * factor, *ratios)
+        return Sensitivity(largest.l1 * factor, largest.l2 * factor, *self.whole.spread(loss))
 
     def losses(self, z: Array) -> Array:
         """Sum of the losses of each agent's records, shape (B, S), float64.

@@ -1,0 +1,119 @@
+"""Noise solved for a total, against dp-accounting's own calibration and closed forms."""
+
+import math
+
+import dp_accounting as dp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from admmbench.privacy import Ledger, Privacy, Release, calibrate, gaussian_multiplier
+
+DELTA = 1e-5
+
+
+def spending(release, count, relation="zero_out", spread=(1.0, 1.0)):
+    """What so many releases enter in a ledger, for a budget."""
+
+    def spend(epsilon):
+        ledger = Ledger()
+        ledger.add(release.cost(Privacy(epsilon, DELTA, relation=relation), *spread), count)
+        return ledger
+
+    return spend
+
+
+RELEASES = {
+    "laplace": Release("laplace", "gradient"),
+    "gaussian": Release("gaussian", "solution", scaled_for="replace"),
+    "spherical": Release("spherical", "dual variable", scaled_for="replace"),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(list(RELEASES)),
+    st.integers(1, 200_000),
+    st.floats(1e-3, 60),
+    st.sampled_from(["zero_out", "replace"]),
+    st.integers(1, 2000),
+)
+def test_the_total_is_met_from_below(law, count, total, relation, entries):
+    spend = spending(RELEASES[law], count, relation, (entries**-0.5, 1 / entries))
+    found = spend(calibrate(spend, total, DELTA)).epsilon(DELTA)
+    assert 0.99 * total <= found <= total
+
+
+@pytest.mark.parametrize("count", [1, 100, 20_000])
+@pytest.mark.parametrize("total", [0.5, 8.0])
+def test_gaussian_noise_is_the_exact_one(count, total):
+    """So many releases are one with a multiplier that is smaller by the root of their number."""
+    multiplier = math.sqrt(count) * dp.get_sigma_gaussian(total, DELTA)
+    epsilon = calibrate(spending(RELEASES["gaussian"], count, "replace"), total, DELTA)
+    assert gaussian_multiplier(epsilon, DELTA) == pytest.approx(multiplier, rel=0.01)
+
+
+def test_gaussian_noise_is_that_of_a_search_by_dp_accounting():
+    multiplier = dp.calibrate_dp_mechanism(
+        lambda: dp.pld.PLDAccountant(value_discretization_interval=1e-3),
+        dp.GaussianDpEvent,
+        2.0,
+        DELTA,
+        dp.LowerEndpointAndGuess(0.1, 10),
+    )
+    epsilon = calibrate(spending(RELEASES["gaussian"], 1, "replace"), 2.0, DELTA)
+    assert gaussian_multiplier(epsilon, DELTA) == pytest.approx(multiplier, rel=0.01)
+
+
+def test_a_single_pure_release_has_the_total_for_its_budget():
+    epsilon = calibrate(spending(RELEASES["laplace"], 1), 1e-3, DELTA)
+    assert epsilon == pytest.approx(1e-3, rel=0.02)
+
+
+def test_an_infinite_total_is_an_infinite_budget():
+    assert calibrate(spending(RELEASES["laplace"], 1), math.inf, DELTA) == math.inf
+
+
+def test_what_costs_nothing_has_no_budget():
+    with pytest.raises(ValueError, match=r"privacy\.total: no noise gives a total of 1"):
+        calibrate(lambda epsilon: Ledger(), 1.0, DELTA)
+
+
+@pytest.mark.parametrize("law", list(RELEASES))
+def test_a_replaced_record_counts_twice(law):
+    """One contribution leaves and another comes: a release that is scaled for one of them has twice its budget."""
+    release = RELEASES[law]
+    costs = [
+        release.cost(Privacy(0.3, DELTA, relation=r), 0.5, 0.25) for r in ("zero_out", "replace")
+    ]
+    one, two = costs
+    np.testing.assert_allclose(two.gaussian, 4 * one.gaussian)
+    for (shift, _), (twice, _) in zip(one.laplace, two.laplace, strict=True):
+        np.testing.assert_allclose(twice, 2 * np.array(shift))
+    assert [2 * epsilon for epsilon, _ in one.pure] == [epsilon for epsilon, _ in two.pure]
+    # With the relation that it is scaled for, a release has the stated budget.
+    stated = release.cost(Privacy(0.3, DELTA, relation=release.scaled_for))
+    if law == "laplace":
+        assert stated.laplace == (((0.3, 0.3, 0.3), 1),)
+    elif law == "gaussian":
+        assert stated.gaussian == pytest.approx(gaussian_multiplier(0.3, DELTA) ** -2)
+    else:
+        assert stated.pure == ((0.3, 1),)
+
+
+def test_neighbours_of_its_own_know_no_relation():
+    release = Release("gaussian", "predictions", own_neighbours="one column is another")
+    both = [release.cost(Privacy(0.3, relation=r)) for r in ("zero_out", "replace")]
+    assert both[0] == both[1]
+    assert release.neighbours("replace") == "one column is another"
+
+
+def test_a_law_that_a_release_has_not_is_refused():
+    release = Release("laplace", "gradient", or_law="gaussian")
+    assert release.under("published") is release.under("laplace") is release
+    assert release.under("gaussian").law == "gaussian"
+    with pytest.raises(ValueError, match="has gaussian noise, not laplace"):
+        RELEASES["gaussian"].under("laplace")
+    with pytest.raises(ValueError, match="has laplace or gaussian noise, not spherical"):
+        release.under("spherical")
