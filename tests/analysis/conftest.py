@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from admmbench.figures import Figure
+from admmbench.privacy import NEIGHBOURS
 
 INF = float("inf")
 METHODS = {
@@ -21,11 +22,10 @@ METHODS = {
     "Non-private": "iadmm",
 }
 PARAMS = {"ObjPM": {"local_updates": 10}, "OutP+": {"rho": {"scale": 0.01}}}
-LEFT_OUT, REPLACED = "one record's contribution is left out", "one record is replaced"
 RELEASES = {
-    "outp": ("approximate", REPLACED),
-    "objp": ("pure", LEFT_OUT),
-    "objt": ("pure", LEFT_OUT),
+    "outp": ("approximate", "gaussian"),
+    "objp": ("pure", "laplace"),
+    "objt": ("pure", "laplace"),
 }
 CAVEATS = {"ObjPM": ["E local updates compose."], "OutP": ["The noise has σ², not σ."]}
 
@@ -82,9 +82,9 @@ def build(
     units = {"long_name": "test error", "units": "1", "valid_range": [0.0, 1.0]}
     known = {**METHODS, **(methods or {})}
     behind = [known.get(label.split()[0], "mine") for label in labels]
-    releases = [RELEASES.get(method, ("none", "")) for method in behind]
+    releases = [RELEASES.get(method, ("none", "none")) for method in behind]
     worst = attrs.get("sensitivity", "local") == "global"
-    guarantees = ["conditional" if worst and notion != "none" else "none" for notion, _ in releases]
+    guarantees = ["proved" if worst and notion != "none" else "none" for notion, _ in releases]
     ds = xr.Dataset(
         {
             "test_error": (dims, test_error, units),
@@ -139,7 +139,11 @@ def build(
             "round": list(rounds),
             "method": ("algorithm", behind),
             "notion": ("algorithm", [release[0] for release in releases]),
-            "neighbours": ("algorithm", [release[1] for release in releases]),
+            "noise": ("algorithm", [release[1] for release in releases]),
+            "neighbours": (
+                "algorithm",
+                ["" if notion == "none" else NEIGHBOURS["zero_out"] for notion, _ in releases],
+            ),
             "guarantee": ("algorithm", guarantees),
             "caveats": ("algorithm", [json.dumps(CAVEATS.get(label, [])) for label in labels]),
             "variant": (
@@ -164,6 +168,7 @@ def build(
             "rounds": rounds[-1],
             "delta": 1e-6,
             "sensitivity": "local",
+            "relation": "zero_out",
             "partition": json.dumps({"scheme": "iid", "agents": 10}),
             "problem": json.dumps({"loss": "softmax"}),
             "metric": "test_error",
@@ -177,6 +182,7 @@ def build(
             "n_classes": 10,
         },
     )
+    ds["epsilon"].attrs["budget_of"] = "one iteration"
     return ds.assign_attrs(**attrs)
 
 

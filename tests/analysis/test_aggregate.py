@@ -97,6 +97,37 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     assert paid.sel(algorithm=["DP-ADMM", "two"]).all()
 
 
+def test_methods_meet_at_totals(tmp_path):
+    """From the experiment to its report: noise of each law is solved for the same totals."""
+    methods = [
+        {"name": "outp", "label": "OutP"},
+        {"name": "objp", "label": "Laplace"},
+        {"name": "objp", "label": "Gauss", "noise": "gaussian"},
+        {"name": "iadmm", "label": "Non-private", "epsilon": ".inf"},
+    ]
+    given = {
+        "epsilon": None,
+        "sensitivity": "global",
+        "privacy": {"total": [0.5, 4], "delta": 1e-5},
+    }
+    experiment = Experiment.model_validate({**DEFINITION, **given, "algorithms": methods})
+    for run in experiment.runs:
+        job.execute(run.spec, load_dataset("digits"), tmp_path / run.path, 1)
+    results = aggregate("totals", experiment, tmp_path)
+    assert list(results.epsilon.values) == [0.5, 4, np.inf]
+    assert results.epsilon.attrs["budget_of"] == "the whole run"
+    assert results.attrs["relation"] == "zero_out"
+    assert list(results.noise.values) == ["gaussian", "laplace", "gaussian", "none"]
+    spent = results.epsilon_total.isel(round=-1)
+    for total in (0.5, 4):
+        private = spent.sel(epsilon=total, algorithm=["OutP", "Laplace", "Gauss"])
+        assert (private <= total).all()
+        assert (private >= 0.99 * total).all()
+    page = report.render([report.Section(results, experiment)], [], report.Meta())
+    assert page.count('<th scope="col" class="number">ε of the whole run</th>') == 1
+    assert "<td>gaussian</td>" in page
+
+
 def test_what_methods_declare_are_coordinates(runs):
     results = aggregate("small", Experiment.model_validate(DEFINITION), runs)
     assert list(results.notion.values) == ["approximate", "pure", "none"]

@@ -294,6 +294,16 @@ def test_tradeoff_against_the_guaranteed_loss(results, figure):
     assert panel.get_xlabel() == "Guaranteed composed privacy loss, ε"
 
 
+@pytest.mark.parametrize(
+    ("budget_of", "name"),
+    [("one iteration", "per iteration"), ("the whole run", "of the whole run")],
+)
+def test_the_axis_says_what_budgets_are_for(results, figure, budget_of, name):
+    results["epsilon"].attrs["budget_of"] = budget_of
+    (panel,) = panels(draw(results, figure(kind="tradeoff")))
+    assert panel.get_xlabel() == f"Privacy budget {name}, ε"
+
+
 @pytest.mark.parametrize("axis", ["agents", "delta"])
 def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figure, axis):
     values = [200, 10, 50] if axis == "agents" else [1e-3, 1e-5, 1e-4]

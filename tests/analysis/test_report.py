@@ -16,6 +16,7 @@ from admmbench import list_algorithms
 from admmbench.analysis import claims, report
 from admmbench.analysis.verdicts import evaluate
 from admmbench.outcomes import Outcome
+from admmbench.privacy import NEIGHBOURS
 
 from .conftest import ERRORS, INF, build
 
@@ -183,6 +184,38 @@ def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
         assert set(re.findall(r"<strong>([\d.]+)", page)) == best
 
 
+def best_of(figure, results):
+    section = report.Section(results, experiment(figure, figures=[]))
+    page = report.render([section], [], META)
+    return page, set(re.findall(r"<strong>([\d.]+)", page))
+
+
+def test_methods_are_ranked_at_equal_totals_only(figure):
+    errors = {"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}, "ObjT": {0.1: 0.25}}
+    results = build(errors, name="x", sensitivity="global")
+    assert best_of(figure, results)[1] == {"20.00"}
+    for times, best in ((1.01, {"20.00"}), (1.03, {"25.00"}), (0.5, {"25.00"})):
+        other = results.copy(deep=True)
+        other.epsilon_total.loc[{"algorithm": "ObjP"}] *= times
+        assert best_of(figure, other)[1] == best
+    other.epsilon_total.loc[{"algorithm": "ObjT"}] *= 2
+    assert best_of(figure, other)[1] == set()
+
+
+def test_budgets_of_whole_runs_are_called_so(figure):
+    errors = {"ObjP": {2.0: 0.2}, "OutP": {2.0: 0.3}}
+    results = build(errors, name="x", sensitivity="global")
+    page, _ = best_of(figure, results)
+    assert "ε per iteration" in page
+    assert "ln(1.25/δ) is proved for ε ≤ 1 only" in page
+    results["epsilon"].attrs["budget_of"] = "the whole run"
+    page, _ = best_of(figure, results)
+    assert "Budgets ε of the whole run" in page
+    assert "The noise of each method is solved for it" in page
+    assert "per iteration" not in page
+    assert "ln(1.25/δ)" not in page
+
+
 def test_the_part_of_the_data_is_said_wherever_results_are(text):
     section = text[text.index('<h2 id="ryu2022_femnist"') :]
     # Note, setting, figures (2 captions), tables (2 errors, 1 privacy).
@@ -196,7 +229,7 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
     ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
     other = rendered(ds, figure)
     assert "worst case over all admissible records" in other
-    assert "Neighbouring data sets of ObjP: one record's contribution is left out." in other
+    assert f"Neighbouring data sets of ObjP: {NEIGHBOURS['zero_out']}." in other
     for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian", "No guarantee"):
         assert words not in other
 

@@ -32,7 +32,6 @@ _SHARED = (
     "problem",
     "metric",
     "sensitivity",
-    "privacy",
     "rounds",
     "evaluate_every",
     "dtype",
@@ -131,12 +130,14 @@ def _described(
     joined["status"].attrs = status
     joined["epsilon"].attrs = {
         "long_name": f"privacy budget of {experiment.budget_of}",
+        "budget_of": experiment.budget_of,
         "units": "1",
     }
     joined["algorithm"].attrs = {"long_name": "method"}
     joined["agents"].attrs = {"long_name": "agents", "units": "1"}
     joined["features"].attrs = {"long_name": "features", "units": "1"}
     joined["notion"].attrs = {"long_name": "notion of differential privacy of a release"}
+    joined["noise"].attrs = {"long_name": "law of the noise, none where nothing noisy is released"}
     joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
     joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
     joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
@@ -148,6 +149,7 @@ def _described(
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
         "partition": json.dumps(experiment.agents),
+        "relation": experiment.privacy.relation,
     }
     return joined
 
@@ -177,13 +179,14 @@ def _facts(spec: RunSpec) -> dict[str, str]:
 
     Returns
     -------
-    ``notion`` of differential privacy of a release (``pure``, ``approximate``, or ``none`` where nothing noisy is
-    sent), ``neighbours`` that it is about, ``guarantee`` of the composed loss (``proved``, ``conditional`` or
+    ``noise``, the law of a release, and its ``notion`` of differential privacy (``pure``, ``approximate``), both
+    ``none`` where nothing noisy is sent, ``neighbours`` that it is about, ``guarantee`` of the composed loss (``proved``, ``conditional`` or
     ``none``), and ``caveats``, a JSON list.
     """
     method, release = spec.method, spec.release
     notion = "none" if release is None else "pure" if release.pure else "approximate"
     return {
+        "noise": release.law if release else "none",
         "notion": notion,
         "neighbours": release.neighbours(spec.privacy.relation) if release else "",
         "guarantee": method.guarantee(spec.sensitivity).kind,

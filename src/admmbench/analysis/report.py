@@ -155,6 +155,7 @@ def _section(section: Section) -> dict[str, Any]:
         "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
         "solutions": _solutions(results),
         "times": _times(results),
+        "budget": _budget(results),
         "accountants": _accountants(results),
         "privacy": _privacy(results),
         "notes": _notes(results),
@@ -173,9 +174,12 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     attrs = results.attrs
     constrained = _is_constrained(results)
     budgets = {
-        "Budgets ε per iteration": ", ".join(_epsilon(float(e)) for e in results["epsilon"].values),
+        f"Budgets {_budget(results)}": ", ".join(
+            _epsilon(float(e)) for e in results["epsilon"].values
+        ),
         "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
+        "Neighbours": str(attrs["relation"]),
     }
     data = (
         f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
@@ -194,6 +198,16 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     }
 
 
+def _of_whole_runs(results: xr.Dataset) -> bool:
+    """Whether budgets are totals, for which noise was solved."""
+    return bool(results["epsilon"].attrs["budget_of"] != "one iteration")
+
+
+def _budget(results: xr.Dataset) -> str:
+    """What a budget is."""
+    return "ε of the whole run" if _of_whole_runs(results) else "ε per iteration"
+
+
 def _each(coordinate: xr.DataArray) -> str:
     """Distinct values, in their order."""
     values = dict.fromkeys(coordinate.values.tolist())
@@ -208,6 +222,7 @@ def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
             "label": str(own["algorithm"].item()),
             "method": str(own["method"].item()),
             "variant": str(own["variant"].item()),
+            "noise": str(own["noise"].item()),
             "params": _mapping(str(own["params"].item())) or "defaults",
             "fingerprint": str(own["fingerprint"].item()),
             "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
@@ -281,9 +296,7 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
     percent = _is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how)
     band = statistics.band(100 * values if percent else values)
-    means = band["mean"].where(_ranked(results))
-    # With a single method there is nothing to be best of.
-    lowest = means.min("algorithm").where(means.notnull().sum("algorithm") > 1)
+    best = _best(results, band["mean"])
     lost = statistics.counts(results)
     rows = []
     for label in results["algorithm"].values:
@@ -297,9 +310,7 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
             cells.append(
                 {
                     **_band(cell, ".2f" if percent else ".4g"),
-                    "best": bool(
-                        means.sel(algorithm=label, epsilon=epsilon) == lowest.sel(epsilon=epsilon)
-                    ),
+                    "best": bool(best.sel(algorithm=label, epsilon=epsilon)),
                     "lost": f"{failed} of {started} lost" if failed else "",
                 }
             )
@@ -307,10 +318,28 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
     return rows
 
 
-def _ranked(results: xr.Dataset) -> xr.DataArray:
-    """What may be called best: runs with a guarantee, and those of which none is asked, as their budget is infinite."""
-    ranked: xr.DataArray = (results["guarantee"] != "none") | (results["epsilon"] == math.inf)
-    return ranked
+# Totals that differ by less are equal: noise that is solved for a total meets it within one percent.
+_EQUAL_TOTALS = 1.02
+
+
+def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
+    """Which means are the lowest of those at equal privacy, shape as ``means``.
+
+    Compared are runs with a guarantee whose totals are equal, and those of which no privacy is asked. With a single one
+    there is nothing to be best of.
+    """
+    totals = statistics.final(results, "epsilon_total")
+    if "seed" in totals.dims:
+        totals = totals.max("seed")
+    free = results["epsilon"] == math.inf
+    kept = means.where((results["guarantee"] != "none") | free)
+    totals = totals.where(~free, 1.0)
+    rivals = totals.rename(algorithm="rival") / totals
+    alike = (rivals < _EQUAL_TOTALS) & (rivals > 1 / _EQUAL_TOTALS)
+    of_rivals = kept.rename(algorithm="rival").where(alike)
+    several = of_rivals.notnull().sum("rival") > 1
+    found: xr.DataArray = (kept == of_rivals.min("rival")) & several
+    return found
 
 
 def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
@@ -393,9 +422,13 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     """
     shown = results.sel(algorithm=private)
     noisy = shown.sel(algorithm=shown["notion"].values != "none")
+    whole = _of_whole_runs(results)
     notes = [
-        "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
-        "δ, is what the whole run spends."
+        "ε is the budget of a whole run, at the stated δ. The noise of each method is solved for it, so that "
+        "methods are compared at equal privacy."
+        if whole
+        else "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
+        "δ, is what the whole run spends. Methods are compared at equal composed values only."
     ]
     worth = _labels_by(noisy, "guarantee")
     if results.attrs["sensitivity"] == "local" and "none" in worth:
@@ -408,10 +441,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
             "sensitivity: global gives one."
         )
     if results.attrs["sensitivity"] == "global" and worth:
-        notes.append(
-            "The noise is scaled by the worst case over all admissible records, so each iteration has "
-            "the stated budget."
-        )
+        notes.append("The noise is scaled by the worst case over all admissible records.")
         if "none" in worth:
             notes.append(f"No guarantee all the same: {', '.join(worth['none'])}.")
     notes += [
@@ -422,9 +452,9 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     if len(notions) > 1:
         notes.append(
             f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
-            "notions: compare methods at equal composed (ε, δ), not at equal ε for each iteration."
+            "notions of a release; a composed (ε, δ) is one notion for both."
         )
-    if _beyond_calibration(noisy):
+    if not whole and _beyond_calibration(noisy):
         notes.append(
             "The calibration of Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
             "follow the papers."

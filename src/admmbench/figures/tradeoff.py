@@ -125,6 +125,11 @@ class Tradeoff(Figure):
             return self._over_methods(shown, values)
         return self._over_budgets(shown, values, looks)
 
+    def _name_of_axis(self, shown: xr.Dataset) -> str:
+        if self.against == "epsilon" and shown["epsilon"].attrs["budget_of"] != "one iteration":
+            return "Privacy budget of the whole run, ε"
+        return _AXES.get(self.against, self.against.removeprefix(_PARAMETER))
+
     def _over_budgets(
         self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]
     ) -> Iterator[tuple[str, Look, xr.DataArray]]:
@@ -171,7 +176,7 @@ class Tradeoff(Figure):
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
         from admmbench.figures import style
 
-        panel.set_xlabel(_AXES.get(self.against, self.against.removeprefix(_PARAMETER)))
+        panel.set_xlabel(self._name_of_axis(shown))
         ticks = np.unique(self._places(shown)) if self._of_methods else self.budgets(shown)
         if finite := [float(tick) for tick in ticks if math.isfinite(tick)]:
             panel.set_xscale("log")
