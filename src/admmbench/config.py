@@ -283,6 +283,7 @@ class Experiment(Strict):
         privacy: dict[str, Any] = {
             "relation": self.privacy.relation,
             "noise": method.noise or self.privacy.noise,
+            "trust": self.privacy.trust,
         }
         if self.privacy.total is not None:
             privacy["total"] = budget

@@ -29,7 +29,7 @@ _OF_AN_EXPERIMENT = (
     "figures/*.pdf",
     "logs/*.log",
 )
-_POINT = re.compile(r"epsilon=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
+_POINT = re.compile(r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _MOST_NOTICES = 3

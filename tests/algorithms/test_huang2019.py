@@ -5,6 +5,7 @@ must agree, with l1 and with l2.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -529,3 +530,35 @@ def test_a_solution_of_dvp_costs_what_is_entered(seed, epsilon, m, relation):
     ((entered, _),) = release.cost(Privacy(epsilon, relation=relation)).pure
     assert loss <= entered * (1 + 1e-9)
     assert entered == (epsilon if relation == "replace" else epsilon / 2)
+
+
+def test_under_a_secure_sum_agents_share_the_noise():
+    """Their sum has the noise that the smallest agent needs alone; the total is the same."""
+    given = {"epsilon": 1.0, "delta": DELTA, "sensitivity": "global", "problem": "logistic"}
+    data, rounds = make_dataset(90, n_classes=2), {"rounds": 2, "evaluate_every": 1}
+    alone, together = (
+        simulate(data, "dpsgd", agents=4, seeds=40, privacy={"trust": trust}, **given, **rounds)
+        for trust in ("agents", "secure_sum")
+    )
+    np.testing.assert_array_equal(alone.epsilon_total, together.epsilon_total)
+    smallest = 90 // 4
+    std = 2 / smallest * math.sqrt(2 * math.log(1.25 / DELTA)) / math.sqrt(4)
+    found = float(together.noise_magnitude.mean())
+    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        (
+            "dp_admm",
+            {},
+            "privacy.trust: secure_sum does not suit dp_admm: its agents compute at models",
+        ),
+        ("dpsgd", {"sensitivity": "local"}, "privacy.trust: secure_sum needs sensitivity: global"),
+    ],
+)
+def test_a_secure_sum_is_refused_where_it_hides_nothing(name, changes, message):
+    given = {"epsilon": 1.0, "sensitivity": "global", "problem": "logistic", **changes}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        simulate(make_dataset(90, n_classes=2), name, privacy={"trust": "secure_sum"}, **given)

@@ -128,6 +128,9 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         problem's loss.
     release
         The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
+    sums_only
+        Whether the server needs the sum of messages alone, and what is noisy is computed at what all agents know: then
+        a secure sum may hide single messages (``trust: secure_sum``).
     state_copies
         Copies of all local models that the state has at most, besides global ones, or of all parties' predictions where
         columns are shared out.
@@ -141,6 +144,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variants: ClassVar[tuple[str, ...]] = ("paper",)
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     release: ClassVar[Release | None] = None
+    sums_only: ClassVar[bool] = False
     state_copies: ClassVar[int] = 2
     draws: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()

@@ -29,6 +29,7 @@ class DPSGD(OverRows):
     """
 
     release = Release("gaussian", "gradient", scaled_for="replace")
+    sums_only = True
     state_copies = 2
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
@@ -46,7 +47,12 @@ class DPSGD(OverRows):
             parts = block.parts
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             gradient = parts.gradient(at, mean_over=parts.n_samples).value
-            bound = parts.gradient_bound / parts.n_samples[:, None].clip(1)
+            m = parts.n_samples[:, None].clip(1)
+            if (
+                block.noise.privacy.summed > 1
+            ):  # all agents add equal parts of the noise that the smallest needs
+                m = np.full_like(m, parts.whole.fewest)
+            bound = parts.gradient_bound / m
             noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound))
             return parts.whole.add_penalty_gradient(noisy, at)
 

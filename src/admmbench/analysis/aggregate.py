@@ -180,8 +180,8 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     Returns
     -------
     ``noise``, the law of a release, and its ``notion`` of differential privacy (``pure``, ``approximate``), both
-    ``none`` where nothing noisy is sent, ``neighbours`` that it is about, ``guarantee`` of the composed loss (``proved``, ``conditional`` or
-    ``none``), and ``caveats``, a JSON list.
+    ``none`` where nothing noisy is sent; ``neighbours`` that it is about; ``guarantee`` of the composed loss
+    (``proved``, ``conditional`` or ``none``); and ``caveats``, a JSON list.
     """
     method, release = spec.method, spec.release
     notion = "none" if release is None else "pure" if release.pure else "approximate"

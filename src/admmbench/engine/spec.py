@@ -148,6 +148,13 @@ class NoiseSettings(Strict):
         Field(description="that of the paper, or a law in its place"),
     ] = "published"
 
+    trust: Annotated[
+        Literal["agents", "secure_sum"],
+        Field(
+            description="who sees a message: the server, or nobody, as messages are summed securely"
+        ),
+    ] = "agents"
+
 
 class PrivacySettings(NoiseSettings):
     """With the total, where noise is solved for."""
@@ -209,8 +216,23 @@ class RunSpec(Strict):
             self.method.check(problem, self.n_agents)
         with _about_the_method("privacy.noise: "):
             _ = self.release
+        if self.privacy.trust == "secure_sum":
+            self._check_secure_sum()
         self._check_total()
         return self
+
+    def _check_secure_sum(self) -> None:
+        """Noise of several agents hides a record only where each value is computed at what all agents know."""
+        if not self.method.sums_only:
+            raise MethodError(
+                f"privacy.trust: secure_sum does not suit {self.algorithm}: its agents compute at models of their own, "
+                "which depend on their own noise, so that the noise of others adds nothing that is proved; use trust: "
+                "agents, or dpsgd"
+            )
+        if self.sensitivity != "global":
+            raise ValueError(
+                "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike"
+            )
 
     def _check_total(self) -> None:
         """A total needs a guarantee, or none is asked for."""
@@ -317,7 +339,8 @@ class RunSpec(Strict):
         problem
             The bound problem, for numbers of records and bounds on them.
         """
-        known = self.delta, self.sensitivity, self.privacy.relation
+        summed = problem.n_agents if self.privacy.trust == "secure_sum" else 1
+        known = self.delta, self.sensitivity, self.privacy.relation, summed
         if self.privacy.total is None:
             return Privacy(self.epsilon, *known)
 

@@ -65,7 +65,8 @@ def simulate(
         ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record contributes nothing, by
         default) or ``replace`` (it is another one). ``total``: budget of the whole run, instead of ``epsilon``, which
         is then solved for; ``delta`` may stand beside it. ``noise``: ``published`` (by default), ``laplace`` or
-        ``gaussian``.
+        ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or ``secure_sum`` (it sees
+        their sum, so that each agent adds a part of the noise).
     rounds
         Number of rounds.
     evaluate_every

@@ -49,12 +49,16 @@ class Privacy:
     relation
         Neighbouring data sets, which the ledger accounts for: one record contributes nothing (``zero_out``), or is
         another one (``replace``).
+    summed
+        Agents whose messages are summed before anyone sees them: each adds its part of the noise. 1: the server sees
+        every message.
     """
 
     epsilon: float = math.inf
     delta: float = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     relation: Relation = "zero_out"
+    summed: int = 1
 
     @property
     def private(self) -> bool:
@@ -328,7 +332,8 @@ class Noise:
         grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)))
         if std is None:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            std = multiplier * self._scaled_for * bound
+            # Variances add up.
+            std = multiplier * self._scaled_for * bound / math.sqrt(self.privacy.summed)
             self._enter("gaussian")
         else:
             times = self.release.contributions(self.privacy.relation)

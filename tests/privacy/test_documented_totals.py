@@ -1,0 +1,157 @@
+"""Every total that the documentation prints, composed a second time: by hand, from the papers of the accountants."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+DOCS = Path(__file__).parents[2] / "docs"
+ENTRIES = 2 * 784
+
+
+def from_renyi(divergence, delta):
+    """Epsilon of a Renyi divergence, a function of the order (Canonne, Kamath and Steinke 2020, proposition 12)."""
+
+    def epsilon(log):
+        a = 1 + math.exp(log)
+        return divergence(a) + math.log1p(-1 / a) - math.log(delta * a) / (a - 1)
+
+    logs = np.linspace(math.log(1e-3), math.log(1e6), 300)
+    best = logs[np.argmin([epsilon(log) for log in logs])]
+    return optimize.minimize_scalar(epsilon, bounds=(best - 0.1, best + 0.1), method="bounded").fun
+
+
+def laplace(shift, count, delta):
+    """Of so many releases whose worst record shifts ENTRIES entries equally, ``shift`` scales in all."""
+    r = shift / ENTRIES
+
+    def divergence(a):
+        """Mironov 2017, table II."""
+        terms = [math.log(a / (2 * a - 1)) + (a - 1) * r, math.log((a - 1) / (2 * a - 1)) - a * r]
+        return count * ENTRIES * np.logaddexp(*terms) / (a - 1)
+
+    return from_renyi(divergence, delta)
+
+
+def gaussian(squares, delta):
+    """Exact (Balle and Wang 2018, theorem 8), from the sum of the squared shifts over standard deviations."""
+    mu = math.sqrt(squares)
+
+    def log_excess(epsilon):
+        first = stats.norm.logcdf(mu / 2 - epsilon / mu)
+        second = epsilon + stats.norm.logcdf(-mu / 2 - epsilon / mu)
+        return first + math.log(-math.expm1(second - first)) - math.log(delta)
+
+    return optimize.brentq(log_excess, 1e-6, mu**2 / 2 + 20 * mu)
+
+
+def pure(epsilon, count, delta):
+    """Of randomised response, the worst of all pure releases (Kairouz, Oh and Viswanath 2015)."""
+
+    def divergence(a):
+        p, q = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+        moment = np.logaddexp(
+            a * math.log(p) + (1 - a) * math.log(q), a * math.log(q) + (1 - a) * math.log(p)
+        )
+        return count * moment / (a - 1)
+
+    return from_renyi(divergence, delta)
+
+
+def classical(epsilon, delta):
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+def rows(heading):
+    """Numbers of a table, by its first line."""
+    lines = (DOCS / "privacy.md").read_text().splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith(heading)) + 2
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            return
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        yield [[float(each.replace(",", "")) for each in cell.split(r"\|")] for cell in cells]
+
+
+def close(printed):
+    """As printed, with three digits."""
+    return pytest.approx(printed, rel=6e-3)
+
+
+def test_totals_on_mnist():
+    found = list(rows("| epsilon | claimed | ObjP, ObjT |"))
+    assert len(found) == 4
+    for (epsilon,), _, objp, objpm, outp in found:
+        for k, times in enumerate((1, 2)):
+            assert laplace(times * epsilon, 20_000, 1e-6) == close(objp[k])
+            assert laplace(times * epsilon, 200_000, 1e-6) == close(objpm[k])
+            squares = 20_000 * (times / 2 / classical(epsilon, 1e-6)) ** 2
+            assert gaussian(squares, 1e-6) == close(outp[k])
+
+
+def test_totals_on_adult():
+    found = list(rows("| epsilon | claimed | DP-ADMM, PVP, DPSGD |"))
+    assert len(found) == 4
+    for (epsilon,), _, dp_admm, moments, dvp in found:
+        for k, times in enumerate((1, 2)):
+            squares = 100 * (times / 2 / classical(epsilon, 1e-3)) ** 2
+            assert gaussian(squares, 1e-3) == close(dp_admm[k])
+            tau = np.arange(1, 2000)
+            bound = (tau * (tau + 1) / 2 * squares + math.log(1e3)) / tau
+            assert bound.min() == close(moments[k])
+            assert pure(times * epsilon / 2, 100, 1e-3) == close(dvp[k])
+
+
+def test_totals_of_the_code_of_outp():
+    """20,001 rounds, with rho of ryu2022 for MNIST and the constants of the code."""
+    found = list(rows("| epsilon | multiplier of the Gaussian mechanism |"))
+    assert len(found) == 5
+    t, m, size, delta = np.arange(1, 20_002), 6000, 7840, 1e-6
+    for (epsilon,), (usual,), (first,), (last,), (replaced,), (zeroed,) in found:
+        rho = 2 * 1.2 ** (t // 10_000) + 5 / epsilon
+        growth = 4 * np.sqrt(size * t * math.log(1.25 / delta)) / (epsilon * math.sqrt(4 * size))
+        stiffness = rho + m / 4 + growth
+        std = (2 / stiffness * classical(epsilon, delta)) ** 2
+        shift = 2 * math.sqrt(2) * 28 / (m * stiffness)
+        multiplier = std / shift
+        assert classical(epsilon, delta) == close(usual)
+        assert multiplier[0] == close(first)
+        assert multiplier[-1] == close(last)
+        assert gaussian((multiplier**-2).sum(), delta) == close(replaced)
+        assert gaussian((multiplier**-2).sum() / 4, delta) == close(zeroed)
+
+
+def test_totals_of_readme_and_findings():
+    text = " ".join((DOCS.parent / "README.md").read_text().split())
+    printed = re.search(
+        r"epsilon 0\.05 composes to ([\d.]+) for ObjP, and to ([\d.]+) for ObjPM.*?to ([\d.]+) for OutP",
+        text,
+    )
+    expected = (
+        laplace(0.05, 200, 1e-6),
+        laplace(0.05, 2000, 1e-6),
+        gaussian(200 * (0.5 / classical(0.05, 1e-6)) ** 2, 1e-6),
+    )
+    assert [f"{each:.2f}" for each in expected] == list(printed.groups())
+    findings = (DOCS / "findings.md").read_text()
+    (line,) = (line for line in findings.splitlines() if line.startswith("| composed ε"))
+    pairs = re.findall(r"([\d.]+) \(([\d.]+)\)", line)
+    for epsilon, (dp_admm, dvp) in zip((0.01, 0.05, 0.1, 0.2), pairs, strict=True):
+        squares = 100 * (0.5 / classical(epsilon, 1e-3)) ** 2
+        assert gaussian(squares, 1e-3) == pytest.approx(float(dp_admm), rel=0.04)
+        assert pure(epsilon / 2, 100, 1e-3) == pytest.approx(float(dvp), rel=0.04)
+
+
+def test_the_divergence_of_laplace_noise_is_its_integral():
+    a, r = 7.3, 0.4
+
+    def integrand(x):
+        return 0.5 * math.exp(-a * abs(x) - (1 - a) * abs(x - r))
+
+    pieces = [(-60, 0), (0, r), (r, 60)]
+    total = sum(integrate.quad(integrand, *piece)[0] for piece in pieces)
+    terms = a / (2 * a - 1) * math.exp((a - 1) * r) + (a - 1) / (2 * a - 1) * math.exp(-a * r)
+    assert math.log(total) == pytest.approx(math.log(terms))
