@@ -474,6 +474,23 @@ def test_measured_residuals_are_those_of_definition_21():
         assert found["dual_feasibility"][s] == 0
 
 
+def test_dual_feasibility_is_that_of_the_worst_agent():
+    spec = RunSpec(
+        dataset=two_classes(),
+        algorithm="prox_al",
+        problem=NEYMAN_PEARSON,
+        agents=3,
+        seeds=[0, 1],
+        rounds=1,
+    )
+    with workers(1) as pool:
+        federation = assemble(spec, spec.dataset, pool)
+        state = spec.method.init(federation)
+        state.mu[1, 0] = -0.5  # multipliers of inequalities are not negative
+        found = spec.method.measure(1, state, federation)
+    np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])
+
+
 def test_a_round_of_the_penalty_method_is_the_literal_one():
     params = {"weight": 3.0, "learning_rate": 0.01, "local_updates": 2, "start": 0.5}
     spec = RunSpec(
@@ -527,3 +544,6 @@ def test_methods_and_problems_must_fit():
     }
     with pytest.raises(ValueError, match="constraints at the server go with the penalty l2"):
         simulate(data, "prox_al", problem=at_server)
+    # Without weight a penalty has no kinks.
+    weightless = {**at_server, "strength": 0}
+    assert simulate(data, "prox_al", problem=weightless, rounds=1, seeds=1).status[0] == 0

@@ -349,3 +349,9 @@ def test_a_method_that_states_its_update_alone_is_the_one_that_is_compiled(tmp_p
     wanted = simulate(data, "objp", params={"rho": RHO, "local_updates": updates}, **given)
     for name in ("train_loss", "consensus_violation"):
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-11)
+
+
+def test_only_several_local_updates_compose_within_a_round():
+    assert ObjP().caveats == ()
+    (caveat,) = ObjP(local_updates=2).caveats
+    assert "E local updates use the data E times" in caveat

@@ -355,6 +355,20 @@ def test_trend_along_rounds(tmp_path, results):
     assert "2.44 % of its maximum" in verdict.why
 
 
+def test_a_curve_that_falls_with_a_seed_lost_is_no_reproduction(tmp_path):
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 1})
+    verdict = judge(tmp_path, ds, **FALLS)
+    assert verdict.verdict == "not reproduced"
+    assert "1 diverged of 10 runs" in verdict.why
+
+
+def test_the_method_with_fewest_seeds_decides_the_scale(tmp_path):
+    ds = build(ERRORS, shared_noise=0.0)
+    ds["status"].loc[{"algorithm": "OutP", "epsilon": 0.1, "seed": slice(4, None)}] = -1
+    verdict = judge(tmp_path, ds, **{**FALLS, "requires": SCALE})
+    assert "4 of 10 seeds" in verdict.why
+
+
 def test_trend_along_rounds_may_end_at_the_fraction(tmp_path, results):
     results["consensus_violation"][...] = 4.0
     results["consensus_violation"][..., -1] = 1.0

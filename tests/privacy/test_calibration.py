@@ -117,3 +117,11 @@ def test_a_law_that_a_release_has_not_is_refused():
         RELEASES["gaussian"].under("laplace")
     with pytest.raises(ValueError, match="has laplace or gaussian noise, not spherical"):
         release.under("spherical")
+
+
+def test_gaussian_noise_alone_is_not_pure():
+    assert {law: release.pure for law, release in RELEASES.items()} == {
+        "laplace": True,
+        "gaussian": False,
+        "spherical": True,
+    }

@@ -311,3 +311,16 @@ def test_a_loss_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     assert "their_loss" in list_losses()
     assert as_problem("their_loss", "rows").loss_name == "their_loss"
+
+
+def test_a_drawn_problem_is_described_completely():
+    problem = as_problem({"loss": "quadratic", "penalty": "l1", "strength": 0.25}, "rows")
+    described = {"loss": "quadratic", "penalty": "l1", "strength": 0.25}
+    assert problem.describe() == described
+    assert as_problem(described, "rows") == problem
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_an_error_of_numbers_is_no_part_of_the_records(loss):
+    assert not as_problem(loss, "rows").fraction
+    assert as_problem("logistic", "rows").fraction

@@ -103,3 +103,18 @@ def test_violation_is_the_largest_entry_beyond_the_cone():
     assert K.violation(np.array([-0.3, -9.0, 0.2])) == pytest.approx(0.3)
     assert K.violation(np.array([0.0, -9.0, 0.2])) == pytest.approx(0.2)
     assert Product([]).violation(np.zeros((2, 0))).tolist() == [0, 0]
+
+
+@each_cone
+def test_normal_distances_of_a_stack_are_those_of_its_vectors(cone):
+    K, _ = cone
+    c, mu = np.random.default_rng(1).normal(size=(2, 3, 5, 4))
+    mu[0] = K.project_dual(mu[0])
+    pairs = zip(c.reshape(-1, 4), mu.reshape(-1, 4), strict=True)
+    single = [K.normal_distance(*pair) for pair in pairs]
+    np.testing.assert_allclose(K.normal_distance(c, mu), np.reshape(single, (3, 5)))
+
+
+def test_without_constraints_nothing_is_apart():
+    nothing = np.zeros((2, 3, 0))
+    np.testing.assert_array_equal(Product([]).normal_distance(nothing, nothing), np.zeros((2, 3)))
