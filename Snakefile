@@ -62,6 +62,7 @@ wildcard_constraints:
     experiment="|".join(map(re.escape, EXPERIMENTS)),
     definition="manifest|figures",
     point="[^/]+",
+    audit="[^/]+",
 
 
 localrules:
@@ -87,6 +88,7 @@ rule results:
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
 include: "workflow/rules/run.smk"
+include: "workflow/rules/audit.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/report.smk"
 

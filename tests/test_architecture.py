@@ -16,6 +16,7 @@ ORDER = [
     "problems",
     "algorithms",
     "engine",
+    "audit",
     "jobs",
     "statistics",
     "figures",

@@ -1,5 +1,6 @@
 """Commands work by hand, and end with one line when something is wrong."""
 
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 import xarray as xr
 
 from admmbench import simulate
+from admmbench.audit import Audit
 from admmbench.cli import main
 
 
@@ -170,3 +172,41 @@ def test_garbage_is_collected_after_the_first_round(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+ATTACKED = ["dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4"]
+
+
+def test_an_audit_by_hand(tmp_path, capsys):
+    """A table; what fails is an error, but not where a file is asked for."""
+    attack = ["--audit", "{rounds: 1, repeats: 24, canaries: [worst]}"]
+    assert main(["audit", *ATTACKED, "sensitivity=global", *attack]) == 0
+    shown = capsys.readouterr().out
+    assert "5 checks hold." in shown
+    assert "epsilon of 1 rounds at delta 1e-06" in " ".join(shown.split())
+    assert main(["audit", *ATTACKED, *attack]) == 1
+    shown = capsys.readouterr().out
+    assert "coupling, worst: The scale of the noise depends on the data" in shown
+    assert "checks fail." in shown
+    output = tmp_path / "audits" / "x.json"
+    assert main(["audit", *ATTACKED, *attack, "--output", str(output)]) == 0
+    found = Audit.from_dict(json.loads(output.read_text()))
+    assert found.passed is False
+    assert found.rounds == 1
+
+
+def test_faults_of_an_audit_are_one_line(capsys):
+    for text, message in (
+        ("{rounds: 0}", "audit.rounds: Input should be greater than or equal to 1"),
+        ("{round: 1}", "did you mean 'rounds'"),
+        ("{canaries: [best]}", "audit.canaries.0"),
+    ):
+        assert main(["audit", *ATTACKED, "--audit", text]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+
+
+def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
+    assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
+    assert "iadmm sends everything without noise" in capsys.readouterr().out

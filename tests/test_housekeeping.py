@@ -68,6 +68,24 @@ def test_runs_of_seeds_with_gaps_are_known_too(folder):
     assert found() == sorted(run_files(point))
 
 
+def test_audits_that_none_asks_for(folder):
+    experiment = {**SMALL, "audit": {}}
+    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump(experiment))
+    (name,) = (each.removesuffix(".json") for each in Experiment.model_validate(experiment).audits)
+    files = [
+        f"results/small/{pattern}"
+        for audit in (name, "objp-0123+epsilon=2")
+        for pattern in (f"audits/{audit}.json", f"logs/audits/{audit}.log")
+    ]
+    make(folder, "results/small/manifest.json", *files)
+    assert found() == sorted(files[2:])
+
+
+def test_runs_for_totals_are_known_too(folder):
+    make(folder, *run_files("total=2+seeds=0-1"))
+    assert found() == sorted(run_files("total=2+seeds=0-1"))
+
+
 def test_an_overlay_keeps_what_it_asks_for(folder):
     make(folder, *run_files(POINT), *run_files(OTHER))
     overlay = folder / "config/more.yaml"

@@ -90,6 +90,16 @@ def _parser() -> argparse.ArgumentParser:
         "--checkpoint", type=Path, help="file to leave the state in, and to go on from"
     )
 
+    command = _command(commands, "audit", _audit, "attack the privacy of a run")
+    command.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
+    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
+    command.add_argument(
+        "--audit", default="{}", help="how much, in YAML, such as '{rounds: 5, repeats: 200}'"
+    )
+    command.add_argument(
+        "--output", type=Path, help="JSON file to write; then failures are no error"
+    )
+
     command = _command(commands, "time", _time, "make all runs of an experiment, one by one")
     command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
     command.add_argument("--data", type=Path, required=True, help="prepared data set")
@@ -234,6 +244,39 @@ def _run(options: argparse.Namespace) -> None:
         )
 
 
+def _audit(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from admmbench.audit import AuditSettings, audit, table
+    from admmbench.datasets import load_dataset, open_prepared
+    from admmbench.engine.spec import RunSpec
+    from admmbench.files import replacing
+    from admmbench.progress import shown
+    from admmbench.validation import checked
+
+    spec = RunSpec.model_validate(_settings(options.settings))
+    settings = checked(AuditSettings, yaml.safe_load(options.audit), "audit")
+    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
+    _collect_garbage()
+    with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
+        found = audit(spec, data, settings, progress)
+    if options.output:
+        with replacing(options.output) as temporary:
+            temporary.write_text(json.dumps(found.to_dict(), indent=1))
+        return 0
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    if found.findings:
+        console.print(table(found))
+    for finding in found.failures:
+        console.print(
+            f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
+        )
+    console.print(found.summary, soft_wrap=True)
+    return int(found.passed is False)
+
+
 def _time(options: argparse.Namespace) -> None:
     from admmbench.config import read_experiment
     from admmbench.datasets import open_prepared
@@ -304,7 +347,8 @@ def _report(options: argparse.Namespace) -> None:
     import xarray as xr
 
     from admmbench.analysis import claims, report, verdicts
-    from admmbench.config import labels, read_experiment
+    from admmbench.audit import Audit
+    from admmbench.config import AUDITS, labels, read_experiment
 
     sections = []
     for folder in options.folders:
@@ -314,7 +358,11 @@ def _report(options: argparse.Namespace) -> None:
             for figure in experiment.figures
         }
         results = xr.load_dataset(folder / "results.nc")
-        sections.append(report.Section(results, experiment, drawings))
+        audits = [
+            (run, Audit.from_dict(json.loads((folder / AUDITS / name).read_text())))
+            for name, run in experiment.audits.items()
+        ]
+        sections.append(report.Section(results, experiment, drawings, audits))
     found = verdicts.evaluate(
         claims.load(options.claims),
         {section.name: section.results for section in sections},

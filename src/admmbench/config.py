@@ -28,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from admmbench.audit.settings import AuditSettings
 from admmbench.engine.spec import (
     SEEDS,
     Agents,
@@ -163,6 +164,12 @@ class Experiment(Strict):
             "ones if absent"
         ),
     ] = None
+    audit: Annotated[
+        AuditSettings | None,
+        Field(
+            description="attack every noisy method at every finite budget, see docs/privacy.md; {} takes the defaults"
+        ),
+    ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[SerializeAsAny[Figure]] = []
@@ -259,6 +266,14 @@ class Experiment(Strict):
             for budget in method.epsilon or self.budgets
             for seeds in self.blocks
         ]
+
+    @cached_property
+    def audits(self) -> dict[str, Run]:
+        """Runs to attack, by file name: every noisy method at every finite budget."""
+        if self.audit is None:
+            return {}
+        noisy = (run for run in self.runs if run.spec.release and run.spec.private)
+        return {run.audit: run for run in reversed(list(noisy))}
 
     @cached_property
     def _methods(self) -> list[RunSpec]:
@@ -419,6 +434,8 @@ class Study(Strict):
 CONFIG = Path("config/config.yaml")
 # Files of an experiment's results that say what it is.
 MANIFEST, FIGURES = "manifest.json", "figures.json"
+# Below the folder of an experiment.
+AUDITS = "audits"
 # Folders of results that are of no experiment.
 _TAKEN = ("logs", "report", "runs")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from admmbench import compiled
-from admmbench.config import FIGURES, MANIFEST, Study
+from admmbench.config import AUDITS, FIGURES, MANIFEST, Study
 from admmbench.files import cache_folder
 from admmbench.privacy import remembered
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
@@ -29,6 +29,8 @@ _OF_AN_EXPERIMENT = (
     "figures/*.pdf",
     "logs/*.log",
 )
+# By the name of the audit, without suffix.
+_OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
 _POINT = re.compile(r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
@@ -76,7 +78,7 @@ def _of_results(results: Path) -> Iterator[Path]:
     for experiment in results.iterdir() if results.exists() else ():
         if (experiment / MANIFEST).exists() or (experiment / "runs").exists():
             yield from _of_runs(experiment, _OF_AN_OLD_RUN)
-            for pattern in _OF_AN_EXPERIMENT:
+            for pattern in (*_OF_AN_EXPERIMENT, *(each.format("*") for each in _OF_AN_AUDIT)):
                 yield from experiment.glob(pattern)
 
 
@@ -114,6 +116,8 @@ def _asked(study: Study) -> Iterator[Path]:
             yield runs / run.checkpoint_folder / CHECKPOINT.format(point=run.point)
         for pattern in _OF_AN_EXPERIMENT:
             yield from (results / name).glob(pattern)
+        for audit, pattern in itertools.product(experiment.audits, _OF_AN_AUDIT):
+            yield results / name / pattern.format(audit.removesuffix(".json"))
     yield from (datasets / name for name in study.datasets)
 
 

@@ -62,6 +62,11 @@ class Run:
         return f"{data}/{method}-{digits}"
 
     @property
+    def audit(self) -> str:
+        """File of an audit of this run, whatever its seeds."""
+        return f"{Path(self.folder).name}+{self.point.partition('+')[0]}.json"
+
+    @property
     def relatives(self) -> str:
         """Pattern of folders of runs that differ in their extent alone."""
         return self.folder[:-_EXTENT_DIGITS] + "?" * _EXTENT_DIGITS

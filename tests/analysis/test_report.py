@@ -15,8 +15,11 @@ import xarray as xr
 from admmbench import list_algorithms
 from admmbench.analysis import claims, report
 from admmbench.analysis.verdicts import evaluate
+from admmbench.audit import Audit, AuditSettings, Finding
+from admmbench.engine.spec import RunSpec
 from admmbench.outcomes import Outcome
 from admmbench.privacy import NEIGHBOURS
+from admmbench.runs import Run
 
 from .conftest import ERRORS, INF, build
 
@@ -81,6 +84,7 @@ def experiment(figure, **given):
             "description": "Three methods.",
             "artefacts": ["fig. 1", "fig. 2"],
             "figures": figures,
+            "algorithms": [],
             **given,
         }
     )
@@ -200,6 +204,53 @@ def test_methods_are_ranked_at_equal_totals_only(figure):
         assert best_of(figure, other)[1] == best
     other.epsilon_total.loc[{"algorithm": "ObjT"}] *= 2
     assert best_of(figure, other)[1] == set()
+
+
+def test_what_attacks_found_is_a_table(figure):
+    """In the order of methods and budgets, with the sentences of what failed, each once."""
+    sentence = "Noise is <reused>."
+    failed = [
+        Finding(level="coupling", canary=name, passed=False, value=1, bound=0, sentence=sentence)
+        for name in ("worst", "natural")
+    ]
+    good = failed[0].model_copy(update={"passed": True})
+    found = [
+        Audit(
+            findings=(good,),
+            rounds=3,
+            delta=1e-6,
+            epsilon_ledger=0.25,
+            epsilon_lower=0.125,
+            epsilon_claimed=3.0,
+        ),
+        Audit(
+            findings=(*failed, good),
+            rounds=3,
+            epsilon_ledger=0.5,
+            epsilon_lower=1.5,
+            epsilon_claimed=6.0,
+        ),
+        Audit(comment="The run diverges."),
+    ]
+    methods = [SimpleNamespace(label=label) for label in ("ObjT", "ObjP")]
+    given = experiment(figure, figures=[], audit=AuditSettings(), algorithms=methods)
+    runs = [
+        Run(label, RunSpec(dataset="digits", algorithm="objp", epsilon=epsilon))
+        for label, epsilon in (("ObjP", 2), ("ObjP", 1), ("ObjT", 1))
+    ]
+    results = build({"ObjP": {0.1: 0.2}}, name="x")
+    pairs = list(zip(runs, found, strict=True))
+    page = report.render([report.Section(results, given, audits=pairs)], [], META)
+    table = page[page.index("Attacks on the first rounds") :]
+    table = table[: table.index("</table>")]
+    assert "holds with 95 % confidence" in table
+    assert table.count("Noise is &lt;reused&gt;.") == 1
+    order = [
+        table.index(text) for text in ("The run diverges.", "2 of 3 checks fail.", "1 checks hold.")
+    ]
+    assert order == sorted(order)
+    for number in ("0.25", "0.125", "1.5", "6"):
+        assert f'<td class="number">{number}</td>' in table
 
 
 def test_budgets_of_whole_runs_are_called_so(figure):

@@ -54,6 +54,29 @@ def test_experiments_that_ask_for_the_same_runs_share_them(project):
     assert (own == tiny.test_error.sel(algorithm="ObjP", epsilon=0.5)).all()
 
 
+def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
+    """Published noise fails, worst-case noise holds; neither is an error, nor a reason to attack again."""
+    methods = [
+        {"name": "objp", "label": "ObjP"},
+        {"name": "iadmm", "label": "I", "epsilon": ".inf"},
+    ]
+    attack = {"rounds": 2, "repeats": 24, "canaries": ["worst"]}
+    for sensitivity, words in (("local", "of 5 checks fail."), ("global", "5 checks hold.")):
+        project.configure(sensitivity=sensitivity, audit=attack, algorithms=methods)
+        project.run()
+        page = (project.folder / "results/report/index.html").read_text()
+        assert words in page
+        assert "Attacks on the first rounds of runs" in page
+    audits = sorted((project.folder / "results/tiny/audits").iterdir())
+    assert len(audits) == 2
+    assert all(re.fullmatch(r"objp-\w+\+epsilon=0\.5\.json", path.name) for path in audits)
+    assert "Nothing to be done" in project.run()
+    project.configure(sensitivity="global", audit={**attack, "repeats": 25}, algorithms=methods)
+    planned = project.run("-n")
+    assert "audit_tiny" in planned
+    assert "runs on digits" not in planned
+
+
 def test_nothing_is_made_twice(finished):
     assert "Nothing to be done" in finished.run()
 

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from admmbench.config import AUDITS
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
@@ -20,6 +21,17 @@ def run_files(experiment):
     """Results that an experiment is joined from."""
     folder = STUDY.runs_folder(experiment)
     return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
+
+
+def audit_files(experiment):
+    """Audits of an experiment's runs."""
+    folder = f"{RESULTS}/{experiment}/{AUDITS}"
+    return [f"{folder}/{name}" for name in STUDY.experiments[experiment].audits]
+
+
+def audited(experiment, wildcards):
+    """What an audit is about."""
+    return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"].spec
 
 
 @cache

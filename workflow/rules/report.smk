@@ -35,6 +35,7 @@ rule report:
             for name in EXPERIMENTS
             for file in ("manifest", "figures")
         ],
+        audits=[path for name in EXPERIMENTS for path in audit_files(name)],
         claims=[local(path) for path in CLAIMS],
     output:
         report(

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from admmbench import config
+    from admmbench.audit import Audit
     from admmbench.figures import Figure
+    from admmbench.runs import Run
 
 SYMBOLS: dict[Judgement, str] = {
     "reproduced": "✓",
@@ -68,11 +70,14 @@ class Section:
         Its configuration: title, description, artefacts, figures.
     drawings
         Text of the SVG of each figure, by name; a figure that is not here is drawn.
+    audits
+        Runs that were attacked, and what came out.
     """
 
     results: xr.Dataset
     experiment: config.Experiment
     drawings: Mapping[str, str] = field(default_factory=dict)
+    audits: Sequence[tuple[Run, Audit]] = ()
 
     @property
     def name(self) -> str:
@@ -158,6 +163,7 @@ def _section(section: Section) -> dict[str, Any]:
         "budget": _budget(results),
         "accountants": _accountants(results),
         "privacy": _privacy(results),
+        "audits": _audits(section),
         "notes": _notes(results),
         "versions": json.loads(attrs["versions"]),
         "checksums": json.loads(attrs["data_checksums"]),
@@ -398,6 +404,28 @@ def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
         for label in results["algorithm"].values
         for epsilon in results["epsilon"].values
         if math.isfinite(epsilon) and ran.sel(algorithm=label, epsilon=epsilon)
+    ]
+
+
+def _audits(section: Section) -> list[dict[str, Any]]:
+    """What attacks found, for each method and budget in the order of the experiment."""
+    labels = [method.label for method in section.experiment.algorithms]
+    audits = sorted(
+        section.audits, key=lambda each: (labels.index(each[0].label), each[0].spec.stated_budget)
+    )
+    return [
+        {
+            "label": run.label,
+            "epsilon": _epsilon(run.spec.stated_budget),
+            "guarantee": run.spec.guarantee.kind,
+            "epsilons": [
+                "–" if value is None else _epsilon(value)
+                for value in (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
+            ],
+            "summary": found.summary,
+            "failures": list(dict.fromkeys(each.sentence for each in found.failures)),
+        }
+        for run, found in audits
     ]
 
 

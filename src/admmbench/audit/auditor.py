@@ -1,0 +1,173 @@
+"""All levels, with all canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from admmbench.audit import coupling, likelihood, noise_law
+from admmbench.audit.attacks import MODEL, TRAJECTORY, Scores, lower_bound, of_model, of_trajectory
+from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
+from admmbench.audit.report import Audit, Finding, not_covered, worst
+from admmbench.audit.settings import AuditSettings, Name
+from admmbench.audit.worlds import Pair, play_both
+from admmbench.datasets import Dataset
+from admmbench.engine.spec import RunSpec
+from admmbench.privacy import epsilon_total
+
+Progress = Callable[[int, int], None]
+
+# Seeds of the run that decides what canaries look like.
+_PILOT = 8
+# What may be on tape at a time, in bytes; and arrays of the size of all local models that a pair of worlds keeps of a
+# local update, about.
+_MOST_BYTES = 2**29
+_KEPT = 18
+_CHECKS = (noise_law, coupling, likelihood)
+_MISSED = "Noise is used in a way that an audit cannot follow"
+
+
+def audit(
+    spec: RunSpec,
+    data: Dataset,
+    settings: AuditSettings = AuditSettings(),  # noqa: B008
+    progress: Progress | None = None,
+) -> Audit:
+    """Attack a run.
+
+    Its rows are shared out unshuffled, its arithmetic is in double precision, and its seeds are the audit's own.
+
+    Parameters
+    ----------
+    spec
+        What is audited.
+    data
+        Its data set.
+    settings
+        How much is audited.
+    progress
+        Called with the pieces of work done, and their number.
+
+    Returns
+    -------
+    Audit
+        What was found; where there is nothing to audit, a comment says why.
+    """
+    if comment := _nothing(spec):
+        return Audit(comment=comment)
+    spec = unshuffled(spec).model_copy(update={"dtype": "float64"})
+    rounds = min(settings.rounds, spec.rounds + spec.method.extra_rounds)
+    n, names = settings.repeats, settings.canaries
+    pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
+    size = min(n, _at_once(spec, data, rounds))
+    parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
+    pieces = len(names) * len(parts)
+    seen: dict[Name, list[Seen]] = {name: [] for name in names}
+    for worlds in make_worlds(pilot, data, rounds, names):
+        for part in parts:
+            seeds = part, range(n + part.start, n + part.stop)
+            pair = play_both(spec, (worlds.first, worlds.second), rounds, seeds)
+            if pair.diverged:
+                return Audit(comment="The run diverges, so that there is nothing to look at.")
+            seen[worlds.canary].append(Seen.of(pair, worlds, spec.delta))
+            if progress:
+                progress(sum(map(len, seen.values())), pieces)
+    every = [each for found in seen.values() for each in found]
+    total = max(each.total for each in every)
+    # All lower bounds hold together: two attacks with each canary.
+    confidence = 1 - (1 - settings.level) / (2 * len(names))
+    findings = [
+        finding
+        for name, found in seen.items()
+        for finding in _findings(name, found, spec.delta, confidence, total)
+    ]
+    attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
+    return Audit(
+        findings=tuple(findings),
+        rounds=rounds,
+        delta=spec.delta,
+        epsilon_ledger=total,
+        epsilon_lower=max(attacked),
+        epsilon_claimed=rounds * every[0].budget,
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is left of a pair of worlds once it was looked at.
+
+    Attributes
+    ----------
+    checks
+        Findings of the first three levels.
+    trajectory
+        Scores of the attack on all messages; None if releases are not on tape.
+    model
+        Scores of the attack on the final model.
+    total
+        That of the ledgers.
+    budget
+        Of one release.
+    """
+
+    checks: list[Finding]
+    trajectory: Scores | None
+    model: Scores
+    total: float
+    budget: float
+
+    @classmethod
+    def of(cls, pair: Pair, worlds: Worlds, delta: float) -> Seen:
+        """Look at a pair of worlds."""
+        federation, canary = pair.first.federation, worlds.canary
+        ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
+        seen = pair.first.missed == 0
+        return cls(
+            [
+                check.find(pair, canary) if seen else not_covered(check.LEVEL, canary, _MISSED)
+                for check in _CHECKS
+            ],
+            of_trajectory(pair) if seen else None,
+            of_model(pair, worlds.row),
+            epsilon_total(ledgers, delta),
+            federation.privacy.epsilon,
+        )
+
+
+def _findings(
+    name: Name, seen: Sequence[Seen], delta: float, confidence: float, total: float
+) -> Iterator[Finding]:
+    """Findings of all levels with one canary."""
+    for found in zip(*(each.checks for each in seen), strict=True):
+        yield worst(found)
+    attacks = {
+        TRAJECTORY: [each.trajectory for each in seen if each.trajectory],
+        MODEL: [each.model for each in seen],
+    }
+    for level, scores in attacks.items():
+        if scores:
+            first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
+            yield lower_bound(level, name, (first, second), delta, confidence, total)
+        else:
+            yield not_covered(level, name, _MISSED)
+
+
+def _nothing(spec: RunSpec) -> str:
+    """Why there is nothing to audit; empty if there is."""
+    if spec.as_problem.sharing != "rows":
+        return "Audits are for problems over rows."
+    if spec.release is None:
+        return f"{spec.algorithm} sends everything without noise, so that it claims nothing."
+    if spec.privacy.trust == "secure_sum":
+        return "Under a secure sum single messages are not protected."
+    if not spec.private:
+        return "An infinite budget adds no noise, so that nothing is claimed."
+    return ""
+
+
+def _at_once(spec: RunSpec, data: Dataset, rounds: int) -> int:
+    """Seeds whose tapes fit into memory together."""
+    size = spec.as_problem.outputs(data.info) * data.n_features * spec.n_agents
+    return max(2, int(_MOST_BYTES / (8 * _KEPT * size * rounds * spec.method.updates)))

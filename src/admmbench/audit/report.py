@@ -1,0 +1,132 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from admmbench.validation import Strict
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class Finding(Strict):
+    """What one level found with one canary.
+
+    Attributes
+    ----------
+    level
+        Name of the level.
+    canary
+        Name of the canary.
+    passed
+        Whether nothing was wrong; None: it does not apply.
+    value
+        What was measured.
+    bound
+        What the value must not exceed.
+    sentence
+        All of that in words.
+    """
+
+    level: str
+    canary: str
+    passed: bool | None
+    value: float
+    bound: float
+    sentence: str
+
+
+def not_covered(level: str, canary: str, why: str) -> Finding:
+    """Finding of a level that does not apply."""
+    sentence = f"{why}, so that this level does not apply."
+    return Finding(level=level, canary=canary, passed=None, value=0, bound=0, sentence=sentence)
+
+
+def worst(findings: Iterable[Finding]) -> Finding:
+    """The first that failed, else the one with the largest value."""
+    return max(findings, key=lambda finding: (finding.passed is False, finding.value))
+
+
+class Audit(Strict):
+    """All findings, and the three epsilons of the audited rounds.
+
+    Attributes
+    ----------
+    findings
+        One for each level and canary.
+    rounds
+        Audited rounds.
+    delta
+        At which epsilons are stated; they are None where nothing was audited.
+    epsilon_ledger
+        Composed from what the ledgers were told.
+    epsilon_lower
+        Largest lower bound that an attack gave; all of them hold together with the confidence asked for.
+    epsilon_claimed
+        Rounds times the budget of one release.
+    comment
+        Why there is nothing to audit; empty if there is.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    rounds: int = 0
+    delta: float = 0.0
+    epsilon_ledger: float | None = None
+    epsilon_lower: float | None = None
+    epsilon_claimed: float | None = None
+    comment: str = ""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether nothing was wrong; None: nothing was audited."""
+        verdicts = {finding.passed for finding in self.findings}
+        return False if False in verdicts else True if True in verdicts else None
+
+    @property
+    def failures(self) -> Sequence[Finding]:
+        """Findings that did not pass."""
+        return [finding for finding in self.findings if finding.passed is False]
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a sentence."""
+        if self.passed is None:
+            return self.comment
+        tried = [finding for finding in self.findings if finding.passed is not None]
+        return (
+            f"{len(self.failures)} of {len(tried)} checks fail."
+            if self.failures
+            else f"{len(tried)} checks hold."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON has it."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Audit from what `to_dict` returned."""
+        return cls.model_validate(values)
+
+
+def table(found: Audit) -> Table:
+    """All findings, for a terminal."""
+    from rich.table import Table
+
+    words = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
+    rows = Table("level", "canary", "", "value", "bound")
+    for each in found.findings:
+        numbers = (
+            (f"{each.value:.3g}", f"{each.bound:.3g}") if each.passed is not None else ("", "")
+        )
+        rows.add_row(each.level, each.canary, words[each.passed], *numbers)
+    epsilons = (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
+    shown = ("–" if value is None else f"{value:.3g}" for value in epsilons)
+    rows.caption = (
+        "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}".format(
+            found.rounds, found.delta, *shown
+        )
+    )
+    return rows

@@ -1,0 +1,38 @@
+"""How much is audited: what experiments and the command line say of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from admmbench.validation import Count, Strict, distinct
+
+Name = Literal["worst", "extreme", "natural"]
+"""Of a canary."""
+
+
+class AuditSettings(Strict):
+    """How much is audited.
+
+    Attributes
+    ----------
+    rounds
+        Audited rounds, the first ones of a run.
+    repeats
+        Independent runs in each world.
+    canaries
+        Which ones: the ``worst`` admissible record, with a wrong target; the agent's most ``extreme`` one, likewise;
+        a ``natural`` one as it is, which contributes most in round 1.
+    level
+        Confidence in all lower bounds together.
+    """
+
+    rounds: Count = 5
+    repeats: Annotated[Count, Field(ge=8)] = 200
+    canaries: Annotated[list[Name], AfterValidator(distinct), Field(min_length=1)] = [
+        "worst",
+        "extreme",
+        "natural",
+    ]
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95

@@ -1,0 +1,215 @@
+"""Noise on tape: every noisy release of a run is noted, and may be played again in another run.
+
+An additive release is seen where it is made, ``value + draw``: value, scale and noisy value. In a run that plays a tape
+again, the noisy values of the tape take the place of its own. So all that follows from releases alone is the same in
+both runs, and the values before noise differ by what the data of the two runs differ.
+
+Spherical noise is part of a subproblem, whose solution is what is released: see `admmbench.audit.solutions`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from admmbench.algorithms.base import Array, factors
+from admmbench.privacy import Draw, Noise, Releases, Shift, samplers
+
+LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}
+SPHERICAL = "spherical"
+
+
+class Entry(NamedTuple):
+    """What a ledger was told of a release."""
+
+    law: str
+    shift: Shift
+    """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure release."""
+    times: int
+
+
+def entries(then: Releases, now: Releases) -> list[Entry]:
+    """What a ledger was told in between; of Gaussian releases it does not keep the number."""
+    laplace, pure = dict(then.laplace), dict(then.pure)
+    found = [Entry("laplace", shift, n - laplace.get(shift, 0)) for shift, n in now.laplace]
+    found += [Entry(SPHERICAL, _in_l2(each), n - pure.get(each, 0)) for each, n in now.pure]
+    if now.gaussian > then.gaussian:
+        found.append(Entry("gaussian", _in_l2(math.sqrt(now.gaussian - then.gaussian)), 1))
+    return [each for each in found if each.times]
+
+
+def _in_l2(shift: float) -> Shift:
+    return Shift(math.inf, shift, math.inf)
+
+
+@dataclass(frozen=True)
+class Curved:
+    """How a subproblem turns its noise into a solution.
+
+    Attributes
+    ----------
+    convexity
+        Of all but the loss, shape (B, S).
+    log_det
+        Logarithm of the Hessian's determinant, shape (S,), for an agent and the convexity.
+    """
+
+    convexity: Array
+    log_det: Callable[[int, Array], Array]
+
+
+@dataclass(frozen=True)
+class Taped:
+    """A noisy release of a block of B agents, for S seeds.
+
+    Attributes
+    ----------
+    t
+        The round.
+    law
+        That was declared when the noise was drawn.
+    value
+        What noise is added to, on the grid, shape (B, S, ...).
+    total
+        Its sum with the noise, likewise: as far as it is a function of what is released, or the same in both worlds.
+    released
+        What the method went on with, likewise: the sum, or the solution of a subproblem that the noise is in.
+    scale
+        That was declared when the noise was drawn, shape (B, S).
+    entered
+        What the ledger of each agent was told of it.
+    curved
+        Of a solution; None where the sum is released.
+    """
+
+    t: int
+    law: str
+    value: Array
+    total: Array
+    released: Array
+    scale: Array
+    entered: list[list[Entry]]
+    curved: Curved | None = None
+
+
+class Inner(NamedTuple):
+    """Noise that a subproblem was given."""
+
+    noise: Array
+    scale: Array
+    entered: list[list[Entry]]
+
+
+class TapedNoise(Noise):
+    """Noise source that notes releases, and plays those of a tape instead of its own if there is one.
+
+    Attributes
+    ----------
+    agents
+        Where its agents are among all.
+    tape
+        Releases so far.
+    again
+        Tape to play; None where the noise is the source's own.
+    inner
+        Spherical noise that was drawn, while it is not known what it is for.
+    missed
+        Releases that are not on tape.
+    """
+
+    agents: slice
+    tape: list[Taped]
+    again: Sequence[Taped] | None
+    inner: Inner | None
+    missed: int
+    _accounted: list[Releases]
+    # While what is drawn is an ingredient of spherical noise.
+    _unseen = False
+
+    @classmethod
+    def like(
+        cls, noise: Noise, agents: slice, dtype: DTypeLike, again: Sequence[Taped] | None
+    ) -> Self:
+        """Source with the keys of another."""
+        made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
+        made.agents, made.tape, made.again = agents, [], again
+        made.inner, made.missed = None, 0
+        made._accounted = [ledger.releases() for ledger in made.ledgers]
+        return made
+
+    @property
+    def round(self) -> int:
+        """The one that releases are counted for."""
+        return self._t
+
+    def played(self, own: Array) -> Array:
+        """What is released next: the source's own, or that of the tape."""
+        place = len(self.tape)
+        if self.again is None or place >= len(self.again):
+            return own
+        return self.again[place].released
+
+    def spherical(self, scale: Array) -> Array | float:
+        """See `Noise`; whoever solves the subproblem says what it is for."""
+        self._unseen = True
+        noise = super().spherical(scale)
+        self._unseen = False
+        self.missed += 1
+        self.inner = Inner(np.asarray(noise), np.array(scale), self._entered())
+        return noise
+
+    def _entered(self) -> list[list[Entry]]:
+        """What the ledgers were told since this was asked last."""
+        then, self._accounted = self._accounted, [each.releases() for each in self.ledgers]
+        return [entries(*both) for both in zip(then, self._accounted, strict=True)]
+
+    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
+        # What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
+        drawn = super()._draw(law, scale, grid)
+        if self._unseen:
+            return drawn
+        return TapedDraw(**vars(drawn), source=self, asked=(law, scale), entered=self._entered())
+
+
+@dataclass(frozen=True, eq=False)
+class TapedDraw(Draw):
+    """Noise that is noted when it is added.
+
+    Attributes
+    ----------
+    source
+        Who notes it.
+    asked
+        Law and scale that the source was asked for.
+    entered
+        What the ledger of each agent was told of it.
+    """
+
+    source: TapedNoise
+    asked: tuple[int, Array]
+    entered: list[list[Entry]]
+
+    def __add__(self, value: Array) -> Array:
+        """See `Draw`."""
+        law, scale = self.asked
+        noisy = self.source.played(super().__add__(value))
+        # Without noise nothing is rounded.
+        grid = factors(self.grid, value)
+        rounded = np.where(factors(self.scale, value) > 0, np.rint(value / grid) * grid, value)
+        self.source.tape.append(
+            Taped(
+                self.source.round,
+                LAWS[law],
+                rounded,
+                noisy,
+                noisy,
+                np.array(scale),
+                self.entered,
+            )
+        )
+        return noisy.copy()

@@ -1,0 +1,127 @@
+"""Two worlds that differ in one record, played on tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from admmbench.algorithms.base import Array
+from admmbench.audit.plain import open_passes
+from admmbench.audit.solutions import watched
+from admmbench.audit.tapes import Taped, TapedNoise
+from admmbench.datasets import Dataset
+from admmbench.engine.federation import Federation, workers
+from admmbench.engine.rounds import assemble
+from admmbench.engine.spec import RunSpec
+from admmbench.problems.base import State
+
+Tape = list[Taped]
+# Parts of a state that whoever sees all messages knows.
+_KNOWN = ("w", "dual", "average")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Some rounds of a method on tape.
+
+    Attributes
+    ----------
+    federation
+        Agents with their noise and ledgers.
+    state
+        After the last round.
+    tapes
+        One for each block of agents.
+    public
+        By name, for each round, what whoever sees all messages knows.
+    missed
+        Releases that are not on tape.
+    """
+
+    federation: Federation[Any]
+    state: State
+    tapes: list[Tape]
+    public: list[dict[str, Array]]
+    missed: int
+
+    @property
+    def model(self) -> Array:
+        """Final global model, shape (S, K, J)."""
+        return self.state.w
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Runs of both worlds, for a batch of seeds, and each world again with the noisy values of the other."""
+
+    first: Run
+    second_as_first: Run
+    second: Run
+    first_as_second: Run
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a run has no finite models."""
+        return not all(np.isfinite(run.model).all() for run in (self.first, self.second))
+
+
+def play(spec: RunSpec, data: Dataset, rounds: int, again: Sequence[Tape] | None = None) -> Run:
+    """Let a method do some rounds on tape.
+
+    Parameters
+    ----------
+    spec
+        What to run.
+    data
+        The world.
+    rounds
+        How many.
+    again
+        Tapes of the blocks of another run, whose noisy values take the place of this run's own.
+    """
+    method = watched(spec.method)
+    with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"), open_passes():
+        federation = assemble(spec, data, pool)
+        blocks = federation.blocks
+        noise = [
+            TapedNoise.like(
+                block.noise, block.agents, spec.dtype, None if again is None else again[k]
+            )
+            for k, block in enumerate(blocks)
+        ]
+        pairs = zip(blocks, noise, strict=True)
+        federation = replace(federation, blocks=[replace(b, noise=own) for b, own in pairs])
+        state = method.init(federation)
+        public = []
+        for t in range(1, rounds + 1):
+            for source in noise:
+                source.begin_round(t)
+            sent = method.round(t, state, federation)
+            known = {f"message {k}": each for k, each in enumerate(sent.up)}
+            known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
+            known |= _known(state)
+            public.append({name: np.array(each) for name, each in known.items()})
+    tapes = [source.tape for source in noise]
+    return Run(federation, state, tapes, public, sum(source.missed for source in noise))
+
+
+def _known(state: State) -> dict[str, Array]:
+    names = [field.name for field in fields(state)] if is_dataclass(state) else ["w"]
+    return {name: getattr(state, name) for name in _KNOWN if name in names}
+
+
+def play_both(
+    spec: RunSpec, worlds: tuple[Dataset, Dataset], rounds: int, seeds: tuple[Sequence[int], ...]
+) -> Pair:
+    """Play two worlds, each with seeds of its own, and each again with the noisy values of the other."""
+    one, other = (spec.model_copy(update={"seeds": tuple(own)}) for own in seeds)
+    first, second = play(one, worlds[0], rounds), play(other, worlds[1], rounds)
+    return Pair(
+        first,
+        play(one, worlds[1], rounds, first.tapes),
+        second,
+        play(other, worlds[0], rounds, second.tapes),
+    )

@@ -1,0 +1,42 @@
+"""What the tests of the audit share: small data, and short audits of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from admmbench.audit import Audit, AuditSettings, audit
+from admmbench.checks.made import make_dataset
+from admmbench.datasets import Dataset
+from admmbench.engine.spec import RunSpec
+
+THREE = make_dataset(60, n_classes=3)
+TWO = make_dataset(60, n_classes=2)
+SHORT = AuditSettings(rounds=3, repeats=24, canaries=["worst"])
+
+
+def make_spec(algorithm: str, data: Dataset = THREE, **changes: Any) -> RunSpec:
+    given: dict[str, Any] = {
+        "dataset": data,
+        "algorithm": algorithm,
+        "problem": "softmax" if data.n_classes > 2 else "logistic",
+        "agents": 4,
+        "epsilon": 1.0,
+        "delta": 1e-3,
+        "sensitivity": "global",
+        "rounds": 9,
+        "seeds": 24,
+    }
+    return RunSpec(**{**given, **changes})
+
+
+def short_audit(
+    algorithm: str, data: Dataset = THREE, settings: AuditSettings = SHORT, **changes: Any
+) -> Audit:
+    return audit(make_spec(algorithm, data, **changes), data, settings)
+
+
+def failed(found: Audit) -> dict[str, str]:
+    """Sentences of the levels that did not pass."""
+    return {
+        finding.level: finding.sentence for finding in found.findings if finding.passed is False
+    }

@@ -1,0 +1,234 @@
+"""Methods as they are pass; what cannot be audited is said to be so."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from admmbench.algorithms import list_algorithms, resolve
+from admmbench.algorithms.linearized import Linearized
+from admmbench.audit import Audit, AuditSettings, auditor
+from admmbench.audit.attacks import lower_bound, of_trajectory
+from admmbench.audit.canaries import make_worlds, unshuffled
+from admmbench.audit.worlds import play, play_both
+from admmbench.checks import runs
+from admmbench.checks.made import make_dataset, written_by
+from admmbench.engine import federation
+from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
+
+ALL = AuditSettings(rounds=3, repeats=40)
+OVER_ROWS = [name for name in list_algorithms() if "rows" in resolve(name).sharing]
+NOISY = [name for name in OVER_ROWS if resolve(name).release]
+EVERY = [
+    (name, variant, params)
+    for name in NOISY
+    for variant in resolve(name).variants
+    for params in ({}, *resolve(name).examples)
+]
+LEVELS = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
+
+
+def suitable(name):
+    """Data for a method: two classes serve all."""
+    return THREE if name in ("objp", "objt", "outp") else TWO
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize(("name", "variant", "params"), EVERY, ids=str)
+def test_methods_as_they_are_pass(name, variant, params, relation):
+    found = short_audit(
+        name,
+        suitable(name),
+        ALL,
+        variant=variant,
+        params=params,
+        privacy={"relation": relation},
+    )
+    assert found.passed
+    assert [(f.level, f.canary) for f in found.findings] == [
+        (level, canary) for canary in ALL.canaries for level in LEVELS
+    ]
+    assert all(finding.passed for finding in found.findings)
+    assert found.epsilon_claimed == 3
+    assert found.epsilon_lower is not None
+    assert found.epsilon_ledger is not None
+    assert 0 <= found.epsilon_lower <= found.epsilon_ledger < math.inf
+
+
+def test_another_law_passes():
+    assert short_audit("objp", privacy={"noise": "gaussian"}).passed
+
+
+def test_what_is_found_survives_json():
+    found = short_audit("objp", sensitivity="local")
+    assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "comment"),
+    [
+        ("iadmm", {}, "iadmm sends everything without noise"),
+        ("objp", {"epsilon": math.inf}, "An infinite budget adds no noise"),
+        (
+            "dp_admm_sharing",
+            {"agents": {"scheme": "columns", "blocks": 2}, "sensitivity": "local"},
+            "Audits are for problems over rows",
+        ),
+    ],
+)
+def test_there_may_be_nothing_to_audit(name, changes, comment):
+    found = short_audit(name, TWO, **changes)
+    assert found.passed is None
+    assert not found.findings
+    assert comment in found.comment
+    assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_pieces_change_nothing(monkeypatch):
+    whole = short_audit("objp", epsilon=9)
+    done = []
+    monkeypatch.setattr(auditor, "_at_once", lambda *_: 7)
+    spec = make_spec("objp", epsilon=9)
+    parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
+    assert done == [(k, 4) for k in (1, 2, 3, 4)]
+    assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
+    assert parts.findings[1:] == whole.findings[1:]
+
+
+def test_blocks_of_agents_change_nothing(monkeypatch):
+    together = short_audit("outp", agents=5)
+    monkeypatch.setattr(federation, "BLOCK_BYTES", 1)
+    alone = short_audit("outp", agents=5)
+    assert alone.passed
+    assert alone.epsilon_ledger == together.epsilon_ledger
+    for one, other in zip(alone.findings[2:], together.findings[2:], strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-9)
+
+
+def test_a_stated_total_is_that_of_all_rounds():
+    found = short_audit(
+        "objp", epsilon=math.inf, privacy={"total": 2.0}, rounds=3, evaluate_every=1
+    )
+    assert found.passed
+    assert found.epsilon_ledger == pytest.approx(1.996, rel=2e-3)
+
+
+def test_a_run_that_diverges_is_not_judged():
+    found = short_audit("dpsgd", params={"learning_rate": 1e300})
+    assert found.passed is None
+    assert "diverges" in found.comment
+
+
+def test_an_agent_without_records():
+    # It has no noise, and is nobody's canary.
+    data = make_dataset(60, writers=3)
+    names = (*data.attributes["writer"].values, "nobody")
+    free = written_by(data, data.attributes["writer"].train, names)
+    for name in ("objp", "outp", "dpsgd"):
+        found = short_audit(name, free, agents={"scheme": "by_writer"})
+        assert found.passed
+        local = short_audit(name, free, agents={"scheme": "by_writer"}, sensitivity="local")
+        assert "The scale of the noise" in failed(local)["coupling"]
+
+
+def test_all_bounds_hold_together(monkeypatch):
+    seen = []
+
+    def note(level, canary, scores, delta, confidence, total):
+        seen.append((len(scores[0]), len(scores[1]), delta, confidence))
+        return lower_bound(level, canary, scores, delta, confidence, total)
+
+    monkeypatch.setattr(auditor, "lower_bound", note)
+    settings = AuditSettings(rounds=1, repeats=20, level=0.9)
+    short_audit("objp", settings=settings)
+    assert seen == [(20, 20, 1e-3, pytest.approx(1 - 0.1 / 6))] * 6
+
+
+def test_shuffled_rows_are_audited_unshuffled():
+    scheme = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 50}
+    assert unshuffled(make_spec("objp", agents=scheme)).agents == {
+        "scheme": "iid",
+        "agents": 4,
+        "shuffle": False,
+        "train": None,
+    }
+    assert short_audit("objp", agents=scheme).passed
+    data = make_dataset(60, writers=3)
+    assert short_audit("objp", data, agents={"scheme": "by_writer"}).passed
+
+
+def test_extra_round_of_the_code_is_audited():
+    settings = SHORT.model_copy(update={"rounds": 50})
+    assert short_audit("objp", settings=settings, rounds=2, evaluate_every=1).rounds == 2
+    found = short_audit("objp", settings=settings, rounds=2, evaluate_every=1, variant="reference")
+    assert found.rounds == 3
+
+
+SEVERAL = '''
+from admmbench.api import *
+from admmbench.algorithms.outp import OutP
+
+@parameters
+class Several(OutP):
+    """OutP with three local updates."""
+    updates = property(lambda self: 3)
+'''
+
+LINEARIZED = [
+    (name, variant, params, "l2")
+    for name in OVER_ROWS
+    for variant in resolve(name).variants
+    for params in ({}, *resolve(name).examples)
+    if issubclass(resolve(name), Linearized)
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "params", "penalty"),
+    [*LINEARIZED, ("objp", "paper", {}, "l1"), ("objp", "reference", {}, "l1")],
+    ids=str,
+)
+def test_plain_rounds_are_those_of_the_passes(name, variant, params, penalty):
+    problem = {"loss": "softmax", "penalty": penalty, "strength": 0.1}
+    given = {"variant": variant, "params": params, "seeds": 3, "dtype": "float64"}
+    compare_with_passes(make_spec(name, problem=problem, **given))
+
+
+def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
+    file = tmp_path / "several.py"
+    file.write_text(SEVERAL)
+    compare_with_passes(make_spec(str(file), seeds=3, dtype="float64"))
+
+
+def compare_with_passes(spec):
+    plain, fused = play(spec, THREE, 4), runs.play(spec, THREE, 4)
+    assert plain.tapes[0] or spec.release is None
+    for part in ("w", "z", "dual", "average", "chain"):
+        ours, theirs = (getattr(each.state, part) for each in (plain, fused))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
+    ledgers = [b.noise.ledgers for b in plain.federation.blocks]
+    others = [b.noise.ledgers for b in fused.federation.blocks]
+    assert [[a.releases() for a in b] for b in ledgers] == [
+        [a.releases() for a in b] for b in others
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "sensitivity", "canary"),
+    [*((name, "global", "worst") for name in NOISY), ("objp", "local", "natural")],
+)
+def test_likelihood_ratio_is_one(name, sensitivity, canary):
+    # The mean of a ratio of densities under the second one is 1; so it is where a world is the other's.
+    data = suitable(name)
+    spec = make_spec(
+        name, data, epsilon=1 if data is THREE else 5, sensitivity=sensitivity, dtype="float64"
+    )
+    (worlds,) = make_worlds(spec, data, 2, [canary])
+    seeds = range(3000), range(3000, 6000)
+    pair = play_both(spec, (worlds.first, worlds.second), 2, seeds)
+    first, second = of_trajectory(pair)
+    assert first.std() > 0.1
+    for ratio in (np.exp(-first), np.exp(second)):
+        error = ratio.std() / np.sqrt(len(ratio))
+        assert abs(ratio.mean() - 1) < 4 * error < 0.1

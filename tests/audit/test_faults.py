@@ -1,0 +1,311 @@
+"""The audit can fail: for each fault that a method, a mechanism or a ledger may have, it names the level."""
+
+import numpy as np
+import pytest
+
+from admmbench.audit import AuditSettings, auditor
+from admmbench.checks.made import make_dataset
+from admmbench.engine import rounds
+from admmbench.privacy import Ledger, Noise, samplers
+from admmbench.problems.rows import BoundRows
+from tests.audit.runs import TWO, failed, short_audit
+
+PLUGIN = """
+import numpy as np
+from admmbench.api import *
+from admmbench.algorithms.base import Guarantee
+from admmbench.algorithms.dp_admm import DPADMM
+from admmbench.algorithms.dvp import DVP, noise_budget
+from admmbench.algorithms.objp import ObjP
+from admmbench.algorithms.outp import OutP
+from admmbench.algorithms.pvp import PVP
+from admmbench.sensitivity import Sensitivity
+
+@parameters
+class Broken({base}):
+    '''A lie about privacy.'''
+{body}
+"""
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Path of a plug-in: a method with some of it replaced."""
+
+    def make(base, body):
+        file = tmp_path / "broken.py"
+        lines = "\n".join(f"    {line}" for line in body.strip().splitlines())
+        file.write_text(PLUGIN.format(base=base, body=lines))
+        return str(file)
+
+    return make
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Let noise be drawn in another way than asked for."""
+
+    def make(change):
+        draw = Noise._draw
+        monkeypatch.setattr(Noise, "_draw", lambda *given: change(draw, *given))
+
+    return make
+
+
+# Noise
+
+
+def test_half_the_noise(drawn):
+    drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
+    for name in ("objp", "outp", "dpsgd"):
+        assert "its mean size is" in failed(short_audit(name))["noise law"]
+
+
+def test_half_the_noise_in_a_subproblem(monkeypatch):
+    spherical = Noise.spherical
+    monkeypatch.setattr(Noise, "spherical", lambda self, scale: spherical(self, scale / 2))
+    assert "not spherical noise" in failed(short_audit("dvp", TWO))["noise law"]
+
+
+def test_another_law(drawn):
+    drawn(lambda draw, self, law, *rest: draw(self, samplers.GAUSSIAN, *rest))
+    assert "not laplace noise" in failed(short_audit("objp"))["noise law"]
+
+
+def test_noise_of_one_round_in_every_round(drawn):
+    def first_round(draw, self, *rest):
+        t, self._t = self._t, 1
+        found = draw(self, *rest)
+        self._t = t
+        return found
+
+    drawn(first_round)
+    assert "have the same noise" in failed(short_audit("objp"))["noise law"]
+
+
+def test_noise_of_one_local_update_in_all(drawn):
+    def first_update(draw, self, *rest):
+        self._releases = 0
+        return draw(self, *rest)
+
+    drawn(first_update)
+    found = short_audit("objp", params={"local_updates": 3})
+    assert "have the same noise" in failed(found)["noise law"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda key, seed, agent: key(seed, 0),
+        lambda key, seed, agent: key(0, agent),
+        lambda key, seed, agent: key(seed + agent, 0),
+    ],
+    ids=["agents", "seeds", "sums"],
+)
+def test_noise_of_one_for_others(monkeypatch, key):
+    own = rounds.noise_key
+    monkeypatch.setattr(rounds, "noise_key", lambda seed, agent: key(own, seed, agent))
+    assert "have the same noise" in failed(short_audit("objp"))["noise law"]
+
+
+def test_noise_with_a_common_part(monkeypatch):
+    perturb = samplers.perturb_all
+
+    def shifted(values, *rest):
+        perturb(values, *rest)
+        values += 0.5 * rest[3][..., None]  # half a scale
+
+    monkeypatch.setattr(samplers, "perturb_all", shifted)
+    assert "noise law" in failed(short_audit("objp"))
+
+
+def test_noise_of_one_agent_for_others_on_other_grids(monkeypatch):
+    own = rounds.noise_key
+    monkeypatch.setattr(rounds, "noise_key", lambda seed, agent: own(seed, 0))
+    data = make_dataset(60, writers=3)
+    found = short_audit("outp", data, agents={"scheme": "by_writer"})
+    assert "have the same noise" in failed(found)["noise law"]
+
+
+def test_noise_that_rounds_share_a_part_of(monkeypatch):
+    perturb = samplers.perturb_all
+
+    def half_and_half(values, law, keys, place, scale, *rest):
+        for where in (place, np.zeros(2, int)):
+            perturb(values, law, keys, where, scale / np.sqrt(2), *rest)
+
+    monkeypatch.setattr(samplers, "perturb_all", half_and_half)
+    sentence = failed(short_audit("outp"))["noise law"]
+    assert sentence.startswith("The noise of different releases is correlated")
+
+
+# What leaves without noise
+
+
+def test_a_dual_with_a_bit_of_the_gradient(broken):
+    body = """
+def local_round(self, sub):
+    ObjP.local_round(self, sub)
+    sub.dual[:] += 1e-6 * self.gradient(sub).value
+"""
+    sentence = failed(short_audit(broken("ObjP", body)))["coupling"]
+    assert sentence == "Data leave without noise: dual of round 1 tells the worlds apart."
+
+
+def test_a_message_without_noise(broken):
+    body = """
+def perturb_gradient(self, sub, gradient):
+    if sub.t < 3:
+        return ObjP.perturb_gradient(self, sub, gradient)
+    return 0.0
+"""
+    sentence = failed(short_audit(broken("ObjP", body)))["coupling"]
+    assert sentence == "Data leave without noise: message 0 of round 3 tells the worlds apart."
+
+
+def test_a_step_made_of_singular_values(broken):
+    body = """
+def schedule(self, sub):
+    return {"inverse_eta": np.linalg.norm(sub.parts._X, 2)}
+"""
+    sentence = failed(short_audit(broken("ObjP", body)))["coupling"]
+    assert "message 0 of round 1 tells the worlds apart" in sentence
+
+
+def test_scales_of_own_records_that_are_called_guaranteed(broken):
+    body = """
+def guarantee(self, sensitivity):
+    return Guarantee("proved", "it is not")
+"""
+    path = broken("ObjP", body)
+    for name in ("objp", "outp", "dpsgd", path):
+        found = failed(short_audit(name, sensitivity="local"))
+        assert found["coupling"].startswith("The scale of the noise depends on the data: in round")
+
+
+def test_releases_as_many_as_the_data_say(broken):
+    body = """
+def perturb_gradient(self, sub, gradient):
+    if sub.parts._X[0].any():
+        return ObjP.perturb_gradient(self, sub, gradient)
+    return 0.0
+"""
+    sentence = failed(short_audit(broken("ObjP", body)))["coupling"]
+    assert sentence == "The number of releases, or their law, depends on the data."
+
+
+# What the ledger is told
+
+
+def test_a_multiplier_that_is_doubled(monkeypatch):
+    gaussian = Ledger.gaussian
+
+    def doubled(self, multiplier, count=1):
+        gaussian(self, 2 * multiplier, count)
+
+    monkeypatch.setattr(Ledger, "gaussian", doubled)
+    for name, changes in (("outp", {}), ("outp", {"variant": "reference"}), ("dpsgd", {})):
+        assert "of what the ledger was told" in failed(short_audit(name, **changes))["likelihood"]
+
+
+def test_local_updates_that_count_once(monkeypatch):
+    enter = Noise._enter
+
+    def first(self, *rest):
+        if self._releases == 0:
+            enter(self, *rest)
+
+    monkeypatch.setattr(Noise, "_enter", first)
+    sentence = failed(short_audit("objp", params={"local_updates": 3}))["likelihood"]
+    assert sentence == "The ledger was told nothing of a laplace release of agent 0 in round 1."
+
+
+def test_a_law_that_the_ledger_is_not_told_of(monkeypatch):
+    def laplace(self, sensitivity):
+        self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
+        scale = sensitivity.l1 / self.privacy.epsilon
+        return self._draw(samplers.GAUSSIAN, scale, np.full_like(scale, 2.0**-20))
+
+    monkeypatch.setattr(Noise, "laplace", laplace)
+    assert "1 laplace of a gaussian release" in failed(short_audit("objp"))["likelihood"]
+
+
+@pytest.mark.parametrize("base", ["OutP", "DPADMM"])
+def test_a_sensitivity_divided_by_all_records(broken, base):
+    body = """
+def perturb_solution(self, sub, schedule):
+    bound = sub.parts.gradient_bound / sub.parts.whole.n_samples
+    return sub.noise.gaussian(Sensitivity(l2=bound / (sub.rho + schedule["inverse_eta"])))
+"""
+    assert "of what the ledger was told" in failed(short_audit(broken(base, body)))["likelihood"]
+
+
+def test_a_spread_that_is_too_small(monkeypatch):
+    spread = BoundRows.spread
+
+    def half(self, loss):
+        return tuple(ratio / 2 for ratio in spread(self, loss))
+
+    monkeypatch.setattr(BoundRows, "spread", half)
+    assert "of what the ledger was told" in failed(short_audit("objp"))["likelihood"]
+
+
+def test_a_solution_with_a_tolerance_that_nobody_counts(broken):
+    body = """
+def update(self, sub):
+    stiffness = sub.parts.whole.penalty_curvature + sub.rho
+    sensitivity = sub.solution_sensitivity(sub.parts.gradient_bound, stiffness)
+    return self.minimize(sub, sub.dual) + sub.noise.gaussian(sensitivity)
+"""
+    data = make_dataset(800, n_classes=2)
+    given = {"agents": 2, "params": {"tolerance": 0.1}}
+    settings = AuditSettings(rounds=5, repeats=50, canaries=["worst"])
+    found = failed(short_audit(broken("PVP", body), data, settings, **given))
+    assert "of what the ledger was told" in found["likelihood"]
+    assert short_audit("pvp", data, settings, **given).passed
+
+
+def test_a_subproblem_with_half_the_noise(broken):
+    body = """
+def update(self, sub):
+    c1, m = sub.parts.gradient_bound, sub.n_samples
+    return self.minimize(sub, sub.dual - sub.noise.spherical(0.5 * c1 / (sub.privacy.epsilon * m)))
+"""
+    found = failed(short_audit(broken("DVP", body), TWO))
+    assert "of what the ledger was told" in found["likelihood"]
+
+
+def test_a_curvature_that_is_forgotten(broken):
+    body = """
+def update(self, sub):
+    c1, m = sub.parts.gradient_bound, sub.n_samples
+    return self.minimize(sub, sub.dual - sub.noise.spherical(2 * c1 / (sub.privacy.epsilon * m)))
+"""
+    settings = AuditSettings(rounds=5, repeats=100, canaries=["worst"])
+    found = short_audit(broken("DVP", body), TWO, settings, agents=30)
+    assert short_audit("dvp", TWO, settings, agents=30).passed
+    assert "of what the ledger was told" in failed(found)["likelihood"]
+
+
+# Totals
+
+
+def test_a_total_that_is_too_small(monkeypatch):
+    monkeypatch.setattr(auditor, "epsilon_total", lambda ledgers, delta: 0.1)
+    settings = AuditSettings(rounds=3, repeats=100, canaries=["worst"])
+    found = failed(short_audit("objp", settings=settings, epsilon=30.0))
+    assert set(found) == {"lower bound", "black box"}
+    assert found["black box"].startswith("The total does not hold: an attack shows")
+
+
+def test_noise_that_nobody_can_follow(broken):
+    body = """
+def update(self, sub):
+    share = sub.noise.spherical(2 * sub.parts.gradient_bound / sub.n_samples)
+    return self.minimize(sub, sub.dual) + share
+"""
+    found = short_audit(broken("DVP", body), TWO)
+    verdicts = {finding.level: finding.passed for finding in found.findings}
+    assert verdicts.pop("black box") is True
+    assert set(verdicts.values()) == {None}
+    assert found.passed

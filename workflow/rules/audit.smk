@@ -1,0 +1,35 @@
+# Attacks on an experiment's runs, which say nothing of single seeds: one job for each noisy method and finite budget.
+for experiment in EXPERIMENTS:
+    if not STUDY.experiments[experiment].audits:
+        continue
+
+    rule:
+        name:
+            rule_name("audit", experiment)
+        input:
+            data=prepared(STUDY.experiments[experiment].dataset),
+        output:
+            f"{RESULTS}/{experiment}/{AUDITS}/{{audit}}.json",
+        log:
+            f"{RESULTS}/{experiment}/logs/{AUDITS}/{{audit}}.log",
+        conda:
+            "../../envs/environment.yaml"
+        resources:
+            # Both worlds, in double precision.
+            mem_mb=lambda wildcards, attempt, experiment=experiment: (
+                attempt
+                * (2000 + 4 * estimate(audited(experiment, wildcards), 1).mem_mb)
+            ),
+            runtime=lambda wildcards, attempt: attempt * 240,
+        params:
+            settings=lambda wildcards, experiment=experiment: (
+                audited(experiment, wildcards).arguments()
+            ),
+            audit=STUDY.experiments[experiment].audit.model_dump_json(),
+            fingerprint=lambda wildcards, experiment=experiment: [
+                FINGERPRINTS[fingerprint.code(audited(experiment, wildcards))],
+                fingerprint.of_modules(("admmbench.audit",)),
+            ],
+        shell:
+            "admmbench audit {params.settings:q} --audit {params.audit:q} --data {input.data:q}"
+            " --output {output:q} > {log:q} 2>&1"
