@@ -70,11 +70,6 @@ def test_what_is_found_survives_json():
     [
         ("iadmm", {}, "iadmm sends everything without noise"),
         ("objp", {"epsilon": math.inf}, "An infinite budget adds no noise"),
-        (
-            "dp_admm_sharing",
-            {"agents": {"scheme": "columns", "blocks": 2}, "sensitivity": "local"},
-            "Audits are for problems over rows",
-        ),
     ],
 )
 def test_there_may_be_nothing_to_audit(name, changes, comment):

@@ -9,6 +9,8 @@ noisy values of the other. Five levels look at that, from the noise to what an a
 4. **Lower bound**: an attack on all messages bounds epsilon from below, and the ledger's total is above that.
 5. **Black box**: so does an attack on the final model.
 
+Where parties hold columns, one attack looks at the range in which their messages lie.
+
 An audit that passes proves nothing. One that fails shows that a total is wrong.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admmbench.audit import coupling, likelihood, noise_law
+from admmbench.audit import columns, coupling, likelihood, noise_law
 from admmbench.audit.attacks import MODEL, TRAJECTORY, Scores, lower_bound, of_model, of_trajectory
 from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
 from admmbench.audit.report import Audit, Finding, not_covered, worst
@@ -57,8 +57,11 @@ def audit(
     """
     if comment := _nothing(spec):
         return Audit(comment=comment)
-    spec = unshuffled(spec).model_copy(update={"dtype": "float64"})
     rounds = min(settings.rounds, spec.rounds + spec.method.extra_rounds)
+    spec = spec.model_copy(update={"dtype": "float64"})
+    if spec.as_problem.sharing == "columns":
+        return columns.attack(spec, data, settings, rounds)
+    spec = unshuffled(spec)
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
     size = min(n, _at_once(spec, data, rounds))
@@ -156,8 +159,8 @@ def _findings(
 
 def _nothing(spec: RunSpec) -> str:
     """Why there is nothing to audit; empty if there is."""
-    if spec.as_problem.sharing != "rows":
-        return "Audits are for problems over rows."
+    if spec.as_problem.sharing == "constrained":
+        return "Audits are for problems over rows or columns."
     if spec.release is None:
         return f"{spec.algorithm} sends everything without noise, so that it claims nothing."
     if spec.privacy.trust == "secure_sum":

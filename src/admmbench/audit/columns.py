@@ -1,0 +1,80 @@
+"""Parties that hold columns: noise in the range of a party's columns tells which columns they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from admmbench.algorithms.base import Array
+from admmbench.audit.attacks import Scores, lower_bound
+from admmbench.audit.report import Audit
+from admmbench.audit.settings import AuditSettings
+from admmbench.audit.worlds import Run, play
+from admmbench.datasets import Dataset
+from admmbench.engine.spec import RunSpec
+from admmbench.privacy import epsilon_total
+
+LEVEL, CANARY = "range", "column"
+
+
+def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -> Audit:
+    """Attack a method whose parties send predictions: in the second world a column of the first party is another one.
+
+    A message that lies in the range of a party's columns lies in that of a neighbour's by chance only. The attack takes
+    the world whose range is nearer.
+
+    Parameters
+    ----------
+    spec, data, settings
+        See `admmbench.audit.audit`.
+    rounds
+        Audited rounds.
+    """
+    n = settings.repeats
+    runs = [
+        play(spec.model_copy(update={"seeds": seeds}), world, rounds)
+        for seeds, world in (
+            (tuple(range(n)), data),
+            (tuple(range(n, 2 * n)), _with_another_column(data)),
+        )
+    ]
+    ledgers = [ledger for block in runs[0].federation.blocks for ledger in block.noise.ledgers]
+    total = epsilon_total(ledgers, spec.delta)
+    found = lower_bound(LEVEL, CANARY, _scores(*runs), spec.delta, settings.level, total)
+    return Audit(
+        findings=(found,),
+        rounds=rounds,
+        delta=spec.delta,
+        epsilon_ledger=total,
+        epsilon_lower=found.value,
+        epsilon_claimed=rounds * runs[0].federation.privacy.epsilon,
+    )
+
+
+def _with_another_column(data: Dataset) -> Dataset:
+    """The first column that varies is turned by half of its length, so that it has the same values."""
+    X = np.array(data.X_train)
+    varying = int((X[:1] != X).any(axis=0).argmax())
+    X[:, varying] = np.roll(X[:, varying], len(X) // 2)
+    return replace(data, X_train=X)
+
+
+def _scores(first: Run, second: Run) -> Scores:
+    """How much nearer the first party's last message is to the range of the first world's columns."""
+    bases = [run.federation.blocks[0].parts.basis for run in (first, second)]
+
+    def nearer(run: Run) -> Array:
+        message = run.public[-1]["message 0"][0]
+        own, other = (_distance(message, basis) for basis in bases)
+        found: Array = other - own
+        return found
+
+    return nearer(first), nearer(second)
+
+
+def _distance(message: Array, basis: Any) -> Array:
+    """Part of messages of shape (S, N) that is outside a range, shape (S,)."""
+    outside = message - (message @ basis) @ basis.T
+    return np.asarray(np.linalg.norm(outside, axis=1) / np.linalg.norm(message, axis=1))
