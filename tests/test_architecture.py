@@ -16,12 +16,12 @@ ORDER = [
     "problems",
     "algorithms",
     "engine",
-    "audit",
     "jobs",
     "statistics",
     "figures",
     "runs",
     "config",
+    "audit",
     "forecast",
     "housekeeping",
     "analysis",
@@ -31,7 +31,17 @@ ORDER = [
 ]
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "templates", "checks"]
-BASE = ["compiled", "files", "kept", "outcomes", "plugins", "progress", "sensitivity", "validation"]
+BASE = [
+    "auditing",
+    "compiled",
+    "files",
+    "kept",
+    "outcomes",
+    "plugins",
+    "progress",
+    "sensitivity",
+    "validation",
+]
 
 
 def modules():

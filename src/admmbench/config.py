@@ -28,7 +28,7 @@ from pydantic import (
     model_validator,
 )
 
-from admmbench.audit.settings import AuditSettings
+from admmbench.auditing import AuditSettings
 from admmbench.engine.spec import (
     SEEDS,
     Agents,

@@ -17,6 +17,6 @@ An audit that passes proves nothing. One that fails shows that a total is wrong.
 from admmbench.audit.auditor import audit
 from admmbench.audit.bounds import epsilon_lower
 from admmbench.audit.report import Audit, Finding, table
-from admmbench.audit.settings import AuditSettings
+from admmbench.auditing import AuditSettings
 
 __all__ = ["Audit", "AuditSettings", "Finding", "audit", "epsilon_lower", "table"]

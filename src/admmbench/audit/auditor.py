@@ -11,8 +11,8 @@ from admmbench.audit import columns, coupling, likelihood, noise_law
 from admmbench.audit.attacks import MODEL, TRAJECTORY, Scores, lower_bound, of_model, of_trajectory
 from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
 from admmbench.audit.report import Audit, Finding, not_covered, worst
-from admmbench.audit.settings import AuditSettings, Name
 from admmbench.audit.worlds import Pair, play_both
+from admmbench.auditing import AuditSettings, Name
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import epsilon_total

@@ -10,8 +10,8 @@ import numpy as np
 from admmbench.algorithms.base import Array
 from admmbench.audit.attacks import Scores, lower_bound
 from admmbench.audit.report import Audit
-from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import Run, play
+from admmbench.auditing import AuditSettings
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import epsilon_total
