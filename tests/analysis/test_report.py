@@ -206,6 +206,13 @@ def test_methods_are_ranked_at_equal_totals_only(figure):
     assert best_of(figure, other)[1] == set()
 
 
+def test_a_relation_is_shown_where_it_is_chosen(figure):
+    results = build({"ObjP": {0.1: 0.2}}, name="x")
+    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in best_of(figure, results)[0]
+    results["neighbours"] = ("algorithm", ["one column is another"])
+    assert "<dt>Neighbours</dt>" not in best_of(figure, results)[0]
+
+
 def test_what_attacks_found_is_a_table(figure):
     """In the order of methods and budgets, with the sentences of what failed, each once."""
     sentence = "Noise is <reused>."

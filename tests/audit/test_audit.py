@@ -70,6 +70,12 @@ def test_what_is_found_survives_json():
     [
         ("iadmm", {}, "iadmm sends everything without noise"),
         ("objp", {"epsilon": math.inf}, "An infinite budget adds no noise"),
+        (
+            "objp",
+            {"agents": {"scheme": "stratified", "agents": 4}},
+            "Records are shared out by their labels",
+        ),
+        ("dpsgd", {"privacy": {"trust": "secure_sum"}}, "Under a secure sum"),
     ],
 )
 def test_there_may_be_nothing_to_audit(name, changes, comment):

@@ -326,3 +326,48 @@ def test_the_relation_changes_totals_and_nothing_else():
     expected = [ledger.epsilon(1e-6) for ledger in ledgers]
     found = [float(trace.epsilon_composed[-1]) for trace in (one, two)]
     np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("sensitivity", ["local", "global"])
+def test_features_outside_the_domain_are_refused(sensitivity):
+    """Otherwise the noise would be too small for the records, and the total called proved."""
+    made = make_dataset()
+    scaled = replace(made, X_train=10 * made.X_train)
+    with pytest.raises(
+        ValueError, match=r"features range from .* its domain is .*: widen it, or scale"
+    ):
+        simulate(scaled, "objp", epsilon=1, sensitivity=sensitivity, agents=2, rounds=1)
+    wider = replace(scaled, domain=(10 * made.domain[0], 10 * made.domain[1]))
+    given = {"epsilon": 1, "sensitivity": "global", "agents": 2, "rounds": 1, "seeds": 20}
+    noise = [
+        float(simulate(data, "objp", **given).noise_magnitude.mean()) for data in (made, wider)
+    ]
+    assert noise[1] / noise[0] == pytest.approx(10, rel=0.1)
+
+
+FOREIGN = """
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Mine(ObjP):
+    pass
+"""
+
+
+def test_what_plug_ins_state_is_not_proved(tmp_path):
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    given = {"epsilon": 1, "sensitivity": "global", "agents": 2, "rounds": 1, "seeds": 1}
+    own, foreign = (
+        simulate(make_dataset(), name, **given).epsilon_total
+        for name in ("objp", str(tmp_path / "mine.py"))
+    )
+    assert (own.attrs["guarantee"], foreign.attrs["guarantee"]) == ("proved", "conditional")
+    assert "if what a plug-in states of its sensitivities is true" in foreign.attrs["comment"]
+    np.testing.assert_array_equal(own, foreign)
+
+
+def test_who_sees_a_secure_sum_is_said():
+    found = total("dpsgd", "global", privacy={"trust": "secure_sum"})
+    assert "against who sees the sum of the messages" in found.attrs["comment"]

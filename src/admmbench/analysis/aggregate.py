@@ -189,7 +189,7 @@ def _facts(spec: RunSpec) -> dict[str, str]:
         "noise": release.law if release else "none",
         "notion": notion,
         "neighbours": release.neighbours(spec.privacy.relation) if release else "",
-        "guarantee": method.guarantee(spec.sensitivity).kind,
+        "guarantee": spec.worth.kind,
         "caveats": json.dumps(method.caveats, ensure_ascii=False),
     }
 

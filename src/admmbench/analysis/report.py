@@ -24,7 +24,7 @@ from admmbench.analysis.verdicts import Judgement, Verdict
 from admmbench.figures import drawing
 from admmbench.files import replacing
 from admmbench.outcomes import FAILED, SUCCESSFUL
-from admmbench.privacy import ACCOUNTANTS, Accountant
+from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -185,8 +185,10 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
         ),
         "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
-        "Neighbours": str(attrs["relation"]),
     }
+    # A method may have neighbours of its own.
+    if NEIGHBOURS[attrs["relation"]] in results["neighbours"].values:
+        budgets["Neighbours"] = attrs["relation"]
     data = (
         f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
     )

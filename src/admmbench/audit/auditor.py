@@ -15,6 +15,7 @@ from admmbench.audit.worlds import Pair, play_both
 from admmbench.auditing import AuditSettings, Name
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
+from admmbench.partition import as_partition
 from admmbench.privacy import epsilon_total
 
 Progress = Callable[[int, int], None]
@@ -161,6 +162,8 @@ def _nothing(spec: RunSpec) -> str:
     """Why there is nothing to audit; empty if there is."""
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
+    if as_partition(spec.agents).scheme == "stratified":
+        return "Records are shared out by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} sends everything without noise, so that it claims nothing."
     if spec.privacy.trust == "secure_sum":

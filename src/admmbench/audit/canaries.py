@@ -106,8 +106,10 @@ def _largest_entry(problem: BoundRows) -> float:
 
     It may be longer than the problem allows, which then scales it down.
     """
-    bound = problem.bound_linf
-    return bound if np.isfinite(bound) else float(np.abs(problem.X).max())
+    low, high = problem.split.dataset.domain
+    if not np.isfinite(problem.bound_linf):
+        return float(np.abs(problem.X).max())
+    return float(np.clip(max(low, high, key=abs), -problem.bound_linf, problem.bound_linf))
 
 
 def _contributions(problem: BoundRows, rows: Array) -> Array:

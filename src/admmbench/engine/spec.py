@@ -378,9 +378,22 @@ class RunSpec(Strict):
         return math.isfinite(self.stated_budget)
 
     @property
+    def worth(self) -> Guarantee:
+        """What totals of the method are worth; what comes from outside the package has no proof here."""
+        found = self.method.guarantee(self.sensitivity)
+        modules = (type(self.method).__module__, self.as_problem.module)
+        foreign = [name for name in modules if not name.startswith("admmbench.")]
+        if found.kind == "proved" and foreign:
+            return Guarantee(
+                "conditional",
+                f"if what a plug-in states of its sensitivities is true; {found.conditions}",
+            )
+        return found
+
+    @property
     def guarantee(self) -> Guarantee:
         """What the total of the run is worth."""
-        found = self.method.guarantee(self.sensitivity)
+        found = self.worth
         if found.kind != "none" and not self.private:
             return Guarantee("none", "an infinite budget adds no noise")
         return found

@@ -120,4 +120,6 @@ def _worth(spec: RunSpec) -> dict[str, str]:
     words = [found.conditions]
     if release:
         words.append(f"neighbours: {release.neighbours(spec.privacy.relation)}")
+    if spec.privacy.trust == "secure_sum":
+        words.append("against who sees the sum of the messages, and none of them")
     return {"guarantee": found.kind, "comment": "; ".join(words)}

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 from numpy.typing import DTypeLike
 
-from admmbench.datasets import DatasetInfo
+from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.partition import ColumnSplit, Split, n_rows
 from admmbench.partition import Rows as RowSelection
 from admmbench.problems import optimum
@@ -136,6 +136,17 @@ class Rows(LossProblem):
         return BoundRows(self, split, n_seeds, sensitivity, np.dtype(dtype))
 
 
+def _within_domain(data: Dataset) -> None:
+    """Bounds on records rest on the domain of the features."""
+    low, high = data.domain
+    least, most = float(data.X_train.min()), float(data.X_train.max())
+    if least < low or most > high:
+        raise ValueError(
+            f"{data.name}: features range from {least:g} to {most:g}, its domain is [{low:g}, {high:g}]; bounds on "
+            "records, and privacy with them, need the domain to hold: widen it, or scale the features"
+        )
+
+
 class BoundRows(BoundProblem["RowParts"]):
     """The problem on a data set that is shared out over agents.
 
@@ -156,7 +167,8 @@ class BoundRows(BoundProblem["RowParts"]):
     Raises
     ------
     ValueError
-        If the data set has not the targets of the loss, or there is no worst case to bound.
+        If the data set has not the targets of the loss, features outside its domain, or there is no worst case to
+        bound.
     """
 
     def __init__(
@@ -180,6 +192,7 @@ class BoundRows(BoundProblem["RowParts"]):
         sizes = [n_rows(own[0][1]) for own in split.shares]
         self.n_samples, self.fewest = sum(sizes), max(1, min(sizes))
         self._box = max(abs(bound) for bound in data.domain)
+        _within_domain(data)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
         # Where compiled loops serve, as a record has one prediction, it is as wide as they keep it.
