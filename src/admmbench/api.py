@@ -57,7 +57,15 @@ from admmbench.datasets import (
     read_bytes,
 )
 from admmbench.outcomes import Outcome
-from admmbench.privacy import Draw, Noise, Privacy, Release, gaussian_multiplier
+from admmbench.privacy import (
+    Draw,
+    Noise,
+    Privacy,
+    Release,
+    Releases,
+    gaussian_multiplier,
+    on_grid,
+)
 from admmbench.problems.base import Gradient, Problem
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.constrained import BoundConstrained
@@ -118,6 +126,7 @@ __all__ = [
     "ProximalAL",
     "RegressionLoss",
     "Release",
+    "Releases",
     "RemoteFile",
     "Rho",
     "RhoSchedule",
@@ -136,6 +145,7 @@ __all__ = [
     "end_seeds",
     "factors",
     "gaussian_multiplier",
+    "on_grid",
     "out_of_reach",
     "parameters",
     "proximal_step",
