@@ -128,6 +128,10 @@ METHODS = {
         NOISE.format("sub.noise.laplace(Sensitivity(l1=abs(gradient.value).sum((2, 3))))"),
         "other records change the scale of its noise",
     ),
+    "attacks find nothing": (
+        UPDATE.format("z + 0.01 * sub.parts.gradient(z, mean_over=9).value"),
+        "Data leave without noise: message 0 of round 1 tells the worlds apart",
+    ),
     "divergence is recorded": (
         UPDATE.format("np.nan_to_num(z); np.nan_to_num(sub.partial, copy=False)"),
         r"status is .*0.*0.*0",

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.base import Guarantee
+from admmbench.audit import AuditSettings, audit
 from admmbench.checks import Check, ensure
 from admmbench.checks.made import written_by
 from admmbench.checks.runs import (
@@ -54,6 +55,8 @@ _GLOBAL_MODELS = 4
 # What makes a method know of files, threads, seeds or labels.
 _FOREIGN = ("open(", "threading", "concurrent", "xarray", "default_rng", "stream(")
 _MISSPELT = "varaint"
+# Enough for what leaves without noise; bounds from so few runs show little.
+_ATTACKS = AuditSettings(rounds=3, repeats=24, canaries=["worst", "natural"])
 
 
 def of_method(name: str) -> Iterator[Check]:
@@ -441,6 +444,14 @@ def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
     )
 
 
+def attacks_find_nothing(case: Case) -> None:
+    """With ``sensitivity: global``: all that leaves is noisy, and moves no further than the ledger is told."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    found = audit(case.spec(sensitivity="global", delta=1e-3), case.data, _ATTACKS)
+    ensure(found.passed is not False, " ".join(each.sentence for each in found.failures))
+
+
 def divergence_is_recorded(case: Case) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
@@ -500,6 +511,7 @@ _NOISY = (
     what_is_planned_is_what_is_drawn,
     noise_is_solved_for_a_total,
     worst_case_noise_knows_nothing_of_the_records,
+    attacks_find_nothing,
     divergence_is_recorded,
 )
 _OVER_RECORDS = (state_copies_bounds_the_state, seeded_shares_are_a_partition_of_their_own)
