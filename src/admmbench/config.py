@@ -209,11 +209,7 @@ class Experiment(Strict):
         """Refuse a figure of guaranteed totals where there are none."""
         shown = figure.algorithms or [method.label for method in self.algorithms]
         pairs = zip(self.algorithms, self._methods, strict=True)
-        if not any(
-            spec.method.guarantee(spec.sensitivity).kind != "none"
-            for method, spec in pairs
-            if method.label in shown
-        ):
+        if not any(spec.worth.kind != "none" for method, spec in pairs if method.label in shown):
             raise ValueError(
                 f"figures.{number}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: "
                 "global, or show epsilon_composed"

@@ -64,7 +64,7 @@ class Run:
     @property
     def audit(self) -> str:
         """File of an audit of this run, whatever its seeds."""
-        return f"{Path(self.folder).name}+{self.point.partition('+')[0]}.json"
+        return f"{Path(self.folder).name}+{self._budget}.json"
 
     @property
     def relatives(self) -> str:
@@ -74,9 +74,12 @@ class Run:
     @cached_property
     def point(self) -> str:
         """File name without suffix: where on the grid the run is."""
-        budget = "epsilon" if self.spec.privacy.total is None else "total"
-        value, seeds = _number(self.spec.stated_budget), "_".join(_ranges(self.spec.seeds))
-        return f"{budget}={value}+seeds={seeds}"
+        return f"{self._budget}+seeds={'_'.join(_ranges(self.spec.seeds))}"
+
+    @property
+    def _budget(self) -> str:
+        kind = "epsilon" if self.spec.privacy.total is None else "total"
+        return f"{kind}={_number(self.spec.stated_budget)}"
 
     def file(self, pattern: str) -> str:
         """One of the run's files, such as `LOG`, below the folder of all runs."""

@@ -19,8 +19,9 @@ class DPSGD(OverRows):
     """Differentially private gradient descent (Abadi et al. 2016) with sampling ratio 1, over agents.
 
     Each agent adds Gaussian noise to the mean gradient of its records, scaled as in the other methods of huang2019 (one
-    record is replaced, which moves it by 2 c1 / m at most). Records are bounded, so that no
-    gradient needs clipping. The server takes a step along the mean over agents; the local models are the global one.
+    record is replaced, which moves it by 2 c1 / m at most). Records are bounded, so that no gradient needs clipping.
+    The server takes a step along the mean over agents; the local models are the global one. Under a secure sum all
+    agents add equal parts of the noise that the smallest one needs.
 
     Parameters
     ----------
@@ -47,11 +48,8 @@ class DPSGD(OverRows):
             parts = block.parts
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             gradient = parts.gradient(at, mean_over=parts.n_samples).value
-            m = parts.n_samples[:, None].clip(1)
-            if (
-                block.noise.privacy.summed > 1
-            ):  # all agents add equal parts of the noise that the smallest needs
-                m = np.full_like(m, parts.whole.fewest)
+            summed = block.noise.privacy.summed > 1
+            m = parts.whole.fewest if summed else parts.n_samples[:, None].clip(1)
             bound = parts.gradient_bound / m
             noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound))
             return parts.whole.add_penalty_gradient(noisy, at)

@@ -126,7 +126,6 @@ class Seen:
     def of(cls, pair: Pair, worlds: Worlds, delta: float) -> Seen:
         """Look at a pair of worlds."""
         federation, canary = pair.first.federation, worlds.canary
-        ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
         seen = pair.first.missed == 0
         return cls(
             [
@@ -135,7 +134,7 @@ class Seen:
             ],
             of_trajectory(pair) if seen else None,
             of_model(pair, worlds.row),
-            epsilon_total(ledgers, delta),
+            epsilon_total(federation.ledgers, delta),
             federation.privacy.epsilon,
         )
 

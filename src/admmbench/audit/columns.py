@@ -40,8 +40,8 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -
             (tuple(range(n, 2 * n)), _with_another_column(data)),
         )
     ]
-    ledgers = [ledger for block in runs[0].federation.blocks for ledger in block.noise.ledgers]
-    total = epsilon_total(ledgers, spec.delta)
+    federation = runs[0].federation
+    total = epsilon_total(federation.ledgers, spec.delta)
     found = lower_bound(LEVEL, CANARY, _scores(*runs), spec.delta, settings.level, total)
     return Audit(
         findings=(found,),
@@ -49,7 +49,7 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -
         delta=spec.delta,
         epsilon_ledger=total,
         epsilon_lower=found.value,
-        epsilon_claimed=rounds * runs[0].federation.privacy.epsilon,
+        epsilon_claimed=rounds * federation.privacy.epsilon,
     )
 
 

@@ -411,8 +411,7 @@ def what_is_planned_is_what_is_drawn(case: Case) -> None:
         played = play(spec, case.data, rounds=ROUNDS + case.method.extra_rounds)
         problem = played.federation.problem
         planned = spec.plan(problem, played.federation.privacy).epsilon(spec.delta)
-        ledgers = [ledger for noise in played.noise for ledger in noise.ledgers]
-        drawn = epsilon_total(ledgers, spec.delta)
+        drawn = epsilon_total(played.federation.ledgers, spec.delta)
         ensure(
             math.isclose(planned, drawn, rel_tol=1e-6),
             f"with relation: {relation} a plan of {ROUNDS} rounds costs {planned:.6g}, what is drawn {drawn:.6g}",

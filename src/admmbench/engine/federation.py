@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
-from admmbench.privacy import Noise, Privacy
+from admmbench.privacy import Ledger, Noise, Privacy
 from admmbench.problems.base import Array, BoundProblem, Parts
 
 T = TypeVar("T")
@@ -51,6 +51,11 @@ class Federation(Generic[PartsT]):
     choices: list[np.random.Generator]
     """For each seed, the source of what all agents know."""
     pool: Workers = field(repr=False)
+
+    @property
+    def ledgers(self) -> list[Ledger]:
+        """What each agent has released so far."""
+        return [ledger for block in self.blocks for ledger in block.noise.ledgers]
 
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""

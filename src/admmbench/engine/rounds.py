@@ -257,7 +257,7 @@ def evaluate(
 
 def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
     """Composed losses of the agent who pays most, infinite where something was sent without noise; and the total."""
-    ledgers = [ledger for block in federation.blocks for ledger in block.noise.ledgers]
+    ledgers = federation.ledgers
     found = {
         each.variable: privacy.epsilon_total(ledgers, spec.delta, each.name)
         if all(ledgers)

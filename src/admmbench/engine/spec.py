@@ -147,7 +147,6 @@ class NoiseSettings(Strict):
         Literal["published", "laplace", "gaussian"],
         Field(description="that of the paper, or a law in its place"),
     ] = "published"
-
     trust: Annotated[
         Literal["agents", "secure_sum"],
         Field(
@@ -243,7 +242,7 @@ class RunSpec(Strict):
             raise ValueError(
                 "epsilon: privacy.total is given too, from which it follows; give one of them"
             )
-        found = self.method.guarantee(self.sensitivity)
+        found = self.worth
         if math.isinf(total) or found.kind != "none":
             return
         if self.method.release is None:
