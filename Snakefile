@@ -63,12 +63,17 @@ wildcard_constraints:
     definition="manifest|figures",
     point="[^/]+",
     audit="[^/]+",
+    search="[^/]+",
 
 
 localrules:
     all,
     results,
+    tune,
     define,
+
+
+include: "workflow/rules/common.smk"
 
 
 rule all:
@@ -76,17 +81,17 @@ rule all:
     default_target: True
     input:
         f"{RESULTS}/report/index.html",
-        DATASETS,
+        tuned,
 
 
 rule results:
     """All labelled data sets, without figures and report."""
     input:
-        DATASETS,
+        tuned,
 
 
-include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
+include: "workflow/rules/tune.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/aggregate.smk"

@@ -20,6 +20,7 @@ ORDER = [
     "statistics",
     "figures",
     "runs",
+    "tuning",
     "config",
     "audit",
     "forecast",

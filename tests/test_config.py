@@ -435,3 +435,70 @@ def test_a_method_has_totals_and_noise_of_its_own(tmp_path):
 def test_faults_of_budgets(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         load(tmp_path, **changes)
+
+
+TUNED = {
+    "epsilon": None,
+    "privacy": {"total": [1, 2]},
+    "sensitivity": "global",
+    "tuning": {"seeds": [100]},
+    "problem": {"loss": "softmax", "records": {}},
+    "algorithms": [
+        {
+            "name": "dpsgd",
+            "label": "DP-GD",
+            "tune": {"rounds": 8, "params.learning_rate": 0.5, "problem.records.max_l2_norm": 2},
+        },
+        {"name": "objp", "label": "ObjP", "rounds": 3, "problem": {"records": {"max_l1_norm": 4}}},
+    ],
+}
+
+
+def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
+    folder = tmp_path / "experiments"
+    folder.mkdir()
+    experiment = load(folder, **TUNED)
+    assert experiment.untuned == ["DP-GD at 1", "DP-GD at 2"]
+    assert {run.label for run in experiment.runs} == {"ObjP"}
+    searches = list(experiment.searches.values())
+    assert [(each.label, each.budget) for each in searches] == [("DP-GD", 1.0), ("DP-GD", 2.0)]
+    first = searches[0].spec
+    assert (first.rounds, first.params["learning_rate"], first.privacy.total) == (8, 0.5, 1.0)
+    assert first.as_problem.describe()["records"] == {"max_l2_norm": 2.0}
+    # A method's own rounds and problem.
+    assert {run.spec.rounds for run in experiment.runs} == {3}
+    assert experiment.runs[0].spec.as_problem.describe()["records"] == {"max_l1_norm": 4.0}
+
+    best = {"rounds": 5, "params.learning_rate": 0.25, "problem.records.max_l2_norm": 4.0}
+    chosen = {"DP-GD": {1.0: {"settings": best, "error": 0.3, "edges": ["rounds"]}}}
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump(chosen))
+    experiment = load(folder, **TUNED)
+    assert experiment.untuned == ["DP-GD at 2"]
+    (run,) = [each.spec for each in experiment.runs if each.label == "DP-GD"]
+    assert (run.rounds, run.evaluate_every, run.params["learning_rate"]) == (5, 5, 0.25)
+    assert run.as_problem.describe()["records"] == {"max_l2_norm": 4.0}
+    # The manifest holds what was chosen.
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tuning": None}, "algorithms.0.tune: the experiment has no tuning"),
+        ({"tuning": {"seeds": [9, 3]}}, "tuning.seeds: 3 is a seed of the runs"),
+        ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"params.rh": 1}}]},
+            "params.rh: unknown parameter 'rh'; did you mean 'rho'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"roundss": 1}}]},
+            "did you mean 'rounds'",
+        ),
+    ],
+)
+def test_faults_of_tuning(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        _ = load(tmp_path, **{**TUNED, **changes}).searches

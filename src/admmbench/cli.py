@@ -100,6 +100,27 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, help="JSON file to write; then failures are no error"
     )
 
+    command = _command(commands, "tune", _tune, "look for a method's best settings")
+    command.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
+    command.add_argument(
+        "--axes",
+        required=True,
+        help="what is tuned, in YAML: where values start, such as '{rounds: 40, params.rho: 1}'",
+    )
+    command.add_argument(
+        "--tuning", default="{}", help="how, in YAML, such as '{trials: 24, held_out: 5}'"
+    )
+    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
+    command.add_argument("--fingerprint", default="", help="of the code, for trials that are kept")
+    command.add_argument("--output", type=Path, required=True, help="JSON file to write")
+
+    command = _command(commands, "choose", _choose, "write down what tuning came to")
+    command.add_argument("files", type=Path, nargs="+", help="what tune wrote")
+    command.add_argument(
+        "--of", required=True, help="label and budget of each, such as '[[ObjP, 0.5], [ObjP, 1]]'"
+    )
+    command.add_argument("--output", type=Path, required=True, help="YAML file to write")
+
     command = _command(commands, "time", _time, "make all runs of an experiment, one by one")
     command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
     command.add_argument("--data", type=Path, required=True, help="prepared data set")
@@ -275,6 +296,49 @@ def _audit(options: argparse.Namespace) -> int:
         )
     console.print(found.summary, soft_wrap=True)
     return int(found.passed is False)
+
+
+def _tune(options: argparse.Namespace) -> None:
+    from pydantic import TypeAdapter
+
+    from admmbench.datasets import load_dataset, open_prepared
+    from admmbench.engine.spec import RunSpec
+    from admmbench.files import replacing
+    from admmbench.progress import shown
+    from admmbench.tuning.settings import Axes, TuningSettings
+    from admmbench.tuning.trials import tune
+    from admmbench.validation import checked
+
+    spec = RunSpec.model_validate(_settings(options.settings))
+    axes = TypeAdapter(Axes).validate_python(yaml.safe_load(options.axes))
+    settings = checked(TuningSettings, yaml.safe_load(options.tuning), "tuning")
+    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
+    kept = options.output.with_suffix(".trials")
+    _collect_garbage()
+    title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
+    with shown(title, "trial") as progress:
+        found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
+    with replacing(options.output) as temporary:
+        temporary.write_text(json.dumps(found.to_dict(), indent=1))
+    kept.unlink(missing_ok=True)
+
+
+def _choose(options: argparse.Namespace) -> None:
+    from admmbench.files import replacing
+
+    chosen: dict[str, dict[float, Any]] = {}
+    for file, (label, budget) in zip(options.files, yaml.safe_load(options.of), strict=True):
+        found = json.loads(file.read_text())
+        kept = {key: found[key] for key in ("settings", "error", "edges")}
+        chosen.setdefault(label, {})[float(budget)] = kept
+    # A line for each budget.
+    text = yaml.safe_dump(
+        chosen, default_flow_style=None, sort_keys=False, width=10_000, allow_unicode=True
+    )
+    with replacing(options.output) as temporary:
+        temporary.write_text(
+            f"# Best settings on held-out rows, by `snakemake tune`.\n{text}", "utf-8"
+        )
 
 
 def _time(options: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -28,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from admmbench import datasets
 from admmbench.auditing import AuditSettings
 from admmbench.engine.spec import (
     SEEDS,
@@ -44,6 +45,7 @@ from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.files import read_yaml
 from admmbench.runs import Run, dataset_folder
+from admmbench.tuning.settings import Axes, Chosen, Settings, TuningSettings, apply
 from admmbench.validation import (
     Count,
     Epsilons,
@@ -92,6 +94,17 @@ class Method(Strict):
             description="number of agents, or changes to the experiment's partition; that itself if absent"
         ),
     ] = None
+    rounds: Annotated[Count | None, Field(description="the experiment's if absent")] = None
+    problem: Annotated[
+        dict[str, Any], Field(description="changes to the experiment's problem")
+    ] = {}
+    tune: Annotated[
+        Axes,
+        Field(
+            description="settings that are tuned at each budget, by the path of their key, such as params.rho: a "
+            "number to start from, or an axis; see docs/extending.md"
+        ),
+    ] = {}
 
 
 class Budgets(NoiseSettings):
@@ -100,6 +113,15 @@ class Budgets(NoiseSettings):
     total: Annotated[
         Epsilons | None, Field(description="budgets of whole runs, instead of epsilon")
     ] = None
+
+
+class Search(NamedTuple):
+    """A method that is tuned at a budget: from which settings, and along which axes."""
+
+    label: str
+    budget: float
+    spec: RunSpec
+    axes: Axes
 
 
 class Experiment(Strict):
@@ -171,6 +193,16 @@ class Experiment(Strict):
         ),
     ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
+    tuning: Annotated[
+        TuningSettings | None,
+        Field(description="how methods with tune are tuned, on training rows that are held out"),
+    ] = None
+    tuned: Annotated[
+        dict[str, dict[float, Chosen]],
+        Field(
+            description="what tuning came to, by label and budget: from config/tuned/, which `snakemake tune` writes"
+        ),
+    ] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[SerializeAsAny[Figure]] = []
 
@@ -184,6 +216,7 @@ class Experiment(Strict):
                 "epsilon: give either budgets of one iteration here, or totals in privacy.total"
             )
         self._check_blocks()
+        self._check_tuning()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
         _once("figures: the name", [figure.name for figure in self.figures])
@@ -232,6 +265,19 @@ class Experiment(Strict):
                 f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
             )
 
+    def _check_tuning(self) -> None:
+        tuned = [number for number, method in enumerate(self.algorithms) if method.tune]
+        if tuned and self.tuning is None:
+            raise ValueError(
+                f"algorithms.{tuned[0]}.tune: the experiment has no tuning; tuning: {{}} takes the defaults"
+            )
+        if self.tuning and (
+            common := {seed for block in self.blocks for seed in block} & set(self.tuning.seeds)
+        ):
+            raise ValueError(
+                f"tuning.seeds: {min(common)} is a seed of the runs; tuning needs others"
+            )
+
     @cached_property
     def blocks(self) -> list[tuple[int, ...]]:
         """Seeds that are computed together, block by block."""
@@ -255,13 +301,50 @@ class Experiment(Strict):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every job of this experiment: method x epsilon x block of seeds."""
+        """Every job of this experiment: method x epsilon x block of seeds; where tuning has come to something."""
         return [
-            Run(method.label, spec.at(budget).model_copy(update={"seeds": seeds}))
-            for method, spec in zip(self.algorithms, self._methods, strict=True)
-            for budget in method.epsilon or self.budgets
+            Run(method.label, spec.model_copy(update={"seeds": seeds}))
+            for method, budget in self._grid
+            if (settings := self.settings(method, budget)) is not None
+            for spec in [self._complete(method, budget, settings)]
             for seeds in self.blocks
         ]
+
+    @cached_property
+    def searches(self) -> dict[str, Search]:
+        """What is tuned, by file name: every method with ``tune`` at every budget."""
+        found = (
+            Search(
+                method.label, budget, self._complete(method, budget, _starts(method)), method.tune
+            )
+            for method, budget in self._grid
+            if method.tune
+        )
+        return {f"{Run(each.label, each.spec).stem}.json": each for each in found}
+
+    @property
+    def untuned(self) -> list[str]:
+        """Methods and budgets that are to be tuned before they run."""
+        return [
+            f"{method.label} at {budget:g}"
+            for method, budget in self._grid
+            if self.settings(method, budget) is None
+        ]
+
+    @property
+    def _grid(self) -> list[tuple[Method, float]]:
+        return [
+            (method, budget)
+            for method in self.algorithms
+            for budget in method.epsilon or self.budgets
+        ]
+
+    def settings(self, method: Method, budget: float) -> Settings | None:
+        """What tuning came to; empty for a method that is not tuned, None if it is yet to be, along these axes."""
+        if not method.tune:
+            return {}
+        chosen = self.tuned.get(method.label, {}).get(budget)
+        return chosen.settings if chosen and set(chosen.settings) == set(method.tune) else None
 
     @cached_property
     def audits(self) -> dict[str, Run]:
@@ -269,28 +352,36 @@ class Experiment(Strict):
         if self.audit is None:
             return {}
         noisy = (run for run in self.runs if run.spec.release and run.spec.private)
-        return {run.audit: run for run in reversed(list(noisy))}
+        return {f"{run.stem}.json": run for run in reversed(list(noisy))}
 
     @cached_property
     def _methods(self) -> list[RunSpec]:
         """What each method computes, every setting spelt out, at one of its budgets and for one seed."""
-        specs = []
-        for number, method in enumerate(self.algorithms):
-            try:
-                specs.append(RunSpec.model_validate(self._spec(method).complete()))
-            except ValueError as error:
-                where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
-                lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
-                raise ValueError(where + "; ".join(lines)) from None
-        return specs
+        found = []
+        for method in self.algorithms:
+            budget = (method.epsilon or self.budgets)[0]
+            settings = self.settings(method, budget)
+            found.append(
+                self._complete(method, budget, _starts(method) if settings is None else settings)
+            )
+        return found
+
+    def _complete(self, method: Method, budget: float, settings: Settings) -> RunSpec:
+        """What a method computes at a budget, every setting spelt out, for one seed."""
+        try:
+            return RunSpec.model_validate(self._spec(method, budget, settings).complete())
+        except ValueError as error:
+            number = self.algorithms.index(method)
+            where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
+            lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
+            raise ValueError(where + "; ".join(lines)) from None
 
     @cached_property
     def dataset_folder(self) -> str:
         """Name of the prepared data set's folder: equal settings share one."""
         return dataset_folder(self.dataset)
 
-    def _spec(self, method: Method) -> RunSpec:
-        budget = (method.epsilon or self.budgets)[0]
+    def _spec(self, method: Method, budget: float, settings: Settings) -> RunSpec:
         privacy: dict[str, Any] = {
             "relation": self.privacy.relation,
             "noise": method.noise or self.privacy.noise,
@@ -298,24 +389,35 @@ class Experiment(Strict):
         }
         if self.privacy.total is not None:
             privacy["total"] = budget
-        return RunSpec(
-            dataset=self.dataset,
-            algorithm=method.name,
-            params={**self.params, **method.params},
-            variant=method.variant,
-            problem=self.problem,
-            agents=self._partition(method),
-            epsilon=math.inf if self.epsilon is None else budget,
-            privacy=privacy,
-            delta=method.delta or self.delta,
-            sensitivity=self.sensitivity,
-            rounds=self.rounds,
-            evaluate_every=self.evaluate_every,
-            seeds=(0,),
-            dtype=self.dtype,
-            time_limit=self.time_limit,
-            accountants=None if self.accountants is None else tuple(self.accountants),
-        )
+        arguments: dict[str, Any] = {
+            "dataset": self.dataset,
+            "algorithm": method.name,
+            "params": {**self.params, **method.params},
+            "variant": method.variant,
+            "problem": self._problem(method),
+            "agents": self._partition(method),
+            "epsilon": math.inf if self.epsilon is None else budget,
+            "privacy": privacy,
+            "delta": method.delta or self.delta,
+            "sensitivity": self.sensitivity,
+            "rounds": method.rounds or self.rounds,
+            "seeds": (0,),
+            "dtype": self.dtype,
+            "time_limit": self.time_limit,
+            "accountants": None if self.accountants is None else tuple(self.accountants),
+        }
+        arguments = apply(settings, arguments)
+        every = self.evaluate_every
+        if arguments["rounds"] != self.rounds:  # of a method that has its own
+            every = min(every, arguments["rounds"])
+        return RunSpec(**arguments, evaluate_every=every)
+
+    def _problem(self, method: Method) -> str | dict[str, Any] | None:
+        """The experiment's problem with the method's changes, as a mapping where these or tuning may change it."""
+        if not method.problem and not any(path.startswith("problem.") for path in method.tune):
+            return self.problem
+        base = self.problem or datasets.describe(self.dataset).default_problem
+        return _merge({"loss": base} if isinstance(base, str) else base, method.problem)
 
     def _partition(self, method: Method) -> int | dict[str, Any]:
         changes, base = method.agents, self.agents
@@ -326,6 +428,11 @@ class Experiment(Strict):
         if isinstance(changes, int):
             changes = {"blocks" if base.get("scheme") == "columns" else "agents": changes}
         return {**base, **changes}
+
+
+def _starts(method: Method) -> Settings:
+    """Where the search for a method's settings begins."""
+    return {path: axis.at(0) for path, axis in method.tune.items()}
 
 
 def _of_the_method(error: ValueError) -> bool:
@@ -431,7 +538,9 @@ CONFIG = Path("config/config.yaml")
 # Files of an experiment's results that say what it is.
 MANIFEST, FIGURES = "manifest.json", "figures.json"
 # Below the folder of an experiment.
-AUDITS = "audits"
+AUDITS, TUNING = "audits", "tuning"
+# Beside the folder of experiments: what tuning came to, a file for each.
+TUNED = "tuned"
 # Folders of results that are of no experiment.
 _TAKEN = ("logs", "report", "runs")
 
@@ -492,6 +601,9 @@ def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -
             raise ConfigError(f"configuration: experiments: {fault} (files in {folder})")
         path = folder / f"{name}.yaml"
         content = _overridden(_read(path), name, checked.overrides)
+        tuned = folder.parent / TUNED / f"{name}.yaml"
+        if content.get("tuning") is not None and tuned.exists():
+            content.setdefault("tuned", _read(tuned))
         experiments[name] = check_experiment(content, str(path))
     return Study(config=checked, experiments=experiments)
 

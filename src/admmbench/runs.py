@@ -62,9 +62,9 @@ class Run:
         return f"{data}/{method}-{digits}"
 
     @property
-    def audit(self) -> str:
-        """File of an audit of this run, whatever its seeds."""
-        return f"{Path(self.folder).name}+{self._budget}.json"
+    def stem(self) -> str:
+        """Name of this run, whatever its seeds, for files of one experiment."""
+        return f"{Path(self.folder).name}+{self._budget}"
 
     @property
     def relatives(self) -> str:

@@ -77,6 +77,55 @@ def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
     assert "runs on digits" not in planned
 
 
+def test_what_is_tuned_runs_with_the_best_settings(project):
+    """Tuning comes first, in a call of its own; what it came to is a file of the configuration."""
+    methods = [
+        {"name": "dpsgd", "label": "DP-GD", "tune": {"rounds": 4, "params.learning_rate": 0.5}},
+        {"name": "centralized", "label": "Optimum", "epsilon": ".inf", "rounds": 1},
+    ]
+    project.configure(
+        epsilon=None,
+        privacy={"total": [2, 8], "delta": 1e-5},
+        sensitivity="global",
+        tuning={"trials": 4, "seeds": [100]},
+        algorithms=methods,
+        evaluate_every=2,
+    )
+    shown = project.fails()
+    assert "snakemake tune" in shown
+    assert "DP-GD at 2, DP-GD at 8" in shown
+    project.run("--", "tune")
+    chosen = yaml.safe_load((project.folder / "config/tuned/tiny.yaml").read_text())["DP-GD"]
+    trials = {
+        path.name.split("=")[1]: json.loads(path.read_text())
+        for path in project.folder.glob("results/tiny/tuning/*.json")
+    }
+    for budget in (2.0, 8.0):
+        found = trials[f"{budget:g}.json"]
+        assert len(found["trials"]) == 4
+        assert chosen[budget]["settings"] == found["settings"]
+        assert found["error"] == min(trial["error"] for trial in found["trials"])
+    project.run()
+    results = xr.load_dataset(project.folder / "results/tiny/results.nc")
+    for budget in (2.0, 8.0):
+        own = results.sel(algorithm="DP-GD", epsilon=budget)
+        assert json.loads(own["tuned"].item()) == chosen[budget]["settings"]
+        done = own["test_error"].dropna("round")["round"]
+        assert int(done.max()) == chosen[budget]["settings"]["rounds"]
+    assert "Nothing to be done" in project.run()
+    assert "Nothing to be done" in project.run("--", "tune")
+    # Along other axes it was not tuned.
+    methods[0]["tune"] = {"rounds": 4}
+    project.configure(
+        epsilon=None,
+        privacy={"total": [2, 8], "delta": 1e-5},
+        sensitivity="global",
+        tuning={"trials": 4, "seeds": [100]},
+        algorithms=methods,
+    )
+    assert "to be tuned first" in project.fails()
+
+
 def test_nothing_is_made_twice(finished):
     assert "Nothing to be done" in finished.run()
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from admmbench.config import AUDITS
+from admmbench.config import AUDITS, TUNED, TUNING
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
@@ -34,6 +34,28 @@ def audited(experiment, wildcards):
     return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"].spec
 
 
+def searched(experiment, wildcards):
+    """What is tuned, with its axes."""
+    return STUDY.experiments[experiment].searches[f"{wildcards.search}.json"]
+
+
+def search_files(experiment):
+    """Results of an experiment's tuning."""
+    folder = f"{RESULTS}/{experiment}/{TUNING}"
+    return [f"{folder}/{name}" for name in STUDY.experiments[experiment].searches]
+
+
+def tuned(wildcards):
+    """Joined results of all experiments, which need what tuning comes to."""
+    for name, experiment in STUDY.experiments.items():
+        if experiment.untuned:
+            raise WorkflowError(
+                f"{name}: to be tuned first, with `snakemake tune` and the same options: "
+                + ", ".join(experiment.untuned)
+            )
+    return DATASETS
+
+
 @cache
 def definition(experiment, kind):
     """Text of an experiment's manifest, or of its figures."""
@@ -62,7 +84,7 @@ def planned_fingerprints():
     specs = {
         fingerprint.code(run.spec): run.spec
         for experiment in STUDY.experiments.values()
-        for run in experiment.runs
+        for run in (*experiment.runs, *experiment.searches.values())
     }
     found = {code: fingerprint.of_run(spec) for code, spec in specs.items()}
     os.environ.update(ADMMBENCH_FINGERPRINTS=json.dumps(found))

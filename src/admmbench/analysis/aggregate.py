@@ -29,11 +29,8 @@ _SHARED = (
     "dataset_settings",
     "data_checksums",
     "citation",
-    "problem",
     "metric",
     "sensitivity",
-    "rounds",
-    "evaluate_every",
     "dtype",
     "n_train",
     "n_test",
@@ -86,7 +83,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
         for (label, epsilon), blocks in traces.items()
     ]
     joined = xr.combine_by_coords(
-        _with_same_variables(points),
+        _with_same_rounds(_with_same_variables(points)),
         join="outer",
         fill_value={"status": np.int8(NOT_RUN)},
         combine_attrs="drop_conflicts",
@@ -109,6 +106,15 @@ def _with_same_variables(points: list[xr.Dataset]) -> list[xr.Dataset]:
                 if name not in point
             }
         )
+        for point in points
+    ]
+
+
+def _with_same_rounds(points: list[xr.Dataset]) -> list[xr.Dataset]:
+    """Add the rounds that others evaluate, as missing: methods that are tuned have their own."""
+    rounds = sorted({t for point in points for t in point["round"].values.tolist()})
+    return [
+        point if point.sizes["round"] == len(rounds) else point.reindex(round=rounds)
         for point in points
     ]
 
@@ -140,6 +146,7 @@ def _described(
     joined["noise"].attrs = {"long_name": "law of the noise, none where nothing noisy is released"}
     joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
     joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
+    joined["tuned"].attrs = {"long_name": "settings that tuning chose, as JSON"}
     joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
     joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
     joined.attrs = {
@@ -148,10 +155,32 @@ def _described(
         "title": experiment.title,
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
+        "problem": _in_common([trace.attrs["problem"] for trace in firsts]),
+        "rounds": max(trace.attrs["rounds"] for trace in firsts),
+        "evaluate_every": experiment.evaluate_every,
         "partition": json.dumps(experiment.agents),
         "relation": experiment.privacy.relation,
     }
     return joined
+
+
+def _in_common(problems: list[str]) -> str:
+    """Settings that are the same in all problems; those that are tuned are not."""
+    found = [json.loads(each) for each in dict.fromkeys(problems)]
+    return json.dumps(_shared(found), sort_keys=True) if len(found) > 1 else problems[0]
+
+
+def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
+    first = mappings[0]
+    common = {}
+    for key in first:
+        values = [each.get(key) for each in mappings]
+        settings = [value for value in values if isinstance(value, dict)]
+        if len(settings) == len(values):
+            common[key] = _shared(settings)
+        elif all(value == first[key] for value in values):
+            common[key] = first[key]
+    return common
 
 
 def _methods(experiment: Experiment) -> dict[str, Any]:
@@ -167,6 +196,7 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
         "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
         "features": ("algorithm", [specs[method.label].n_features for method in methods]),
         "delta": ("algorithm", [specs[method.label].delta for method in methods]),
+        "tuned": (("algorithm", "epsilon"), _tuned(experiment)),
         "fingerprint": (
             "algorithm",
             [fingerprint.of_run(specs[method.label]) for method in methods],
@@ -192,6 +222,16 @@ def _facts(spec: RunSpec) -> dict[str, str]:
         "guarantee": spec.worth.kind,
         "caveats": json.dumps(method.caveats, ensure_ascii=False),
     }
+
+
+def _tuned(experiment: Experiment) -> list[list[str]]:
+    """Settings that tuning chose, as JSON, for each method and budget; empty where nothing was tuned."""
+    budgets = sorted({run.spec.stated_budget for run in experiment.runs})
+    found = [
+        [experiment.settings(method, budget) for budget in budgets]
+        for method in experiment.algorithms
+    ]
+    return [[json.dumps(each) if each else "" for each in own] for own in found]
 
 
 def _params(experiment: Experiment, method: Method) -> str:

@@ -1,0 +1,120 @@
+"""Pattern search: a grid of settings that moves to the best of its neighbours, and gets finer around it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from admmbench.tuning.settings import Axis, Settings, Value
+
+Place = tuple[float, ...]
+"""Exponents of the factors of all axes."""
+Direction = tuple[int, int]
+"""Number of an axis, and 1 or -1."""
+
+# Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
+_STEPS = tuple(0.5**k for k in range(7))
+
+
+class Score(NamedTuple):
+    """Error on held-out rows; of equal errors, as of all models that name one class, the lower loss is better."""
+
+    error: float
+    loss: float
+
+
+class Trial(NamedTuple):
+    """Settings that were tried, and what came out."""
+
+    settings: Settings
+    score: Score
+
+
+class Found(NamedTuple):
+    """What a search came to: all trials in their order, the best, and the axes where it is at an edge of these."""
+
+    trials: list[Trial]
+    best: Trial
+    edges: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a JSON file."""
+        return {
+            "settings": self.best.settings,
+            "error": self.best.score.error,
+            "edges": self.edges,
+            "trials": [
+                {"settings": trial.settings, **trial.score._asdict()} for trial in self.trials
+            ],
+        }
+
+
+def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], Score]) -> Found:
+    """Look for settings with the lowest score (Hooke and Jeeves 1961).
+
+    From the best place so far, the search tries its neighbours along each axis, first in the direction that helped
+    last. It moves as soon as one is better. Where none is, steps are halved. So it leaves no grid before its best has
+    worse neighbours on both sides, wherever it began.
+
+    Parameters
+    ----------
+    axes
+        What is tuned, by the path of its key.
+    trials
+        How many settings are tried; fewer if there are no more.
+    measure
+        Tries some settings.
+
+    Returns
+    -------
+    Found
+        Of equal scores, the first is best.
+    """
+    names = list(axes)
+
+    def settings(place: Place) -> dict[str, Value]:
+        return {name: axis.at(k) for (name, axis), k in zip(axes.items(), place, strict=True)}
+
+    best = (0.0,) * len(names)
+    tried = {best: Trial(settings(best), measure(settings(best)))}
+    last, steps = (0, 1), iter(_STEPS)
+    step = next(steps)
+    while len(tried) < trials:
+        # Rounding and ends may make two places one.
+        known = [trial.settings for trial in tried.values()]
+        new = (
+            (place, direction)
+            for place, direction in _neighbours(best, step, last)
+            if settings(place) not in known
+        )
+        place, direction = next(new, (best, last))
+        if place == best:
+            if (step := next(steps, 0.0)) == 0.0:
+                break
+            continue
+        tried[place] = Trial(settings(place), measure(settings(place)))
+        if tried[place].score < tried[best].score:
+            best, last = place, direction
+    found = list(tried.values())
+    return Found(found, tried[best], _edges(axes, tried[best].settings, found))
+
+
+def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:
+    """Places one step along an axis away, with the direction."""
+    for axis, sign in [first, *itertools.product(range(len(place)), (1, -1))]:
+        moved = list(place)
+        moved[axis] += sign * step
+        yield tuple(moved), (axis, sign)
+
+
+def _edges(axes: Mapping[str, Axis], best: Settings, trials: list[Trial]) -> list[str]:
+    """Axes along which nothing smaller than the best was tried, or nothing larger, ends aside."""
+    found = []
+    for name, axis in axes.items():
+        tried = [trial.settings[name] for trial in trials]
+        least = max(axis.least, 1) if axis.whole else axis.least
+        lowest, highest = best[name] == min(tried), best[name] == max(tried)
+        if (lowest and best[name] > least) or (highest and best[name] < axis.most):
+            found.append(name)
+    return found

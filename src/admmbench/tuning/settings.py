@@ -1,0 +1,112 @@
+"""What is tuned, and with how many trials: what experiments and the command line say of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from admmbench.validation import Count, Number, Strict, no_boolean
+
+Value = int | float
+Settings = Mapping[str, Value]
+"""Values by the path of their key, such as ``params.rho`` and ``problem.records.max_l2_norm``."""
+WHOLE = "rounds"
+"""The one path whose values are whole numbers though nobody says so."""
+
+
+class Axis(Strict):
+    """A setting that is tuned: start x factor^k for whole and, later, for half and quarter k.
+
+    Attributes
+    ----------
+    start
+        Value of the first trial.
+    factor
+        Between neighbours of the first, coarsest grid.
+    least, most
+        Natural ends, such as 1 for a probability: a best value there is at no edge.
+    whole
+        Whether values are rounded to whole numbers.
+    """
+
+    start: Annotated[Number, Field(gt=0), BeforeValidator(no_boolean)]
+    factor: Annotated[Number, Field(gt=1)] = 2
+    least: Annotated[Number, Field(ge=0)] = 0
+    most: Annotated[Number, Field(gt=0)] = math.inf
+    whole: bool = False
+
+    @model_validator(mode="after")
+    def _start_is_between_the_ends(self) -> Self:
+        if not self.least <= self.start <= self.most:
+            raise ValueError(f"start: expected {self.least:g} to {self.most:g}, got {self.start:g}")
+        return self
+
+    def at(self, k: float) -> Value:
+        """Value at a place of the grid; one beyond an end is the end."""
+        value = min(max(self.start * self.factor**k, self.least), self.most)
+        return max(1, round(value)) if self.whole else float(f"{value:.6g}")
+
+
+def _axis(value: Any) -> Any:
+    """A number stands for where an axis starts."""
+    return value if isinstance(value, Mapping | Axis) else {"start": value}
+
+
+def _whole_rounds(axes: Any) -> Any:
+    """Rounds are whole."""
+    if not isinstance(axes, Mapping) or WHOLE not in axes:
+        return axes
+    rounds = _axis(axes[WHOLE])
+    return {**axes, WHOLE: {**rounds, "whole": True} if isinstance(rounds, Mapping) else rounds}
+
+
+Axes = Annotated[dict[str, Annotated[Axis, BeforeValidator(_axis)]], BeforeValidator(_whole_rounds)]
+
+
+class TuningSettings(Strict):
+    """How settings are compared.
+
+    Attributes
+    ----------
+    trials
+        Settings that are tried for every method and budget.
+    held_out
+        Every so many training rows, one is held out: trials are compared by their errors on these, and equal ones by
+        their losses.
+    seeds
+        Of the trials, others than those of the runs.
+    """
+
+    trials: Count = 24
+    held_out: Annotated[Count, Field(ge=2)] = 5
+    seeds: Annotated[list[Count], Field(min_length=1)] = [1000]
+
+
+class Chosen(Strict):
+    """What came out for a method at a budget.
+
+    Attributes
+    ----------
+    settings
+        Best values, by the paths of their keys.
+    error
+        On held-out rows, mean over seeds.
+    edges
+        Paths of settings whose best value was tried with no worse one beside it, in one of the two directions.
+    """
+
+    settings: dict[str, Value]
+    error: float
+    edges: list[str] = []
+
+
+def apply(settings: Settings, to: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a run with other settings."""
+    changed = dict(to)
+    for path, value in settings.items():
+        key, dot, rest = path.partition(".")
+        changed[key] = apply({rest: value}, changed.get(key) or {}) if dot else value
+    return changed

@@ -1,0 +1,133 @@
+"""Trials: runs on training rows of which some are held out, and kept so that a search goes on where it was left."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from admmbench.datasets import Attribute, Dataset
+from admmbench.engine.rounds import run_rounds
+from admmbench.engine.spec import RunSpec
+from admmbench.files import replacing
+from admmbench.outcomes import SUCCESSFUL
+from admmbench.tuning.search import Found, Score, search
+from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
+
+Progress = Callable[[int, int], None]
+
+
+def held_out(data: Dataset, every: int) -> Dataset:
+    """Data set that trains on most training rows and tests on the others; the test part is in neither.
+
+    Rows are held out evenly, so that every agent, whose rows follow each other, gives its part.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    every
+        Every so many rows, one is held out.
+    """
+    tests = np.arange(data.n_train) % every == every // 2
+
+    def of_rows(attribute: Attribute) -> Attribute:
+        return Attribute(attribute.values, attribute.train[~tests], attribute.train[tests])
+
+    return replace(
+        data,
+        X_train=data.X_train[~tests],
+        y_train=data.y_train[~tests],
+        X_test=data.X_train[tests],
+        y_test=data.y_train[tests],
+        attributes={name: of_rows(each) for name, each in data.attributes.items()},
+    )
+
+
+def tune(
+    spec: RunSpec,
+    axes: Mapping[str, Axis],
+    settings: TuningSettings,
+    data: Dataset,
+    kept: Path | None = None,
+    code: str = "",
+    progress: Progress | None = None,
+) -> Found:
+    """Look for the settings of a method with the lowest error on held-out training rows.
+
+    Parameters
+    ----------
+    spec
+        The method at a budget; its seeds are replaced.
+    axes
+        What is tuned.
+    settings
+        How.
+    data
+        Data set, of which only the training part is used.
+    kept
+        File of the trials that were made, to go on from.
+    code
+        Fingerprint of the code; trials by other code are made again.
+    progress
+        Called with the trials done, and their number.
+
+    Raises
+    ------
+    ValueError
+        If a setting does not suit the method.
+    """
+    part = held_out(data, settings.held_out)
+    identity = [code, spec.complete(), settings.model_dump()]
+    made = _Made(kept, json.dumps(identity, sort_keys=True, default=str))
+    done = itertools.count(1)
+
+    def measure(values: Settings) -> Score:
+        if (found := made.get(values)) is None:
+            found = _score(changed(spec, values, part, settings), part)
+            made.add(values, found)
+        if progress:
+            progress(next(done), settings.trials)
+        return found
+
+    return search(axes, settings.trials, measure)
+
+
+def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:
+    """Run of a trial: it is measured after its last round alone."""
+    arguments = apply(values, {**spec.complete(), "dataset": data, "seeds": settings.seeds})
+    return RunSpec.model_validate({**arguments, "evaluate_every": arguments["rounds"]})
+
+
+def _score(spec: RunSpec, data: Dataset) -> Score:
+    """Metric of the problem and loss after the last round, means over seeds; infinite if a run did not complete."""
+    trace = run_rounds(spec, data).variables()
+    if not np.isin(trace["status"], SUCCESSFUL).all():
+        return Score(math.inf, math.inf)
+    names = spec.as_problem.metric, "test_loss"
+    return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
+
+
+class _Made:
+    """Trials that were made, in a file that is replaced after each."""
+
+    def __init__(self, path: Path | None, of: str) -> None:
+        self._path, self._of, self._scores = path, of, dict[str, list[float]]()
+        if path is not None and path.exists():
+            kept = json.loads(path.read_text())
+            self._scores = kept["scores"] if kept["of"] == of else {}
+
+    def get(self, settings: Settings) -> Score | None:
+        found = self._scores.get(json.dumps(settings))
+        return Score(*found) if found else None
+
+    def add(self, settings: Settings, score: Score) -> None:
+        self._scores[json.dumps(settings)] = [*score]
+        if self._path is not None:
+            with replacing(self._path) as temporary:
+                temporary.write_text(json.dumps({"of": self._of, "scores": self._scores}))

@@ -1,0 +1,71 @@
+# Settings that are tuned: one job for each method and budget, which makes its trials one after another.
+for experiment in EXPERIMENTS:
+    if not STUDY.experiments[experiment].searches:
+        continue
+
+    rule:
+        name:
+            rule_name("tune", experiment)
+        input:
+            data=prepared(STUDY.experiments[experiment].dataset),
+        output:
+            f"{RESULTS}/{experiment}/{TUNING}/{{search}}.json",
+        log:
+            f"{RESULTS}/{experiment}/logs/{TUNING}/{{search}}.log",
+        conda:
+            "../../envs/environment.yaml"
+        resources:
+            mem_mb=lambda wildcards, attempt, experiment=experiment: (
+                attempt
+                * (1000 + estimate(searched(experiment, wildcards).spec, 1).mem_mb)
+            ),
+            runtime=lambda wildcards, attempt: attempt * 720,
+        params:
+            settings=lambda wildcards, experiment=experiment: (
+                searched(experiment, wildcards).spec.arguments()
+            ),
+            axes=lambda wildcards, experiment=experiment: json.dumps(
+                {
+                    path: axis.model_dump(mode="json")
+                    for path, axis in searched(experiment, wildcards).axes.items()
+                }
+            ),
+            tuning=STUDY.experiments[experiment].tuning.model_dump_json(),
+            code=lambda wildcards, experiment=experiment: FINGERPRINTS[
+                fingerprint.code(searched(experiment, wildcards).spec)
+            ],
+            fingerprint=fingerprint.of_modules(("admmbench.tuning.trials",)),
+        shell:
+            "admmbench tune {params.settings:q} --axes {params.axes:q} --tuning {params.tuning:q}"
+            " --data {input.data:q} --fingerprint {params.code} --output {output:q} > {log:q} 2>&1"
+
+    rule:
+        name:
+            rule_name("choose", experiment)
+        input:
+            search_files(experiment),
+        output:
+            f"config/{TUNED}/{experiment}.yaml",
+        log:
+            f"{RESULTS}/{experiment}/logs/choose.log",
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            of=json.dumps(
+                [
+                    [search.label, search.budget]
+                    for search in STUDY.experiments[experiment].searches.values()
+                ]
+            ),
+        shell:
+            "admmbench choose {input:q} --of {params.of:q} --output {output:q} > {log:q} 2>&1"
+
+
+rule tune:
+    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
+    input:
+        [
+            f"config/{TUNED}/{experiment}.yaml"
+            for experiment in EXPERIMENTS
+            if STUDY.experiments[experiment].searches
+        ],
