@@ -37,7 +37,7 @@ class DPScaffold(OverRows):
     Parameters
     ----------
     learning_rate
-        Of the local steps.
+        Of the local steps; 0.1 as for DPSGD.
     local_updates
         Noisy gradient steps that an agent makes in a round, E.
     """
