@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from admmbench.checks.made import make_dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.privacy import Noise
 from tests.noise import noisy
 
 P, J, N, STRENGTH, EPS, DELTA, T, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, 5, [4, 1]
@@ -89,7 +91,7 @@ def fedavg(seed, eps):
             z = w.copy()
             for _ in range(steps):
                 z = z - r * (gradient(i, z) + STRENGTH * z)
-            delta = (z - w) * min(1, clip / np.linalg.norm(z - w))
+            delta = (z - w) * min(1.0, clip / float(np.linalg.norm(z - w)))
             bound = min(2 * clip, steps * r / m)
             sent.append(perturbed(delta, bound, (seed, i, t, 0), eps))
         w = w + sum(sent) / P
@@ -241,11 +243,13 @@ def released(name, params, data, loss, records, w):
         state = spec.method.init(federation)
         state.w[:], state.z[:] = w, w
         drawn = []
-        for block in federation.blocks:
-            block.noise.gaussian = lambda sensitivity: drawn.append(sensitivity.l2.item()) or 0.0
-        if hasattr(state, "average"):
-            state.average[:] = w
-        spec.method.round(1, state, federation)
+
+        def none(noise, sensitivity):
+            drawn.append(sensitivity.l2.item())
+            return 0.0
+
+        with patch.object(Noise, "gaussian", none):
+            spec.method.round(1, state, federation)
     return state.z[0, 0], drawn[0]
 
 
