@@ -191,6 +191,17 @@ def test_private_admm_without_relaxation_is_pvp():
         np.testing.assert_allclose(state["w"], wanted["w"], rtol=1e-8)
 
 
+def test_the_noise_of_private_admm_covers_what_its_solver_leaves():
+    """2 tolerance beside c1 / m, relaxed as well."""
+    given = {"agents": 2, "epsilon": EPS, "sensitivity": "global", "rounds": 1, "problem": LOGISTIC}
+    loose, exact = (
+        simulate(binary(), "private_admm", {**ADMM, "tolerance": each}, dtype="float64", **given)
+        for each in (0.02, 1e-10)
+    )
+    ratio = float((loose.noise_magnitude / exact.noise_magnitude).mean())
+    assert ratio == pytest.approx(1 + 2 * 0.02 * N / 2, rel=0.02)
+
+
 @pytest.mark.parametrize("relaxation", [0.3, 0.9])
 def test_private_admm_finds_the_optimum(relaxation):
     params = {"rho": 0.05, "relaxation": relaxation, "tolerance": 1e-11}
