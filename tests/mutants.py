@@ -50,6 +50,7 @@ ROOMS = {
 }
 # Tests that know a module, where its own name does not say which.
 FIRST = {
+    "algorithms/test_federated_baselines.py": "dp_fedavg dp_scaffold private_admm",
     "algorithms/test_huang2019.py": "admm dp_admm dvp exact pvp",
     "algorithms/test_hu2019.py": "admm_sharing dp_admm_sharing sharing vertical_sgd local_only",
     "algorithms/test_updates.py": "base consensus iadmm linearized objp objt outp",

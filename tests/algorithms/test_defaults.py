@@ -23,6 +23,10 @@ DEFAULTS = {
     "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto"},
     "dpsgd": {"learning_rate": 0.1},
     "centralized": {},
+    # The suite's: their papers have other data, and other neighbours.
+    "dp_fedavg": {"learning_rate": 0.005, "local_updates": 20, "clip": 1},
+    "dp_scaffold": {"learning_rate": 0.1, "local_updates": 5},
+    "private_admm": {"rho": HUANG, "tolerance": 1e-5, "relaxation": 0.5},
     # hu2019 states no more than its own parameters; the others are the suite's.
     "admm_sharing": {"rho": 1, "coupling": "parallel"},
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},

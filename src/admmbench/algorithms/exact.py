@@ -9,7 +9,9 @@ from pydantic import Field
 
 from admmbench.algorithms.base import HUANG2019_RHO, Array, Rho, factors, parameters
 from admmbench.algorithms.consensus import Consensus, Subproblem
+from admmbench.privacy import Release
 from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
 # From the last solution to the next, as seen on Adult; for the forecast.
@@ -100,3 +102,24 @@ class Exact(Consensus):
             f"a subproblem's gradient is {np.nanmax(residual):.1e} after {_MOST_STEPS} steps, tolerance "
             f"{self.tolerance:.1e}; raise the tolerance, or use dtype: float64"
         )
+
+
+@parameters
+class PerturbedSolution(Exact):
+    """Gaussian noise on what is made of the solutions."""
+
+    release = Release("gaussian", "solution", scaled_for="replace")
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Lemma 4 of huang2019 is about smooth f_i, and c1 a bound on gradients."""
+        return (*super().needs, "smooth penalty", "bounded slope")
+
+    def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
+        """How far a contribution moves a part of the solution, and what the solver leaves.
+
+        The stiffness is lambda / n + rho of lemma 4.
+        """
+        stiffness = sub.parts.whole.penalty_curvature + sub.rho
+        c1 = part * sub.parts.gradient_bound
+        return sub.solution_sensitivity(c1, stiffness, part * self.tolerance)

@@ -1,0 +1,95 @@
+"""DP-FedAvg: clipped model differences with Gaussian noise (McMahan et al. 2018)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import Messages, RowBlock, RowFederation, parameters
+from admmbench.algorithms.consensus import Models, OverRows
+from admmbench.privacy import Release
+from admmbench.problems.needs import Need
+from admmbench.problems.rows import RowParts
+from admmbench.sensitivity import Sensitivity
+
+
+@parameters
+class DPFedAvg(OverRows):
+    """Federated averaging whose agents send a clipped, noisy difference from the global model.
+
+    H. B. McMahan, D. Ramage, K. Talwar and L. Zhang, "Learning differentially private recurrent language models" (ICLR
+    2018), with flat clipping. In a round each agent makes local gradient steps from the global model on the mean loss
+    of its records, clips the difference, and adds noise: one release, however many steps. The server adds the mean
+    over agents. Theirs protects all records of a user, samples users, steps along batches, and lets the server add the
+    noise. Here neighbours differ in one record, all agents and all of their records take part, and each agent adds
+    the noise itself. So the noise may follow from how far one record moves the local steps, where that is less than
+    what clipping leaves.
+
+    Parameters
+    ----------
+    learning_rate
+        Of the local steps. 0.005 is just below 2 / 392, where steps stop being non-expansive on MNIST with `softmax` if
+        no records are scaled down.
+    local_updates
+        Gradient steps that an agent makes in a round, E.
+    clip
+        Largest l2 norm of a difference, S of the paper.
+    """
+
+    release = Release("gaussian", "solution", scaled_for="replace")
+    state_copies = 1
+    examples = ({"local_updates": 1}, {"clip": 0.01})
+
+    learning_rate: Annotated[float, Field(gt=0)] = 0.005
+    local_updates: Annotated[int, Field(ge=1)] = 20
+    clip: Annotated[float, Field(gt=0)] = 1.0
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """c1 bounds gradients."""
+        return ("bounded slope",)
+
+    @property
+    def gradients(self) -> int:
+        """One for each local step."""
+        return self.local_updates
+
+    def sensitivity(self, parts: RowParts) -> Sensitivity:
+        """How far one contribution moves a clipped difference, bounds of shape (B, S).
+
+        Two clipped differences are at most 2 clip apart, whatever the records. And a contribution moves each step by
+        learning_rate c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
+        1 where the loss is convex and the step at most 2 over the curvature (Hardt, Recht and Singer 2016, lemma 3.6).
+        Clipping is a projection on a ball and moves nothing apart. Where a record is replaced, twice the minimum is a
+        bound too, though 2 clip would do.
+        """
+        m = parts.n_samples[:, None].clip(1)
+        step = self.learning_rate * (parts.curvature_bound + parts.whole.penalty_curvature)
+        stretch = np.maximum(1, step - 1) if parts.whole.loss.convex else 1 + step
+        with np.errstate(over="ignore"):
+            steps = sum(stretch**k for k in range(self.local_updates))
+        moved = self.learning_rate * parts.gradient_bound / m * steps
+        # Where there is no bound on the curvature, it may be no number.
+        return Sensitivity(l2=np.fmin(2 * self.clip, moved))
+
+    def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
+        """Local steps, clipped differences with noise, and their mean."""
+        w = state.w
+
+        def local_steps(block: RowBlock) -> None:
+            parts = block.parts
+            z = np.repeat(w[None], len(parts.n_samples), axis=0)
+            for _ in range(self.local_updates):
+                gradient = parts.gradient(z, mean_over=parts.n_samples).value
+                z -= self.learning_rate * parts.whole.add_penalty_gradient(gradient, z)
+            difference = z - w
+            norm = np.linalg.norm(difference, axis=(2, 3), keepdims=True)
+            difference *= self.clip / np.maximum(norm, self.clip)
+            noisy = difference + block.noise.gaussian(self.sensitivity(parts))
+            state.z[block.agents] = w + noisy
+
+        federation.each(local_steps)
+        state.w = state.z.mean(axis=0)
+        return Messages(down=(w,), up=(state.z,))

@@ -1,0 +1,87 @@
+"""DP-SCAFFOLD: local steps on noisy gradients, corrected by control variates (Noble et al. 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, parameters
+from admmbench.algorithms.consensus import Models, OverRows
+from admmbench.privacy import Release
+from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
+
+
+@dataclass
+class Controlled(Models):
+    """Models, and the control variates of the agents."""
+
+    control: Array
+    """c_i, the mean of an agent's noisy gradients of the last round, shape (P, S, K, J); the server's is their mean."""
+
+
+@parameters
+class DPScaffold(OverRows):
+    """SCAFFOLD whose agents see their records through noisy gradients alone.
+
+    M. Noble, A. Bellet and A. Dieuleveut, "Differentially private federated learning on heterogeneous data" (AISTATS
+    2022); the equations are those of the authors' code. Each of E local steps takes the mean gradient g of the agent's
+    records with noise of its own: y <- y - learning_rate (g + c - c_i). Differences of models and control variates are
+    made of these gradients, so that a round has E releases and nothing else. Theirs clips gradients of records, samples
+    agents and records, and weighs models by numbers of records; here records are bounded, all take part, and agents
+    count alike, as in the mean of the control variates. Control variates start at zero, without the warm start.
+
+    Parameters
+    ----------
+    learning_rate
+        Of the local steps; 0.1 as for DPSGD.
+    local_updates
+        Noisy gradient steps that an agent makes in a round, E.
+    """
+
+    release = Release("gaussian", "gradient", scaled_for="replace")
+    examples = ({"local_updates": 1},)
+
+    learning_rate: Annotated[float, Field(gt=0)] = 0.1
+    local_updates: Annotated[int, Field(ge=1)] = 5
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """c1 bounds gradients."""
+        return ("bounded slope",)
+
+    @property
+    def updates(self) -> int:
+        """Noisy gradients of a round."""
+        return self.local_updates
+
+    def init(self, federation: RowFederation) -> Controlled:
+        """All variables start at zero."""
+        start = OverRows.init(self, federation)
+        return Controlled(start.w, start.z, np.zeros_like(start.z))
+
+    def round(self, t: int, state: Controlled, federation: RowFederation) -> Messages:  # type: ignore[override]
+        """Local steps, new control variates, and means of both."""
+        w, c = state.w, state.control.mean(axis=0)
+
+        def local_steps(block: RowBlock) -> None:
+            parts, y, own = block.parts, state.z[block.agents], state.control[block.agents]
+            m = parts.n_samples[:, None].clip(1)
+            bound = Sensitivity(l2=parts.gradient_bound / m)
+            y[:] = w
+            total = np.zeros_like(y)
+            for _ in range(self.local_updates):
+                gradient = parts.gradient(y, mean_over=parts.n_samples).value
+                noisy = gradient + block.noise.gaussian(bound)
+                parts.whole.add_penalty_gradient(noisy, y)
+                total += noisy
+                y -= self.learning_rate * (noisy + c - own)
+            # c_i - c - (y - w) / (E learning_rate), whose differences add up to this.
+            own[:] = total / self.local_updates
+
+        federation.each(local_steps)
+        state.w = state.z.mean(axis=0)
+        return Messages(down=(w, c), up=(state.z, state.control))
