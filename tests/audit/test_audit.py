@@ -216,19 +216,28 @@ def compare_with_passes(spec):
 
 
 @pytest.mark.parametrize(
-    ("name", "sensitivity", "canary"),
-    [*((name, "global", "worst") for name in NOISY), ("objp", "local", "natural")],
+    ("name", "sensitivity", "canary", "params"),
+    [
+        *((name, "global", "worst", {}) for name in NOISY),
+        ("objp", "local", "natural", {}),
+        ("dpsgd", "global", "worst", {"sampling": 0.3}),
+    ],
 )
-def test_likelihood_ratio_is_one(name, sensitivity, canary):
+def test_likelihood_ratio_is_one(name, sensitivity, canary, params):
     # The mean of a ratio of densities under the second one is 1; so it is where a world is the other's.
     data = suitable(name)
     spec = make_spec(
-        name, data, epsilon=1 if data is THREE else 5, sensitivity=sensitivity, dtype="float64"
+        name,
+        data,
+        epsilon=(1 if data is THREE else 5) / params.get("sampling", 1),
+        sensitivity=sensitivity,
+        dtype="float64",
+        params=params,
     )
     (worlds,) = make_worlds(spec, data, 2, [canary])
     seeds = range(3000), range(3000, 6000)
-    pair = play_both(spec, (worlds.first, worlds.second), 2, seeds)
-    first, second = of_trajectory(pair)
+    pair = play_both(spec, (worlds.first, worlds.second), worlds.row, 2, seeds)
+    first, second = of_trajectory(pair, spec.method.sampling)
     assert first.std() > 0.1
     for ratio in (np.exp(-first), np.exp(second)):
         error = ratio.std() / np.sqrt(len(ratio))
