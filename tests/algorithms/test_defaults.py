@@ -21,7 +21,7 @@ DEFAULTS = {
     "pvp": {"rho": HUANG, "tolerance": 1e-5},
     "dvp": {"rho": HUANG, "tolerance": 1e-5},
     "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto"},
-    "dpsgd": {"learning_rate": 0.1},
+    "dpsgd": {"learning_rate": 0.1, "sampling": 1.0},
     "centralized": {},
     # hu2019 states no more than its own parameters; the others are the suite's.
     "admm_sharing": {"rho": 1, "coupling": "parallel"},

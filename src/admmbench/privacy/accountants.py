@@ -317,10 +317,12 @@ def _interval(releases: Releases) -> float:
     losses += [epsilon for epsilon, _ in releases.pure]
     if releases.gaussian:
         losses.append(math.sqrt(releases.gaussian))
-    # The losses of a sample's release are spread about so far.
-    losses += [each.sampling / each.multiplier for each, _ in releases.sampled]
-    smallest = min(losses)
-    return smallest / min(_GRID_PER_LOSS, max(1, math.ceil(smallest / _TWO_VALUES)))
+    # Losses of samples are spread over about so much, in more than two values.
+    spacings = [each.sampling / each.multiplier / _GRID_PER_LOSS for each, _ in releases.sampled]
+    if losses:
+        smallest = min(losses)
+        spacings.append(smallest / min(_GRID_PER_LOSS, max(1, math.ceil(smallest / _TWO_VALUES))))
+    return min(spacings)
 
 
 @accountant(

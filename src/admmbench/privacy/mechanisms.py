@@ -325,8 +325,7 @@ class Noise:
         if not self.privacy.private:
             return 0.0
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
-        ratios = {"l2_over_l1": sensitivity.l2_over_l1, "linf_over_l1": sensitivity.linf_over_l1}
-        self._enter("laplace", **ratios)
+        self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
         grid, bound = on_grid(bound, math.prod(self.shape))
         return self._draw(samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid)
 
@@ -415,9 +414,16 @@ class Noise:
         """Mean absolute entry of what was added in this round, shape (B, S)."""
         return np.mean(self._measured or [np.zeros(self.keys.shape[:2])], axis=0)
 
-    def _enter(self, law: Law, **facts: float) -> None:
+    def _enter(
+        self,
+        law: Law,
+        l2_over_l1: float = 1.0,
+        linf_over_l1: float = 1.0,
+        sampling: float = 1.0,
+    ) -> None:
         """Enter a release with the stated budget in the ledgers."""
-        cost = replace(self.release, law=law).cost(self.privacy, **facts)
+        release = replace(self.release, law=law)
+        cost = release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling)
         for ledger in self.ledgers:
             ledger.add(cost)
 
