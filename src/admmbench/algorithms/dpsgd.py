@@ -45,6 +45,16 @@ class DPSGD(OverRows):
         """c1 bounds gradients."""
         return ("bounded slope",)
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the credit for samples rests on."""
+        if self.sampling == 1:
+            return ()
+        return (
+            "Totals have credit for samples of records, and hold only if nobody but the agent knows who takes part in "
+            "a round.",
+        )
+
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
         """Take one step."""
         w, q = state.w, self.sampling
