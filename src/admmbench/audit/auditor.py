@@ -22,10 +22,10 @@ Progress = Callable[[int, int], None]
 
 # Seeds of the run that decides what canaries look like.
 _PILOT = 8
-# What may be on tape at a time, in bytes; and arrays of the size of all local models that a pair of worlds keeps of a
-# local update, about.
+# What may be on tape at a time, in bytes; and arrays of the size of all local models that each run of a pair of worlds
+# keeps of a local update, about.
 _MOST_BYTES = 2**29
-_KEPT = 23
+_KEPT = 4.5
 _CHECKS = (noise_law, coupling, likelihood)
 _MISSED = "Noise is used in a way that an audit cannot follow"
 
@@ -175,4 +175,5 @@ def _nothing(spec: RunSpec) -> str:
 def _at_once(spec: RunSpec, data: Dataset, rounds: int) -> int:
     """Seeds whose tapes fit into memory together."""
     size = spec.as_problem.outputs(data.info) * data.n_features * spec.n_agents
-    return max(2, int(_MOST_BYTES / (8 * _KEPT * size * rounds * spec.method.updates)))
+    runs = 4 if spec.method.sampling == 1 else 5
+    return max(2, int(_MOST_BYTES / (8 * runs * _KEPT * size * rounds * spec.method.updates)))
