@@ -21,7 +21,7 @@ DEFAULTS = {
     "pvp": {"rho": HUANG, "tolerance": 1e-5},
     "dvp": {"rho": HUANG, "tolerance": 1e-5},
     "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto"},
-    "dpsgd": {"learning_rate": 0.1},
+    "dpsgd": {"learning_rate": 0.1, "sampling": 1.0},
     "centralized": {},
     # The suite's: their papers have other data, and other neighbours.
     "dp_fedavg": {"learning_rate": 0.005, "local_updates": 20, "clip": 1},

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import dp_accounting as dp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,9 @@ from admmbench.checks.made import make_dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.streams import sample_key
 from admmbench.privacy import Privacy
+from admmbench.privacy.samplers import poisson_sample
 from admmbench.problems import as_problem
 from tests.noise import noisy, spherical
 
@@ -204,6 +207,22 @@ def dpsgd(run, k):
     run.z = [run.w] * P
 
 
+def dpsgd_sampled(q):
+    def round(run, k):
+        """Algorithm 1 of Abadi et al. (2016): a sum over a Poisson sample, over the expected size of the sample."""
+        total = np.zeros(J)
+        for i in range(P):
+            g = np.zeros(J)
+            for j in poisson_sample(sample_key(run.seed, i), k, run.m[i], q):
+                a, b = run.A[i][j], run.b[i][j]
+                g = g - b * a / (1 + math.exp(b * (a @ run.w)))
+            total += run.noisy(g / (q * run.m[i]), i, q, k) + run.penalty(run.w)
+        run.w = run.w - 0.1 * total / P
+        run.z = [run.w] * P
+
+    return round
+
+
 CASES: dict[str, tuple[str, str, dict[str, Any], Callable[..., Any], float]] = {
     "admm l1": ("admm", "l1", {}, admm, EPS),
     "admm l2": ("admm", "l2", {}, admm, EPS),
@@ -214,6 +233,8 @@ CASES: dict[str, tuple[str, str, dict[str, Any], Callable[..., Any], float]] = {
     "dp_admm l2": ("dp_admm", "l2", {"c_w": 5}, dp_admm(True, 5), EPS),
     "dpsgd l1": ("dpsgd", "l1", {}, dpsgd, EPS),
     "dpsgd l2": ("dpsgd", "l2", {}, dpsgd, EPS),
+    "dpsgd of samples": ("dpsgd", "l2", {"sampling": 0.3}, dpsgd_sampled(0.3), EPS),
+    "dpsgd of small samples": ("dpsgd", "l1", {"sampling": 0.02}, dpsgd_sampled(0.02), EPS),
 }
 
 
@@ -545,6 +566,43 @@ def test_under_a_secure_sum_agents_share_the_noise():
     std = 2 / smallest * math.sqrt(2 * math.log(1.25 / DELTA)) / math.sqrt(4)
     found = float(together.noise_magnitude.mean())
     assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.05)
+
+
+@pytest.mark.parametrize("trust", ["agents", "secure_sum"])
+def test_a_sample_is_paid_for_as_one(trust):
+    """The noise covers a contribution over q m, and the total has credit for q: as in dp-accounting's events."""
+    q, rounds, multiplier = 0.1, 4, math.sqrt(2 * LOG)
+    trace = simulate(
+        make_dataset(90, n_classes=2),
+        "dpsgd",
+        {"sampling": q},
+        problem="logistic",
+        agents=3,
+        epsilon=1.0,
+        delta=DELTA,
+        sensitivity="global",
+        privacy={"trust": trust},
+        rounds=rounds,
+        evaluate_every=1,
+        seeds=40,
+    )
+    std = 2 / (q * 30) * multiplier / (math.sqrt(3) if trust == "secure_sum" else 1)
+    found = float(trace.noise_magnitude.mean())
+    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.05)
+    one = dp.PoissonSampledDpEvent(q, dp.GaussianDpEvent(2 * multiplier))
+    accountant = dp.rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_SPECIAL)
+    accountant.compose(dp.SelfComposedDpEvent(one, rounds))
+    assert float(trace.epsilon_total[-1]) == pytest.approx(accountant.get_epsilon(DELTA), rel=0.02)
+    assert trace.epsilon_total.attrs["guarantee"] == "proved"
+
+
+def test_samples_are_refused_where_another_record_takes_the_place_of_one():
+    given = {"epsilon": 1.0, "problem": "logistic", "privacy": {"relation": "replace"}}
+    with pytest.raises(
+        ValueError, match=r"privacy.relation: replace does not go with sampling 0.5,"
+    ):
+        simulate(binary(), "dpsgd", {"sampling": 0.5}, **given)
+    simulate(binary(), "dpsgd", {"sampling": 1}, rounds=1, **given)
 
 
 @pytest.mark.parametrize(

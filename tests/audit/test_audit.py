@@ -34,8 +34,16 @@ def suitable(name):
     return THREE if name in ("objp", "objt", "outp") else TWO
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace"])
-@pytest.mark.parametrize(("name", "variant", "params"), EVERY, ids=str)
+@pytest.mark.parametrize(
+    ("name", "variant", "params", "relation"),
+    [
+        (*each, relation)
+        for each in EVERY
+        for relation in ("zero_out", "replace")
+        if relation == "zero_out" or "sampling" not in each[-1]
+    ],
+    ids=str,
+)
 def test_methods_as_they_are_pass(name, variant, params, relation):
     found = short_audit(
         name,
@@ -216,19 +224,30 @@ def compare_with_passes(spec):
 
 
 @pytest.mark.parametrize(
-    ("name", "sensitivity", "canary"),
-    [*((name, "global", "worst") for name in NOISY), ("objp", "local", "natural")],
+    ("name", "sensitivity", "canary", "params"),
+    [
+        *((name, "global", "worst", {}) for name in NOISY),
+        ("objp", "local", "natural", {}),
+        ("dpsgd", "global", "worst", {"sampling": 0.3}),
+    ],
 )
-def test_likelihood_ratio_is_one(name, sensitivity, canary):
+def test_likelihood_ratio_is_one(name, sensitivity, canary, params):
     # The mean of a ratio of densities under the second one is 1; so it is where a world is the other's.
     data = suitable(name)
-    # Local updates share what one release has elsewhere, so that 3000 seeds are enough.
-    epsilon = (1 if data is THREE else 5) / math.sqrt(resolve(name)().updates)
-    spec = make_spec(name, data, epsilon=epsilon, sensitivity=sensitivity, dtype="float64")
+    # Local updates share what one release has elsewhere, so that 3000 seeds are enough; samples take more.
+    releases = math.sqrt(resolve(name)().updates) * params.get("sampling", 1)
+    spec = make_spec(
+        name,
+        data,
+        epsilon=(1 if data is THREE else 5) / releases,
+        sensitivity=sensitivity,
+        dtype="float64",
+        params=params,
+    )
     (worlds,) = make_worlds(spec, data, 2, [canary])
     seeds = range(3000), range(3000, 6000)
-    pair = play_both(spec, (worlds.first, worlds.second), 2, seeds)
-    first, second = of_trajectory(pair)
+    pair = play_both(spec, (worlds.first, worlds.second), worlds.row, 2, seeds)
+    first, second = of_trajectory(pair, spec.method.sampling)
     assert first.std() > 0.1
     for ratio in (np.exp(-first), np.exp(second)):
         error = ratio.std() / np.sqrt(len(ratio))

@@ -1,24 +1,30 @@
 """The audit can fail: for each fault that a method, a mechanism or a ledger may have, it names the level."""
 
+import re
+
 import numpy as np
 import pytest
 
 from admmbench.audit import AuditSettings, auditor
 from admmbench.checks.made import make_dataset
 from admmbench.engine import rounds
-from admmbench.privacy import Ledger, Noise, samplers
-from admmbench.problems.rows import BoundRows
+from admmbench.privacy import Ledger, Noise, Sampler, samplers
+from admmbench.problems.rows import BoundRows, RowParts
 from tests.audit.runs import TWO, failed, short_audit
 
+SAMPLED = {"params": {"sampling": 0.3}}
 PLUGIN = """
+from functools import cached_property
 import numpy as np
 from admmbench.api import *
 from admmbench.algorithms.base import Guarantee
 from admmbench.algorithms.dp_admm import DPADMM
+from admmbench.algorithms.dpsgd import DPSGD
 from admmbench.algorithms.dvp import DVP, noise_budget
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.outp import OutP
 from admmbench.algorithms.pvp import PVP
+from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
 @parameters
@@ -57,8 +63,8 @@ def drawn(monkeypatch):
 
 def test_half_the_noise(drawn):
     drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
-    for name in ("objp", "outp", "dpsgd"):
-        assert "its mean size is" in failed(short_audit(name))["noise law"]
+    for name, changes in (("objp", {}), ("outp", {}), ("dpsgd", {}), ("dpsgd", SAMPLED)):
+        assert "its mean size is" in failed(short_audit(name, **changes))["noise law"]
 
 
 def test_half_the_noise_in_a_subproblem(monkeypatch):
@@ -200,20 +206,21 @@ def perturb_gradient(self, sub, gradient):
 def test_a_multiplier_that_is_doubled(monkeypatch):
     gaussian = Ledger.gaussian
 
-    def doubled(self, multiplier, count=1):
-        gaussian(self, 2 * multiplier, count)
+    def doubled(self, multiplier, count=1, sampling=1.0):
+        gaussian(self, 2 * multiplier, count, sampling)
 
     monkeypatch.setattr(Ledger, "gaussian", doubled)
-    for name, changes in (("outp", {}), ("outp", {"variant": "reference"}), ("dpsgd", {})):
+    cases = [("outp", {}), ("outp", {"variant": "reference"}), ("dpsgd", {}), ("dpsgd", SAMPLED)]
+    for name, changes in cases:
         assert "of what the ledger was told" in failed(short_audit(name, **changes))["likelihood"]
 
 
 def test_local_updates_that_count_once(monkeypatch):
     enter = Noise._enter
 
-    def first(self, *rest):
+    def first(self, *rest, **named):
         if self._releases == 0:
-            enter(self, *rest)
+            enter(self, *rest, **named)
 
     monkeypatch.setattr(Noise, "_enter", first)
     sentence = failed(short_audit("objp", params={"local_updates": 3}))["likelihood"]
@@ -285,6 +292,68 @@ def update(self, sub):
     found = short_audit(broken("DVP", body), TWO, settings, agents=30)
     assert short_audit("dvp", TWO, settings, agents=30).passed
     assert "of what the ledger was told" in failed(found)["likelihood"]
+
+
+# Samples
+
+
+def sampled_audit(repeats=100, rounds=4, **changes):
+    settings = AuditSettings(rounds=rounds, repeats=repeats, canaries=["worst"])
+    return short_audit("dpsgd", settings=settings, **{**SAMPLED, **changes})
+
+
+@pytest.mark.parametrize("repeats", [24, 200])
+def test_samples_as_they_should_be(repeats):
+    assert sampled_audit(repeats).passed
+
+
+def test_all_records_where_a_sample_is_claimed(monkeypatch):
+    """The sum of all is divided by the size of a sample: it shifts in every round, which the attack sees as well."""
+    gradient = RowParts.gradient
+
+    def of_all(self, z, mean_over, floor=0.0, sample=None):
+        return gradient(self, z, mean_over, floor)
+
+    given = {"epsilon": 8.0, "params": {"sampling": 0.02, "learning_rate": 1e-3}}
+    assert sampled_audit(200, rounds=9, **given).passed
+    monkeypatch.setattr(RowParts, "gradient", of_all)
+    found = failed(sampled_audit(200, rounds=9, **given))
+    assert re.match(r"The canary takes part in (1\d+) of \1 releases", found["likelihood"])
+    assert found["lower bound"].startswith("The total does not hold: an attack shows")
+
+
+def test_a_sample_that_is_larger_than_claimed(monkeypatch):
+    draw = Sampler.draw
+    monkeypatch.setattr(Sampler, "draw", lambda self, t, n, q: draw(self, t, n, 2 * q))
+    sentence = failed(sampled_audit())["likelihood"]
+    assert "the ledger was told a probability of 0.3" in sentence
+
+
+@pytest.mark.parametrize("what", ["rounds", "runs"])
+def test_samples_that_are_drawn_once(monkeypatch, what):
+    draw, own = Sampler.draw, rounds.sample_key
+    if what == "rounds":
+        monkeypatch.setattr(Sampler, "draw", lambda self, t, n, q: draw(self, 1, n, q))
+    else:
+        monkeypatch.setattr(rounds, "sample_key", lambda seed, agent: own(seed // 2, agent))
+    sentence = failed(sampled_audit())["likelihood"]
+    assert sentence.endswith(f"takes part in the same ones of {what}.")
+
+
+def test_a_sensitivity_of_all_records_for_a_sample(broken):
+    body = """
+def round(self, t, state, federation):
+    bound = RowParts.gradient_bound.func
+    RowParts.gradient_bound = property(lambda parts: self.sampling * bound(parts))
+    try:
+        return DPSGD.round(self, t, state, federation)
+    finally:
+        RowParts.gradient_bound = cached_property(bound)
+        RowParts.gradient_bound.__set_name__(RowParts, "gradient_bound")
+"""
+    settings = AuditSettings(rounds=3, repeats=24, canaries=["worst"])
+    found = failed(short_audit(broken("DPSGD", body), settings=settings, **SAMPLED))
+    assert "of what the ledger was told" in found["likelihood"]
 
 
 # Totals

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench.engine.streams import FEDERATION, noise_key, stream
+from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 
 keys = st.tuples(
     st.integers(0, 2**32), st.integers(0, 10**4), st.sampled_from(["choices", "partition"])
@@ -32,6 +32,11 @@ def test_streams_are_pinned():
     assert noise_key(7, 3).tolist() == [4014525388, 1745611559]
 
 
-def test_keys_of_noise_differ():
-    found = {tuple(noise_key(seed, agent)) for seed in range(30) for agent in range(30)}
-    assert len(found) == 900
+def test_keys_of_noise_and_samples_differ():
+    found = {
+        tuple(key(seed, agent))
+        for key in (noise_key, sample_key)
+        for seed in range(30)
+        for agent in range(30)
+    }
+    assert len(found) == 1800

@@ -81,6 +81,16 @@ def test_other_work_is_measured_by_itself(other):
     assert kind(spec(), 2) != kind(spec(), 1)
 
 
+def test_smaller_samples_are_measured_by_themselves():
+    """A probability is no number like others: it changes what a round costs."""
+    some, others, all_ = (
+        kind(spec(algorithm="dpsgd", params=params), 1)
+        for params in ({"sampling": 0.1}, {"sampling": 0.2}, {"learning_rate": 0.5})
+    )
+    assert len({some, others, all_}) == 3
+    assert all_ == kind(spec(algorithm="dpsgd"), 1)
+
+
 @pytest.mark.parametrize("agents", [1, 3, {"scheme": "iid", "agents": 7, "shuffle": True}])
 def test_measuring_takes_some_rounds(agents, monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)

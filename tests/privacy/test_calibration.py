@@ -125,3 +125,34 @@ def test_gaussian_noise_alone_is_not_pure():
         "gaussian": False,
         "spherical": True,
     }
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.floats(0.005, 0.95), st.integers(1, 20_000), st.floats(0.05, 20))
+def test_the_total_of_samples_is_met_from_below(sampling, count, total):
+    def spend(epsilon):
+        ledger, release = Ledger(), RELEASES["gaussian"]
+        ledger.add(release.cost(Privacy(epsilon, DELTA), sampling=sampling), count)
+        return ledger
+
+    epsilon = calibrate(spend, total, DELTA)
+    assert 0.99 * total <= spend(epsilon).epsilon(DELTA) <= total
+
+
+def test_noise_for_samples_is_that_of_a_search_by_dp_accounting():
+    def spend(epsilon):
+        ledger, release = Ledger(), RELEASES["gaussian"]
+        ledger.add(release.cost(Privacy(epsilon, DELTA), sampling=0.05), 500)
+        return ledger
+
+    multiplier = dp.calibrate_dp_mechanism(
+        dp.rdp.RdpAccountant,
+        lambda m: dp.SelfComposedDpEvent(
+            dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(m)), 500
+        ),
+        target_epsilon=2.0,
+        target_delta=DELTA,
+    )
+    # The release is scaled for a replaced record, which moves it twice as far.
+    found = 2 * gaussian_multiplier(calibrate(spend, 2.0, DELTA), DELTA)
+    assert found == pytest.approx(multiplier, rel=0.01)

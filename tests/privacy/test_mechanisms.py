@@ -11,7 +11,7 @@ from scipy import stats
 from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
-from admmbench.privacy import Noise, Privacy, gaussian_multiplier
+from admmbench.privacy import Noise, Privacy, Releases, gaussian_multiplier
 from admmbench.problems import as_problem
 from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
@@ -117,7 +117,7 @@ def test_own_standard_deviation_is_recorded_as_it_is():
     xi = drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=0.5 * ONES))
     assert xi.std() == pytest.approx(0.5, rel=0.05)
     _, bound = on_grid(2.0, math.sqrt(2000))
-    assert noise.ledgers[0].releases() == ((), pytest.approx((bound / 0.5) ** 2), ())
+    assert noise.ledgers[0].releases() == Releases(gaussian=pytest.approx((bound / 0.5) ** 2))
 
 
 def test_the_smallest_multiplier_of_the_seeds_is_recorded():

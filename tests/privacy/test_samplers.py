@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from admmbench.privacy import samplers
+from admmbench.engine.streams import noise_key, sample_key
+from admmbench.privacy import Sampler, samplers
 from tests.noise import FILL, standard
 
 KEY = np.array([11, 12], np.uint32)
@@ -252,3 +253,68 @@ def test_a_hundred_million_draws(law, cdf):
     for level, count in tails.items():
         expected = 100 * million * level
         assert count == pytest.approx(expected, abs=4 * math.sqrt(expected))
+
+
+# Samples
+
+PROBABILITY = st.one_of(st.floats(1e-4, 1), st.sampled_from([2.0**-32, 0.5, 1.0]))
+
+
+@settings(max_examples=60)
+@given(st.tuples(WORD, WORD), st.integers(1, 10**6), st.integers(0, 2500), PROBABILITY)
+def test_a_record_is_sampled_by_a_word_of_its_own(key, t, n, probability):
+    found = samplers.poisson_sample(np.array(key, np.uint32), t, n, probability)
+    assert (np.diff(found) > 0).all()
+    words = {}
+    for i in {0, 1, n // 2, n - 1} & set(range(n)):
+        tile, j = divmod(i, samplers.TILE)
+        block, which = j % (samplers.TILE // 4), j // (samplers.TILE // 4)
+        counter = (tile * (samplers.TILE // 4) + block, 0, t, 0)
+        words[i] = int(samplers.philox(*map(np.uint64, [*counter, *key]))[which])
+        assert (i in found) == (words[i] < math.floor(probability * 2**32))
+    longer = samplers.poisson_sample(np.array(key, np.uint32), t, n + 7, probability)
+    assert found.tolist() == longer[longer < n].tolist()
+
+
+def participation(q, n, rounds, seeds, agents=2):
+    """Whether records take part: shape (agents, seeds, rounds, n)."""
+    keys = np.array([[sample_key(seed, agent) for seed in range(seeds)] for agent in range(agents)])
+    found = np.zeros((agents, seeds, rounds, n), bool)
+    for t in range(rounds):
+        for p, own in enumerate(Sampler(keys).draw(t + 1, np.full(agents, n), q)):
+            for s, drawn in enumerate(own):
+                found[p, s, t, drawn] = True
+    return found
+
+
+@pytest.mark.parametrize("q", [0.02, 0.3, 0.7])
+def test_samples_have_binomial_sizes(q):
+    n = 300
+    sizes = participation(q, n, rounds=100, seeds=20).sum(axis=-1).ravel()
+    expected = stats.binom(n, q)
+    edges = np.unique(expected.ppf(np.linspace(0.05, 0.95, 10)))
+    classes = np.searchsorted(edges, sizes)
+    chances = np.diff([0, *expected.cdf(edges), 1])
+    counts = np.bincount(classes, minlength=len(chances))
+    assert stats.chisquare(counts, chances * sizes.size).pvalue > 0.01
+
+
+@pytest.mark.parametrize("q", [0.05, 0.5])
+def test_samples_know_nothing_of_each_other(q):
+    """Of other agents, seeds, rounds and records; and of the words that noise is made of."""
+    found = participation(q, n=2100, rounds=12, seeds=6)
+    for axis in range(found.ndim):
+        for lag in (1, 2, samplers.TILE // 4, samplers.TILE):
+            if lag < found.shape[axis]:
+                one = np.take(found, range(found.shape[axis] - lag), axis)
+                other = np.take(found, range(lag, found.shape[axis]), axis)
+                p = stats.binomtest(int((one & other).sum()), one.size, q**2).pvalue
+                assert p > 0.001, (axis, lag)
+    # One word each: what a stream that noise shares would show at once.
+    noise = np.array(
+        [standard("laplace", 2100, noise_key(s, 0), t=t + 1) for s in range(6) for t in range(12)]
+    )
+    taken = found[0].reshape(noise.shape)
+    for values in (np.abs(noise), np.sign(noise)):
+        assert abs(np.corrcoef(values.ravel(), taken.ravel())[0, 1]) < 4 / math.sqrt(noise.size)
+    assert stats.ks_2samp(noise[taken], noise[~taken]).pvalue > 0.001

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from admmbench.privacy import Noise, Privacy, Release, Releases
+from admmbench.privacy import Noise, Privacy, Release, Releases, Sampler
 from admmbench.problems.base import Problem, State
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
@@ -48,6 +48,10 @@ class Block(Protocol[PartsT]):
     @property
     def noise(self) -> Noise:
         """Their noise source."""
+
+    @property
+    def sampler(self) -> Sampler:
+        """Source of their samples of records."""
 
 
 class Federation(Protocol[WholeT, PartsT]):
@@ -201,7 +205,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         release
             What is released, with the law in force.
         """
-        return release.cost(privacy)
+        return release.cost(privacy, sampling=self.sampling)
 
     @property
     def steady(self) -> bool:
@@ -224,9 +228,14 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         return 1
 
     @property
-    def gradients(self) -> int:
+    def sampling(self) -> float:
+        """Probability that a record takes part in a round, by Poisson samples that only its agent sees."""
+        return 1.0
+
+    @property
+    def gradients(self) -> float:
         """Gradients that a round takes of every record, about: for the forecast."""
-        return self.updates
+        return self.updates * self.sampling
 
     @abstractmethod
     def init(self, federation: FederationT) -> StateT:

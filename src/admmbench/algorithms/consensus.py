@@ -119,9 +119,9 @@ class OverRows(Algorithm[Models, RowFederation]):
     def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":
-            return release.cost(privacy)
+            return release.cost(privacy, sampling=self.sampling)
         loss = problem.loss.clipped(self.floor) if self.floor else problem.loss
-        return release.cost(privacy, *problem.spread(loss))
+        return release.cost(privacy, *problem.spread(loss), sampling=self.sampling)
 
     @property
     def floor(self) -> float:

@@ -16,42 +16,58 @@ from admmbench.sensitivity import Sensitivity
 
 @parameters
 class DPSGD(OverRows):
-    """Differentially private gradient descent (Abadi et al. 2016) with sampling ratio 1, over agents.
+    """Differentially private gradient descent (Abadi et al. 2016, algorithm 1), over agents.
 
-    Each agent adds Gaussian noise to the mean gradient of its records, scaled as in the other methods of huang2019 (one
-    record is replaced, which moves it by 2 c1 / m at most). Records are bounded, so that no gradient needs clipping.
-    The server takes a step along the mean over agents; the local models are the global one. Under a secure sum all
-    agents add equal parts of the noise that the smallest one needs.
+    In each round an agent draws a Poisson sample of its m records, each with probability q, and adds Gaussian noise to
+    the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of
+    huang2019 (one record is replaced, which moves the sum by 2 c1 / (q m) at most). Records are bounded, so that no
+    gradient needs clipping. The server takes a step along the mean over agents; the local models are the global one.
+    Under a secure sum all agents add equal parts of the noise that the smallest one needs.
 
     Parameters
     ----------
     learning_rate
         0.1 in the paper.
+    sampling
+        q, 1 in huang2019: all records take part. Only the agent knows its sample, for which the total has credit.
     """
 
     release = Release("gaussian", "gradient", scaled_for="replace")
     sums_only = True
     state_copies = 2
+    examples = ({"sampling": 0.3},)
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
+    sampling: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """c1 bounds gradients."""
         return ("bounded slope",)
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the credit for samples rests on."""
+        if self.sampling == 1:
+            return ()
+        return (
+            "Totals have credit for samples of records, and hold only if nobody but the agent knows who takes part in "
+            "a round.",
+        )
+
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
         """Take one step."""
-        w = state.w
+        w, q = state.w, self.sampling
 
         def noisy_gradient(block: RowBlock) -> Array:
             parts = block.parts
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
-            gradient = parts.gradient(at, mean_over=parts.n_samples).value
+            sample = block.sampler.draw(t, parts.n_samples, q) if q < 1 else None
+            gradient = parts.gradient(at, mean_over=q * parts.n_samples, sample=sample).value
             summed = block.noise.privacy.summed > 1
             m = parts.whole.fewest if summed else parts.n_samples[:, None].clip(1)
-            bound = parts.gradient_bound / m
-            noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound))
+            bound = parts.gradient_bound / (q * m)
+            noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound), sampling=q)
             return parts.whole.add_penalty_gradient(noisy, at)
 
         gradients = np.concatenate(federation.each(noisy_gradient))

@@ -16,10 +16,11 @@ Scores = tuple[Array, Array]
 """Of runs of the first and of the second world, each of shape (S,); runs of the first should have the larger ones."""
 
 
-def of_trajectory(pair: Pair) -> Scores:
+def of_trajectory(pair: Pair, sampling: float) -> Scores:
     """Scores of who sees all messages: the log-likelihood ratio of the noisy values, the best score that there is."""
-    return log_ratio(pair.first, pair.second_as_first), -log_ratio(
-        pair.second, pair.first_as_second
+    return (
+        log_ratio(pair.first, pair.first_taken, pair.second_as_first, sampling),
+        log_ratio(pair.second, pair.first_as_second, pair.second, sampling),
     )
 
 

@@ -22,10 +22,10 @@ Progress = Callable[[int, int], None]
 
 # Seeds of the run that decides what canaries look like.
 _PILOT = 8
-# What may be on tape at a time, in bytes; and arrays of the size of all local models that a pair of worlds keeps of a
-# local update, about.
+# What may be on tape at a time, in bytes; and arrays of the size of all local models that each run of a pair of worlds
+# keeps of a local update, about.
 _MOST_BYTES = 2**29
-_KEPT = 18
+_KEPT = 4.5
 _CHECKS = (noise_law, coupling, likelihood)
 _MISSED = "Noise is used in a way that an audit cannot follow"
 
@@ -72,10 +72,10 @@ def audit(
     for worlds in make_worlds(pilot, data, rounds, names):
         for part in parts:
             seeds = part, range(n + part.start, n + part.stop)
-            pair = play_both(spec, (worlds.first, worlds.second), rounds, seeds)
+            pair = play_both(spec, (worlds.first, worlds.second), worlds.row, rounds, seeds)
             if pair.diverged:
                 return Audit(comment="The run diverges, so that there is nothing to look at.")
-            seen[worlds.canary].append(Seen.of(pair, worlds, spec.delta))
+            seen[worlds.canary].append(Seen.of(pair, worlds, spec.delta, spec.method.sampling))
             if progress:
                 progress(sum(map(len, seen.values())), pieces)
     every = [each for found in seen.values() for each in found]
@@ -123,7 +123,7 @@ class Seen:
     budget: float
 
     @classmethod
-    def of(cls, pair: Pair, worlds: Worlds, delta: float) -> Seen:
+    def of(cls, pair: Pair, worlds: Worlds, delta: float, sampling: float) -> Seen:
         """Look at a pair of worlds."""
         federation, canary = pair.first.federation, worlds.canary
         seen = pair.first.missed == 0
@@ -132,7 +132,7 @@ class Seen:
                 check.find(pair, canary) if seen else not_covered(check.LEVEL, canary, _MISSED)
                 for check in _CHECKS
             ],
-            of_trajectory(pair) if seen else None,
+            of_trajectory(pair, sampling) if seen else None,
             of_model(pair, worlds.row),
             epsilon_total(federation.ledgers, delta),
             federation.privacy.epsilon,
@@ -175,4 +175,5 @@ def _nothing(spec: RunSpec) -> str:
 def _at_once(spec: RunSpec, data: Dataset, rounds: int) -> int:
     """Seeds whose tapes fit into memory together."""
     size = spec.as_problem.outputs(data.info) * data.n_features * spec.n_agents
-    return max(2, int(_MOST_BYTES / (8 * _KEPT * size * rounds * spec.method.updates)))
+    runs = 4 if spec.method.sampling == 1 else 5
+    return max(2, int(_MOST_BYTES / (8 * runs * _KEPT * size * rounds * spec.method.updates)))

@@ -15,6 +15,8 @@ from admmbench.privacy import Shift
 LEVEL = "likelihood"
 # Of sensitivities, which are computed in floating point.
 _ROUNDING = 1e-3
+# The p-value below which samples are not what the ledger was told.
+_LEAST = 1e-6
 # Logarithms of densities but for their sign, of the sizes of a release's entries in units of the scale.
 _EXPONENTS: dict[str, Callable[[Array], Array]] = {
     "laplace": lambda size: size.sum(axis=-1),
@@ -25,8 +27,8 @@ _EXPONENTS: dict[str, Callable[[Array], Array]] = {
 
 def find(pair: Pair, canary: str) -> Finding:
     """Compare the shifts between the worlds with what the ledger was told of each release."""
-    value, fault = 0.0, None
-    for used, what in _used(pair.first, pair.second_as_first):
+    value, fault = 0.0, next(_wrong_samples(pair), None)
+    for used, what in _used(pair.first_taken, pair.second_as_first):
         value = max(value, used)
         if fault is None and not used <= 1 + _ROUNDING:
             fault = what
@@ -57,6 +59,55 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
                 yield used, f"A release {who} shifts by {used:.3f} of what the ledger was told."
 
 
+def _wrong_samples(pair: Pair) -> Iterator[str]:
+    """Whether the canary takes part as often as the ledger was told, and anew in each round and seed."""
+    for q, (seen, taken) in _participation(pair).items():
+        if _unlikely(seen, taken, q):
+            yield (
+                f"The canary takes part in {taken.sum()} of {seen.sum()} releases; the ledger was told a probability "
+                f"of {q:g}."
+            )
+        for what, axis in (("rounds", 0), ("runs", 1)):
+            if _unlikely(_in_pairs(seen, axis), _in_pairs(taken, axis), q**2):
+                yield f"Samples are not drawn anew: the canary takes part in the same ones of {what}."
+
+
+def _participation(pair: Pair) -> dict[float, tuple[Array, Array]]:
+    """Where one can see whether the canary takes part, and where it does: for each probability that a ledger was told.
+
+    Both have a row for each release of the canary's agent, shape (R, S).
+    """
+    found: dict[float, tuple[list[Array], list[Array]]] = {}
+    for tapes in zip(
+        pair.first.tapes, pair.first_taken.tapes, pair.second_as_first.tapes, strict=True
+    ):
+        for own, one, other in zip(*tapes, strict=False):
+            axes = tuple(range(2, other.value.ndim))
+            seen, taken = ((each.value != other.value).any(axis=axes) for each in (one, own))
+            for b in np.flatnonzero(seen.any(axis=1)).tolist():
+                for entry in own.entered[b][:1]:
+                    rows = found.setdefault(entry.sampling, ([], []))
+                    rows[0].append(seen[b])
+                    rows[1].append(taken[b] & seen[b])
+    return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in found.items()}
+
+
+def _in_pairs(what: Array, axis: int) -> Array:
+    """Whether something is so in both of two neighbouring releases, or seeds."""
+    pairs = np.moveaxis(what, axis, 0)
+    pairs = pairs[: len(pairs) // 2 * 2]
+    found: Array = pairs[::2] & pairs[1::2]
+    return found
+
+
+def _unlikely(seen: Array, taken: Array, q: float) -> bool:
+    """Whether so many of those that are seen are not due to chance."""
+    from scipy.stats import binomtest
+
+    n = int(seen.sum())
+    return n > 0 and bool(binomtest(int(taken.sum()), n, q).pvalue < _LEAST)
+
+
 def _shifts(one: Taped, other: Taped) -> tuple[Array, Array, Array]:
     """Norms of what the value before noise differs by, in units of the noise, each of shape (B, S).
 
@@ -66,15 +117,15 @@ def _shifts(one: Taped, other: Taped) -> tuple[Array, Array, Array]:
     # Where there is no noise, any difference is an infinite shift.
     scale = one.scale[..., None]
     apart = np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
-    l2 = np.linalg.norm(apart, axis=-1) + np.abs(_stretch(one, other))
+    l2 = np.linalg.norm(apart, axis=-1) + np.abs(_stretch(one, other, one))
     return apart.sum(axis=-1), l2, apart.max(axis=-1)
 
 
-def _stretch(one: Taped, other: Taped) -> Array:
-    """Logarithm of the ratio of determinants by which the worlds turn noise into a solution, shape (B, S)."""
+def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
+    """Logarithm of the ratio of determinants by which the worlds turn noise into a run's solution, shape (B, S)."""
     found = np.zeros(one.scale.shape)
-    if one.curved and other.curved:
-        convexity = one.curved.convexity
+    if one.curved and other.curved and run.curved:
+        convexity = run.curved.convexity
         for b in np.flatnonzero((one.value != other.value).any(axis=(1, 2, 3))).tolist():
             found[b] = one.curved.log_det(b, convexity[b]) - other.curved.log_det(b, convexity[b])
     return found
@@ -86,22 +137,29 @@ def _over(shift: Shift, entry: Entry) -> float:
     return max(norm / bound if norm else 0.0 for norm, bound in pairs)
 
 
-def log_ratio(run: Run, other: Run) -> Array:
-    """Logarithm of the likelihood of a run's noisy values in its own world over that in another one, shape (S,).
+def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
+    """Logarithm of the likelihood of a run's noisy values in the first world over that in the second, shape (S,).
+
+    In the first world a value is a mixture for who does not see the sample: (1 - q) p + q p' over p, where p' is the
+    density with the canary and p the one without it, which is that of the second world.
 
     Parameters
     ----------
     run
         The run.
-    other
-        The other world, with the noisy values of the run.
+    first, second
+        The worlds, with the noisy values of the run; the canary takes part in each round of the first.
+    sampling
+        q, the probability that it does.
     """
     total = np.zeros(run.federation.problem.n_seeds)
-    for ours, theirs in zip(run.tapes, other.tapes, strict=True):
-        for one, there in zip(ours, theirs, strict=False):
-            with np.errstate(invalid="ignore"):
-                ratio = _log_density(one, one) - _log_density(one, there) + _stretch(one, there)
-            total += np.where(one.scale > 0, ratio, 0).sum(axis=0)
+    for tapes in zip(run.tapes, first.tapes, second.tapes, strict=True):
+        for own, one, other in zip(*tapes, strict=False):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = _log_density(own, one) - _log_density(own, other)
+                ratio += _stretch(one, other, own)
+                ratio = np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio)
+            total += np.where(own.scale > 0, ratio, 0).sum(axis=0)
     return total
 
 

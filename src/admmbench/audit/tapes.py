@@ -31,13 +31,19 @@ class Entry(NamedTuple):
     shift: Shift
     """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure release."""
     times: int
+    sampling: float = 1.0
+    """Probability that a record takes part."""
 
 
 def entries(then: Releases, now: Releases) -> list[Entry]:
-    """What a ledger was told in between; of Gaussian releases it does not keep the number."""
-    laplace, pure = dict(then.laplace), dict(then.pure)
+    """What a ledger was told in between; of Gaussian releases of all records it does not keep the number."""
+    laplace, pure, sampled = dict(then.laplace), dict(then.pure), dict(then.sampled)
     found = [Entry("laplace", shift, n - laplace.get(shift, 0)) for shift, n in now.laplace]
     found += [Entry(SPHERICAL, _in_l2(each), n - pure.get(each, 0)) for each, n in now.pure]
+    found += [
+        Entry("gaussian", _in_l2(1 / each.multiplier), n - sampled.get(each, 0), each.sampling)
+        for each, n in now.sampled
+    ]
     if now.gaussian > then.gaussian:
         found.append(Entry("gaussian", _in_l2(math.sqrt(now.gaussian - then.gaussian)), 1))
     return [each for each in found if each.times]

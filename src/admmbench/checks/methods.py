@@ -140,6 +140,7 @@ def facts_are_complete(case: Case) -> None:
         method.release is None or isinstance(method.release, Release),
         f"release is a Release or None, not {method.release!r}",
     )
+    ensure(0 < method.sampling <= 1, f"sampling is a probability, not {method.sampling!r}")
     for sensitivity in ("local", "global"):
         found = method.guarantee(sensitivity)
         ensure(
@@ -406,7 +407,8 @@ def what_is_planned_is_what_is_drawn(case: Case) -> None:
     """``plan`` and ``steady`` against the ledgers: noise is solved for by them."""
     if case.method.guarantee("global").kind == "none":
         return
-    for relation in get_args(Relation):
+    relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)
+    for relation in relations:
         spec = case.spec(sensitivity="global", privacy={"relation": relation})
         played = play(spec, case.data, rounds=ROUNDS + case.method.extra_rounds)
         problem = played.federation.problem

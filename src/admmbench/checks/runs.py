@@ -161,10 +161,10 @@ class CountingLedger(Ledger):
         self.counts["laplace"] += count
         super().laplace(shift, count)
 
-    def gaussian(self, multiplier: float, count: int = 1) -> None:
+    def gaussian(self, multiplier: float, count: int = 1, sampling: float = 1.0) -> None:
         """Count it."""
         self.counts["gaussian"] += count
-        super().gaussian(multiplier, count)
+        super().gaussian(multiplier, count, sampling)
 
     def pure(self, epsilon: float, count: int = 1) -> None:
         """Count it."""

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
-from admmbench.privacy import Ledger, Noise, Privacy
+from admmbench.privacy import Ledger, Noise, Privacy, Sampler
 from admmbench.problems.base import Array, BoundProblem, Parts
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ class Block(Generic[PartsT]):
     """Where they are among all agents."""
     parts: PartsT
     noise: Noise
+    sampler: Sampler
 
 
 @dataclass(frozen=True)

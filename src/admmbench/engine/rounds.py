@@ -17,10 +17,10 @@ from admmbench.algorithms.base import Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.streams import FEDERATION, noise_key, stream
+from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.privacy import Noise
+from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import State
 
 Progress = Callable[[int, int], None]
@@ -154,7 +154,8 @@ def assemble(
         where = slice(agents.start, agents.stop)
         parts = problem.block(where)
         noise = Noise(keys, parts.release_shape, budget, spec.dtype, spec.release)
-        blocks.append(Block(where, parts, noise))
+        sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
+        blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds]
     return Federation(problem, budget, blocks, choices, pool)
 

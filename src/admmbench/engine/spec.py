@@ -32,6 +32,7 @@ from admmbench.privacy import (
     Relation,
     Release,
     calibrate,
+    check_sampling,
 )
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
@@ -215,6 +216,7 @@ class RunSpec(Strict):
             self.method.check(problem, self.n_agents)
         with _about_the_method("privacy.noise: "):
             _ = self.release
+        check_sampling(self.privacy.relation, self.method.sampling)
         if self.privacy.trust == "secure_sum":
             self._check_secure_sum()
         self._check_total()

@@ -7,8 +7,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["choices", "partition", "noise", "instance"]
-_PURPOSES: dict[Purpose, int] = {"choices": 0, "partition": 1, "noise": 2, "instance": 3}
+Purpose = Literal["choices", "partition", "noise", "instance", "sample"]
+_PURPOSES: dict[Purpose, int] = {
+    "choices": 0,
+    "partition": 1,
+    "noise": 2,
+    "instance": 3,
+    "sample": 4,
+}
 
 # Stands for the federation as a whole where a stream belongs to no agent.
 FEDERATION = 2**32 - 1
@@ -26,6 +32,11 @@ def stream(seed: int, agent: int, purpose: Purpose) -> np.random.Generator:
 def noise_key(seed: int, agent: int) -> NDArray[Any]:
     """Key of an agent's noise, two words of 32 bits: see `admmbench.privacy.samplers`."""
     return _sequence(seed, agent, "noise").generate_state(2)
+
+
+def sample_key(seed: int, agent: int) -> NDArray[Any]:
+    """Key of an agent's samples of its records, two words of 32 bits."""
+    return _sequence(seed, agent, "sample").generate_state(2)
 
 
 def _sequence(seed: int, agent: int, purpose: Purpose) -> np.random.SeedSequence:

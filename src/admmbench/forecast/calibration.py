@@ -52,6 +52,7 @@ def kind(spec: RunSpec, threads: int) -> str:
     facts = spec.model_dump(mode="json", include=kept)
     facts["params"] = {key: v for key, v in spec.params.items() if not _continuous(v)}
     facts["seeds"] = len(spec.seeds)
+    facts["gradients"] = spec.method.gradients
     facts["law"] = spec.release.law if spec.release and spec.private else ""
     facts["threads"] = threads
     return json.dumps(facts, sort_keys=True)

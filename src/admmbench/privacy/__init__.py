@@ -1,6 +1,13 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant, Releases, Shift
+from admmbench.privacy.accountants import (
+    ACCOUNTANTS,
+    COMPOSED,
+    Accountant,
+    Releases,
+    Sampled,
+    Shift,
+)
 from admmbench.privacy.calibration import calibrate
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import (
@@ -10,6 +17,8 @@ from admmbench.privacy.mechanisms import (
     Privacy,
     Relation,
     Release,
+    Sampler,
+    check_sampling,
     gaussian_multiplier,
     on_grid,
 )
@@ -26,8 +35,11 @@ __all__ = [
     "Relation",
     "Release",
     "Releases",
+    "Sampled",
+    "Sampler",
     "Shift",
     "calibrate",
+    "check_sampling",
     "epsilon_total",
     "gaussian_multiplier",
     "on_grid",

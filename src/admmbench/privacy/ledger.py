@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Releases, Shift
+from admmbench.privacy.accountants import ACCOUNTANTS, Releases, Sampled, Shift
 
 
 class Ledger:
@@ -23,6 +23,7 @@ class Ledger:
         self._laplace: Counter[Shift] = Counter()
         self._gaussian = 0.0
         self._pure: Counter[float] = Counter()
+        self._sampled: Counter[Sampled] = Counter()
 
     def __bool__(self) -> bool:
         """Whether there was any release."""
@@ -36,35 +37,50 @@ class Ledger:
             self.pure(epsilon, count * number)
         if releases.gaussian:
             self.gaussian(1 / math.sqrt(releases.gaussian), count)
+        for each, number in releases.sampled:
+            self.gaussian(each.multiplier, count * number, each.sampling)
 
     def laplace(self, shift: Shift, count: int = 1) -> None:
         """Record releases with Laplace noise on every entry, of values that shift so far in units of its scale."""
         self._laplace[shift] += count
 
-    def gaussian(self, multiplier: float, count: int = 1) -> None:
-        """Record releases with Gaussian noise of standard deviation ``multiplier`` times the l2 sensitivity."""
-        self._gaussian += count / multiplier**2
+    def gaussian(self, multiplier: float, count: int = 1, sampling: float = 1.0) -> None:
+        """Record releases with Gaussian noise of standard deviation ``multiplier`` times the l2 sensitivity.
+
+        Each record takes part in a release with the probability ``sampling``: of Poisson samples, which nobody else
+        sees.
+        """
+        if sampling < 1:
+            self._sampled[Sampled(multiplier, sampling)] += count
+        else:
+            self._gaussian += count / multiplier**2
 
     def pure(self, epsilon: float, count: int = 1) -> None:
         """Record releases that are (epsilon, 0)-differentially private, whatever their noise."""
         self._pure[epsilon] += count
 
     def variables(self) -> dict[str, Any]:
-        """All releases so far, as lists of (shift or epsilon, count) and a number."""
+        """All releases so far, as lists of (what each is, count) and a number."""
         laplace = [[list(shift), count] for shift, count in self._laplace.items()]
         pure = [list(each) for each in self._pure.items()]
-        return {"laplace": laplace, "gaussian": self._gaussian, "pure": pure}
+        sampled = [[list(each), count] for each, count in self._sampled.items()]
+        return {"laplace": laplace, "gaussian": self._gaussian, "pure": pure, "sampled": sampled}
 
     def restore(self, variables: dict[str, Any]) -> None:
         """Take up what `variables` returned."""
         self._laplace = Counter({Shift(*shift): count for shift, count in variables["laplace"]})
         self._pure = Counter(dict(variables["pure"]))
         self._gaussian = variables["gaussian"]
+        self._sampled = Counter({Sampled(*each): count for each, count in variables["sampled"]})
 
     def releases(self) -> Releases:
         """All releases so far."""
-        laplace = tuple(sorted(self._laplace.items()))
-        return Releases(laplace, self._gaussian, tuple(sorted(self._pure.items())))
+        return Releases(
+            tuple(sorted(self._laplace.items())),
+            self._gaussian,
+            tuple(sorted(self._pure.items())),
+            tuple(sorted(self._sampled.items())),
+        )
 
     def epsilon(self, delta: float, accountant: str = "rdp") -> float:
         """Total epsilon at ``delta``.

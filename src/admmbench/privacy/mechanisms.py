@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
-from admmbench.privacy.accountants import Releases, Shift
+from admmbench.privacy.accountants import Releases, Sampled, Shift
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
 
@@ -113,7 +113,11 @@ class Release:
         return replace(self, law=self.or_law, or_law=self.law)
 
     def cost(
-        self, privacy: Privacy, l2_over_l1: float = 1.0, linf_over_l1: float = 1.0
+        self,
+        privacy: Privacy,
+        l2_over_l1: float = 1.0,
+        linf_over_l1: float = 1.0,
+        sampling: float = 1.0,
     ) -> Releases:
         """What one release with the stated budget costs under the relation of the run.
 
@@ -123,13 +127,23 @@ class Release:
             Budget and relation.
         l2_over_l1, linf_over_l1
             As in `Sensitivity`.
+        sampling
+            Probability that a record takes part, for itself alone and in secret; only Gaussian noise has credit for it.
+
+        Raises
+        ------
+        ValueError
+            If the relation is not one that samples are composed for.
         """
+        check_sampling(privacy.relation, sampling)
         times = self.contributions(privacy.relation) / self.contributions(self.scaled_for)
         spent = times * privacy.epsilon
         if self.law == "laplace":
             return Releases(laplace=((Shift(spent, spent * l2_over_l1, spent * linf_over_l1), 1),))
         if self.law == "gaussian":
             multiplier = gaussian_multiplier(privacy.epsilon, privacy.delta)
+            if sampling < 1:
+                return Releases(sampled=((Sampled(multiplier / times, sampling), 1),))
             return Releases(gaussian=(times / multiplier) ** 2)
         return Releases(pure=((spent, 1),))
 
@@ -140,6 +154,15 @@ class Release:
     def contributions(self, relation: Relation) -> int:
         """Contributions of a record by which values of neighbours differ."""
         return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
+
+
+def check_sampling(relation: Relation, sampling: float) -> None:
+    """Raise a ValueError where releases of samples cannot be composed: two other records may both take part."""
+    if sampling < 1 and relation != "zero_out":
+        raise ValueError(
+            f"privacy.relation: {relation} does not go with sampling {sampling:g}, as the Renyi divergences of "
+            "Poisson samples are known where a record contributes nothing; use relation: zero_out, or sampling: 1"
+        )
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
@@ -306,7 +329,9 @@ class Noise:
         grid, bound = on_grid(bound, math.prod(self.shape))
         return self._draw(samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid)
 
-    def gaussian(self, sensitivity: Sensitivity, std: Array | None = None) -> Draw | float:
+    def gaussian(
+        self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
+    ) -> Draw | float:
         """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.
 
         Parameters
@@ -315,6 +340,8 @@ class Noise:
             How far one contribution moves what the noise is added to; the bound in l2 is used.
         std
             Standard deviation, shape (B, S), where a method sets its own; the ledgers record the ratio of the two.
+        sampling
+            Probability that a record takes part in the value, see `Sampler`.
 
         Returns
         -------
@@ -334,12 +361,13 @@ class Noise:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
             # Variances add up.
             std = multiplier * self._scaled_for * bound / math.sqrt(self.privacy.summed)
-            self._enter("gaussian")
+            self._enter("gaussian", sampling=sampling)
         else:
+            check_sampling(self.privacy.relation, sampling)
             times = self.release.contributions(self.privacy.relation)
             multipliers = (std / (times * bound)).min(axis=1).tolist()
             for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
-                ledger.gaussian(multiplier)
+                ledger.gaussian(multiplier, sampling=sampling)
         return self._draw(samplers.GAUSSIAN, std, grid)
 
     def spherical(self, scale: Array) -> Array | float:
@@ -386,9 +414,16 @@ class Noise:
         """Mean absolute entry of what was added in this round, shape (B, S)."""
         return np.mean(self._measured or [np.zeros(self.keys.shape[:2])], axis=0)
 
-    def _enter(self, law: Law, *ratios: float) -> None:
+    def _enter(
+        self,
+        law: Law,
+        l2_over_l1: float = 1.0,
+        linf_over_l1: float = 1.0,
+        sampling: float = 1.0,
+    ) -> None:
         """Enter a release with the stated budget in the ledgers."""
-        cost = replace(self.release, law=law).cost(self.privacy, *ratios)
+        release = replace(self.release, law=law)
+        cost = release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling)
         for ledger in self.ledgers:
             ledger.add(cost)
 
@@ -401,6 +436,43 @@ class Noise:
             self._measured.append(magnitude)
         shape = *scale.shape, *self.shape
         return Draw(law, self.keys, place, shape, scale, grid, self._measure, magnitude)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Source of the Poisson samples of B agents, for a batch of S seeds: which records take part in a round.
+
+    Attributes
+    ----------
+    keys
+        One for each agent and seed, two words each, shape (B, S, 2); others than those of their noise.
+    """
+
+    keys: Array
+
+    def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
+        """Draw the samples of round t.
+
+        Each record takes part with a probability, whatever the others do and whatever happens in other rounds. The
+        server must not see who does.
+
+        Parameters
+        ----------
+        t
+            The round.
+        n_records
+            Records of each agent, shape (B,).
+        sampling
+            The probability; what is not a multiple of 2^-32 is rounded down.
+
+        Returns
+        -------
+        Numbers of the records that take part, for each agent and seed, in their order.
+        """
+        return [
+            [samplers.poisson_sample(key, t, n, sampling) for key in keys]
+            for keys, n in zip(self.keys, n_records.tolist(), strict=True)
+        ]
 
 
 def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Array:

@@ -64,6 +64,7 @@ def _file(compose: Compose, kinds: str, delta: float) -> _File:
 
 
 def _kinds(releases: Releases) -> str:
-    """Releases without their numbers."""
+    """Releases without their numbers, and Gaussian ones without their multipliers."""
     laplace, pure = ([size for size, _ in each] for each in (releases.laplace, releases.pure))
-    return json.dumps([laplace, bool(releases.gaussian), pure])
+    sampling = sorted({each.sampling for each, _ in releases.sampled})
+    return json.dumps([laplace, bool(releases.gaussian), pure, sampling])

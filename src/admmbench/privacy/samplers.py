@@ -311,3 +311,35 @@ def perturb_all(
                 )
             if measure:
                 magnitude[p, s] = total / size
+
+
+@numba.njit(cache=True, nogil=True)
+def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
+    """Draw a sample of n records: each is in it with a probability, a multiple of 2^-32.
+
+    Parameters
+    ----------
+    key
+        Of seed and agent, two words.
+    t
+        The round.
+    n
+        Number of records.
+    probability
+        At most 1.
+
+    Returns
+    -------
+    Numbers of those in the sample, in their order.
+    """
+    below = np.uint64(probability * 2.0**32)
+    place, words = np.array([t, 0]), np.empty(TILE, np.uint32)
+    found, count = np.empty(n, np.int64), 0
+    for tile in range(-(-n // TILE)):
+        some = min(TILE, n - tile * TILE)
+        fill_words(key, place, tile * _QUARTER, some, words)
+        for j in range(some):
+            if words[j] < below:
+                found[count] = tile * TILE + j
+                count += 1
+    return found[:count].copy()

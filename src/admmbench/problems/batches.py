@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.partition import Rows as RowSelection
+from admmbench.partition import n_rows
 from admmbench.problems import kernels
 from admmbench.problems.base import Array
 from admmbench.problems.losses.base import Loss, Norms
@@ -36,11 +37,6 @@ class Share:
     X: Array
     y: Array
 
-    @property
-    def n_seeds(self) -> int:
-        """Number of these seeds."""
-        return int(self.seeds.stop - self.seeds.start)
-
     @cached_property
     def norms(self) -> Norms:
         """Norms of each record, shape (n,)."""
@@ -54,56 +50,66 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some consecutive records of a share."""
+    """Some records of a share, for some of its seeds.
+
+    Attributes
+    ----------
+    share
+        Whose they are.
+    seeds
+        Those of the share, or one of them that has drawn the records.
+    rows
+        Which ones: consecutive, or those of a sample.
+    first
+        Whether no records before these count in the same gradients.
+    """
 
     share: Share
-    rows: slice
+    seeds: slice
+    rows: RowSelection
+    first: bool
 
     @property
     def size(self) -> int:
         """Number of records."""
-        return int(self.rows.stop - self.rows.start)
+        return n_rows(self.rows)
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of its seeds."""
+        return int(self.seeds.stop - self.seeds.start)
 
     @property
     def place(self) -> tuple[int, slice]:
         """Where its agent's and its seeds' models are."""
-        return self.share.agent, self.share.seeds
-
-    @property
-    def first(self) -> bool:
-        """Whether it begins the share."""
-        return self.rows.start == 0
+        return self.share.agent, self.seeds
 
 
 class Batch:
-    """Consecutive records of one or several agents whose slopes are computed together.
+    """Records of one or several agents whose slopes are computed together.
 
     Parameters
     ----------
     X, y
-        The records, and their targets.
+        Records and their targets, of all agents that are served together.
+    rows
+        Those of the batch: consecutive ones, or some that are copied for each gradient.
     pieces
         Whose they are, in their order.
     """
 
-    def __init__(self, X: Array, y: Array, pieces: Sequence[Piece]) -> None:
-        self._X, self._y, self._pieces = X, y, pieces
+    def __init__(self, X: Array, y: Array, rows: RowSelection, pieces: Sequence[Piece]) -> None:
+        self._all, self._rows, self._pieces = (X, y), rows, pieces
         sizes = [piece.size for piece in pieces]
         self._starts = np.cumsum([0, *sizes])
         self._spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
-        self._n_seeds = pieces[0].share.n_seeds
+        self._n_seeds = pieces[0].n_seeds
         self._first = np.array([piece.first for piece in pieces])
         self._places = (
             np.array([piece.share.agent for piece in pieces])[:, None],
-            np.array(
-                [np.arange(piece.share.seeds.start, piece.share.seeds.stop) for piece in pieces]
-            ),
+            np.array([np.arange(piece.seeds.start, piece.seeds.stop) for piece in pieces]),
         )
         self._owner = np.repeat([piece.share.agent for piece in pieces], sizes)
-        self._norms = [
-            np.concatenate([piece.share.norms[which][piece.rows] for piece in pieces])
-            for which in range(2)
-        ]
 
     def gradient(self, loss: Loss, z: Array, value: Array, scale: Array) -> Norms:
         """Set or add to the agents' scaled gradients.
@@ -123,39 +129,56 @@ class Batch:
         -------
         Norms of the slopes, unscaled, shape (n, S).
         """
+        X, y = (each[self._rows] for each in self._all)
+        scales = scale.astype(z.dtype)[self._owner]
         if self._n_seeds * z.shape[2] == 1:
-            return self._one_by_one(loss, z, value, scale)
-        u = self._predict(z)
-        slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
-        self._back(u, value)
+            return self._one_by_one(X, y, loss, z, value, scales)
+        u = self._predict(X, z)
+        slopes = loss.scaled_slopes(u, y, scales)
+        self._back(X, u, value)
         return slopes
 
-    def _one_by_one(self, loss: Loss, z: Array, value: Array, scale: Array) -> Norms:
+    def _one_by_one(
+        self, X: Array, y: Array, loss: Loss, z: Array, value: Array, scales: Array
+    ) -> Norms:
         """Where a record has one prediction."""
         agents, seeds = (each.ravel() for each in self._places)  # one seed each
         where = self._starts, agents, seeds
-        u = np.empty((len(self._y), 1, 1), z.dtype)
+        u = np.empty((len(y), 1, 1), z.dtype)
         value[agents[self._first], seeds[self._first]] = 0
         if self._sparse is None:
-            kernels.predict(self._X, *where, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
-            kernels.add_back(self._X, *where, u[:, 0, 0], value)
+            kernels.predict(X, *where, z, u[:, 0, 0])
+            slopes = loss.scaled_slopes(u, y, scales)
+            kernels.add_back(X, *where, u[:, 0, 0], value)
         else:
             kernels.predict_sparse(*self._sparse, *where, z, u[:, 0, 0])
-            slopes = loss.scaled_slopes(u, self._y, scale.astype(z.dtype)[self._owner])
+            slopes = loss.scaled_slopes(u, y, scales)
             kernels.add_back_sparse(*self._sparse, *where, u[:, 0, 0], value)
         return slopes
 
     @cached_property
     def _sparse(self) -> tuple[Array, Array] | None:
-        """Values of the records and their columns, as many as the fullest record has; None if these are too many."""
-        width = sparse_width(self._X)
+        """Values of the records and their columns, as many as the fullest record has.
+
+        None if these are too many, or if the records are those of a sample, which serve one gradient.
+        """
+        if not isinstance(self._rows, slice):
+            return None
+        X = self._all[0][self._rows]
+        width = sparse_width(X)
         if width is None:
             return None
         # Those of a record's values first, in their order.
-        columns = np.argsort(self._X == 0, axis=1, kind="stable")[:, :width]
-        values = np.take_along_axis(self._X, columns, axis=1)
-        return values, columns.astype(column_type(self._X.shape[1]))
+        columns = np.argsort(X == 0, axis=1, kind="stable")[:, :width]
+        values = np.take_along_axis(X, columns, axis=1)
+        return values, columns.astype(column_type(X.shape[1]))
+
+    @cached_property
+    def _norms(self) -> list[Array]:
+        return [
+            np.concatenate([piece.share.norms[which][piece.rows] for piece in self._pieces])
+            for which in range(2)
+        ]
 
     def raise_to_contributions(self, slopes: Norms, largest: Norms) -> None:
         """Raise ``largest``, shape (B, S), to the largest contribution of one record, unscaled."""
@@ -164,28 +187,28 @@ class Batch:
             # A share has one piece in a batch: a second one begins the next.
             most[self._places] = np.maximum(most[self._places], found)
 
-    def _predict(self, z: Array) -> Array:
+    def _predict(self, X: Array, z: Array) -> Array:
         """Predictions of local models, shape (n, seeds, K)."""
         S, K, J = self._n_seeds, *z.shape[2:]
-        u = np.empty((len(self._y), S, K), z.dtype)
+        u = np.empty((len(X), S, K), z.dtype)
         flat = u.reshape(-1, S * K)
         most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
         for piece, span in zip(self._pieces, self._spans, strict=True):
             models = z[piece.place].reshape(S * K, J).T
             for start in range(span.start, span.stop, most):
                 rows = slice(start, min(start + most, span.stop))
-                np.matmul(self._X[rows], models, out=flat[rows])
+                np.matmul(X[rows], models, out=flat[rows])
         return u
 
-    def _back(self, slopes: Array, value: Array) -> None:
+    def _back(self, X: Array, slopes: Array, value: Array) -> None:
         """Set or add to the gradients of the agents."""
         S, K, J = self._n_seeds, *value.shape[2:]
         for piece, span in zip(self._pieces, self._spans, strict=True):
             left, flat = slopes[span].reshape(-1, S * K).T, value[piece.place].reshape(S * K, J)
             if piece.first:
-                np.matmul(left, self._X[span], out=flat)
+                np.matmul(left, X[span], out=flat)
             else:
-                flat += left @ self._X[span]
+                flat += left @ X[span]
 
 
 def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:

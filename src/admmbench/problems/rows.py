@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
@@ -417,6 +417,15 @@ class BoundRows(BoundProblem["RowParts"]):
         return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
 
 
+Sample = Sequence[Sequence[Array]]
+"""For each agent and seed, which of the agent's records take part in a gradient: their numbers, in their order."""
+
+
+def _sizes(sample: Sample) -> Array:
+    """Records of each agent and seed, shape (B, S)."""
+    return np.array([[len(drawn) for drawn in own] for own in sample])
+
+
 class RowParts:
     """The parts of B agents, served together.
 
@@ -435,7 +444,8 @@ class RowParts:
         owners = [(b, seeds, rows) for b, own in enumerate(shares) for seeds, rows in own]
         joined = one_after_another([rows for _, _, rows in owners])
         self._X, self._y = whole.X[joined], whole.y[joined]
-        ends = itertools.accumulate((n_rows(rows) for _, _, rows in owners), initial=0)
+        ends = list(itertools.accumulate((n_rows(rows) for _, _, rows in owners), initial=0))
+        self._starts = ends[:-1]
         self._shares = [
             Share(b, seeds, self._X[start:stop], self._y[start:stop])
             for (b, seeds, _), (start, stop) in zip(owners, itertools.pairwise(ends), strict=True)
@@ -493,8 +503,14 @@ class RowParts:
             values[share.agent, share.seeds] = measure(share)
         return values
 
-    def gradient(self, z: Array, mean_over: Array | int, floor: float = 0.0) -> Gradient:
-        """Gradients of the loss over the agents' records.
+    def gradient(
+        self,
+        z: Array,
+        mean_over: Array | int,
+        floor: float = 0.0,
+        sample: Sample | None = None,
+    ) -> Gradient:
+        """Gradients of the loss over the agents' records, or over a sample of them.
 
         Parameters
         ----------
@@ -504,29 +520,35 @@ class RowParts:
             What the sums are divided by, one number or one for each agent: I in ryu2021 and ryu2022, I_p in huang2019.
         floor
             Probabilities are clipped to [floor, 1], as the authors' code of ryu2022 does with 1e-9.
+        sample
+            Records that take part, for each agent and seed; all if absent.
         """
         whole = self.whole
         loss = whole.loss.clipped(floor) if floor else whole.loss
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
         # An agent without records has a sum of nothing, whatever it is divided by.
-        scale = 1 / np.maximum(np.broadcast_to(mean_over, len(z)), 1)
+        divisor = np.broadcast_to(mean_over, len(z))
+        scale = 1 / np.where(divisor > 0, divisor, 1)
+        batches = self._batches if sample is None else self._of_sample(sample)
         narrow = self._narrow
         z = narrow.models(z) if narrow else z
         entries = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
-        entries[self.n_samples == 0] = 0
-        slopes = [batch.gradient(loss, z, entries, scale) for batch in self._batches]
+        entries[self.n_samples == 0 if sample is None else _sizes(sample) == 0] = 0
+        slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
-        return Gradient(entries, lambda: self._sensitivity(loss, slopes, scale), position)
+        return Gradient(entries, lambda: self._sensitivity(loss, batches, slopes, scale), position)
 
-    def _sensitivity(self, loss: Loss, slopes: Sequence[Norms], scale: Array) -> Sensitivity:
-        """Largest contribution of one record to a gradient: of the agent's own, or of any admissible one."""
+    def _sensitivity(
+        self, loss: Loss, batches: Sequence[Batch], slopes: Sequence[Norms], scale: Array
+    ) -> Sensitivity:
+        """Largest contribution of one record to a gradient: of those that take part, or of any admissible one."""
         largest = Norms(*np.zeros((2, *self._shape)))
         l1, l2, _ = self.whole.worst_case(loss)
         if self.whole.sensitivity == "global":
             largest.l1[:], largest.l2[:] = l1, l2
         else:
-            for batch, norms in zip(self._batches, slopes, strict=True):
+            for batch, norms in zip(batches, slopes, strict=True):
                 batch.raise_to_contributions(norms, largest)
         factor = scale[:, None]
         return Sensitivity(largest.l1 * factor, largest.l2 * factor, *self.whole.spread(loss))
@@ -558,25 +580,44 @@ class RowParts:
 
     @cached_property
     def _batches(self) -> list[Batch]:
-        """Pieces of the agents' records in batches of at most a chunk of rows, and equally many seeds."""
-        pieces = [
-            Piece(share, rows)
-            for share in self._shares
+        """Pieces of the agents' records in batches."""
+        return self._grouped(
+            (
+                slice(start + rows.start, start + rows.stop),
+                Piece(share, share.seeds, rows, not rows.start),
+            )
+            for start, share in zip(self._starts, self._shares, strict=True)
             for rows in chunks(len(share.y), self.whole.chunk)
-        ]
-        groups: list[list[Piece]] = []
+        )
+
+    def _of_sample(self, sample: Sample) -> list[Batch]:
+        """Records of a sample in batches; those of each seed are its own."""
+        return self._grouped(
+            (start + drawn[span], Piece(share, slice(seed, seed + 1), drawn[span], not span.start))
+            for start, share in zip(self._starts, self._shares, strict=True)
+            for seed in range(share.seeds.start, share.seeds.stop)
+            for drawn in [sample[share.agent][seed]]
+            for span in chunks(len(drawn), self.whole.chunk)
+        )
+
+    def _grouped(self, pieces: Iterable[tuple[RowSelection, Piece]]) -> list[Batch]:
+        """Batches of at most a chunk of rows, and equally many seeds, from pieces and where their records are."""
+        groups: list[list[tuple[RowSelection, Piece]]] = []
         used = 0
-        for piece in pieces:
-            fits = groups and groups[-1][0].share.n_seeds == piece.share.n_seeds
+        for rows, piece in pieces:
+            fits = groups and groups[-1][0][1].n_seeds == piece.n_seeds
             if not fits or used + piece.size > self.whole.chunk:
                 groups.append([])
                 used = 0
-            groups[-1].append(piece)
+            groups[-1].append((rows, piece))
             used += piece.size
-        batches, start = [], 0
         X = self._narrow.X if self._narrow else self._X
-        for group in groups:
-            stop = start + sum(piece.size for piece in group)
-            batches.append(Batch(X[start:stop], self._y[start:stop], group))
-            start = stop
-        return batches
+        return [
+            Batch(
+                X,
+                self._y,
+                one_after_another([rows for rows, _ in group]),
+                [own for _, own in group],
+            )
+            for group in groups
+        ]
