@@ -12,6 +12,7 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.checks.made import make_dataset
+from admmbench.datasets import Attribute
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
@@ -399,3 +400,57 @@ def test_fedavg_makes_one_release_however_many_steps():
         for e, r in ((1, 10), (5, 2))
     )
     assert float(one.epsilon_total[-1]) == pytest.approx(float(five.epsilon_total[-1]), rel=1e-9)
+
+
+UNEQUAL = {"scheme": "by_writer"}
+
+
+def unequal():
+    """Agents of 40, 15 and 7 records."""
+    data = binary()
+    of = np.repeat(np.arange(3, dtype=np.int32), [40, 15, 7])
+    writer = Attribute(("a", "b", "c"), of, np.zeros(data.n_test, np.int32))
+    return replace(data, attributes={"writer": writer})
+
+
+def mean_gradient(data, w, rows):
+    """Of the logistic loss, over some records."""
+    X, y = data.X_train[rows].astype(float), np.where(data.y_train[rows] == 1, 1, -1)
+    return -(X * (y / (1 + np.exp(y * (X @ w))))[:, None]).mean(axis=0)
+
+
+@pytest.mark.parametrize("average", ["records", "agents"])
+@pytest.mark.parametrize("name", ["dpsgd", "dp_fedavg", "dp_scaffold"])
+def test_agents_weigh_as_in_the_objective(name, average):
+    """With one local step, all three descend on the mean over records, or on that over agents."""
+    data, rate = unequal(), 0.5
+    own = [slice(0, 40), slice(40, 55), slice(55, 62)]
+    params = {"learning_rate": rate}
+    params |= {} if name == "dpsgd" else {"local_updates": 1}
+    params |= {"clip": 100.0} if name == "dp_fedavg" else {}
+    problem = {**LOGISTIC, "strength": 1e-12, "average": average}
+    states = played(name, params, T, data, problem, agents=UNEQUAL, seeds=[0])
+    w = np.zeros(J)
+    weights = np.array([40, 15, 7]) / 62 if average == "records" else np.full(3, 1 / 3)
+    for state in states:
+        gradients = np.array([mean_gradient(data, w, rows) for rows in own])
+        w = w - rate * weights @ gradients
+        np.testing.assert_allclose(state["w"][0, 0], w, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("average", "size"), [("agents", [7, 7, 7]), ("records", [40, 15, 7])])
+def test_under_a_secure_sum_the_mean_has_the_noise_that_one_agent_would_need(average, size):
+    """Agents of a sum add equal parts, whatever their weights: a record moves the mean by c1 times weight over m."""
+    given = {"epsilon": EPS, "agents": UNEQUAL, "problem": {**LOGISTIC, "average": average}}
+    trace = simulate(
+        unequal(),
+        "dpsgd",
+        sensitivity="global",
+        delta=DELTA,
+        privacy={"trust": "secure_sum"},
+        rounds=1,
+        seeds=400,
+        **given,
+    )
+    expected = MULTIPLIER * np.mean(1 / np.array(size)) / math.sqrt(P) * math.sqrt(2 / math.pi)
+    assert float(trace.noise_magnitude.mean()) == pytest.approx(expected, rel=0.05)

@@ -116,6 +116,24 @@ class OverRows(Algorithm[Models, RowFederation]):
             np.zeros(shape, problem.dtype), np.zeros((problem.n_agents, *shape), problem.dtype)
         )
 
+    def mean(self, local: Array, federation: RowFederation) -> Array:
+        """Mean over agents that counts them as the objective does, alike or by their records.
+
+        Parameters
+        ----------
+        local
+            Each agent's, shape (P, S, K, J).
+
+        Returns
+        -------
+        Shape (S, K, J).
+        """
+
+        def add(block: RowBlock, total: Array) -> None:
+            total += (block.parts.weights * local[block.agents]).sum(axis=0)
+
+        return federation.sum(add, like=local[0])
+
     def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":

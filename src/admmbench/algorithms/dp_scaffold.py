@@ -30,9 +30,10 @@ class DPScaffold(OverRows):
     M. Noble, A. Bellet and A. Dieuleveut, "Differentially private federated learning on heterogeneous data" (AISTATS
     2022); the equations are those of the authors' code. Each of E local steps takes the mean gradient g of the agent's
     records with noise of its own: y <- y - learning_rate (g + c - c_i). Differences of models and control variates are
-    made of these gradients, so that a round has E releases and nothing else. Theirs clips gradients of records, samples
-    agents and records, and weighs models by numbers of records; here records are bounded, all take part, and agents
-    count alike, as in the mean of the control variates. Control variates start at zero, without the warm start.
+    made of these gradients, so that a round has E releases and nothing else. Theirs clips gradients of records, and
+    samples agents and records; here records are bounded, and all take part. Means weigh agents as the objective does,
+    alike or by numbers of records; theirs weighs models by these, and control variates alike. Control variates start at
+    zero, without the warm start.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class DPScaffold(OverRows):
 
     def round(self, t: int, state: Controlled, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Local steps, new control variates, and means of both."""
-        w, c = state.w, state.control.mean(axis=0)
+        w, c = state.w, self.mean(state.control, federation)
 
         def local_steps(block: RowBlock) -> None:
             parts, y, own = block.parts, state.z[block.agents], state.control[block.agents]
@@ -83,5 +84,5 @@ class DPScaffold(OverRows):
             own[:] = total / self.local_updates
 
         federation.each(local_steps)
-        state.w = state.z.mean(axis=0)
+        state.w = self.mean(state.z, federation)
         return Messages(down=(w, c), up=(state.z, state.control))

@@ -21,8 +21,9 @@ class DPSGD(OverRows):
     In each round an agent draws a Poisson sample of its m records, each with probability q, and adds Gaussian noise to
     the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of
     huang2019 (one record is replaced, which moves the sum by 2 c1 / (q m) at most). Records are bounded, so that no
-    gradient needs clipping. The server takes a step along the mean over agents; the local models are the global one.
-    Under a secure sum all agents add equal parts of the noise that the smallest one needs.
+    gradient needs clipping. The server takes a step along the mean over agents, which counts them as the objective
+    does, alike or by their records; the local models are the global one. Under a secure sum all agents add equal parts
+    of the noise of the mean.
 
     Parameters
     ----------
@@ -64,13 +65,14 @@ class DPSGD(OverRows):
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             sample = block.sampler.draw(t, parts.n_samples, q) if q < 1 else None
             gradient = parts.gradient(at, mean_over=q * parts.n_samples, sample=sample).value
-            summed = block.noise.privacy.summed > 1
-            m = parts.whole.fewest if summed else parts.n_samples[:, None].clip(1)
+            # Agents of a sum add equal parts of its noise.
+            equal = block.noise.privacy.summed > 1 and parts.whole.agents_alike
+            m = parts.whole.fewest if equal else parts.n_samples[:, None].clip(1)
             bound = parts.gradient_bound / (q * m)
             noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound), sampling=q)
             return parts.whole.add_penalty_gradient(noisy, at)
 
         gradients = np.concatenate(federation.each(noisy_gradient))
-        state.w = w - w.dtype.type(self.learning_rate) * gradients.mean(axis=0)
+        state.w = w - w.dtype.type(self.learning_rate) * self.mean(gradients, federation)
         state.z[:] = state.w
         return Messages(down=(w,), up=(gradients,))

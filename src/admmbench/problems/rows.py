@@ -333,9 +333,12 @@ class BoundRows(BoundProblem["RowParts"]):
 
     def counts(self, own: Array) -> Array:
         """n_p, what each agent's sum is divided by in the objective, from the numbers of its records."""
-        if self.problem.average == "records":
-            return np.full(len(own), self.n_samples)
-        return np.maximum(own, 1)
+        return np.maximum(own, 1) if self.agents_alike else np.full(len(own), self.n_samples)
+
+    @property
+    def agents_alike(self) -> bool:
+        """Whether agents count alike in the objective, and not records."""
+        return self.problem.average == "agents"
 
     def block(self, agents: slice) -> RowParts:
         """The parts of some agents."""
@@ -375,7 +378,7 @@ class BoundRows(BoundProblem["RowParts"]):
             "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
             + self.total_strength * self.penalty.value(w),
         }
-        if self.problem.average == "agents":
+        if self.agents_alike:
             ends = itertools.accumulate((len(block.n_samples) for block in blocks), initial=0)
             places = itertools.starmap(slice, itertools.pairwise(ends))
             pairs = list(zip(blocks, places, strict=True))
@@ -460,6 +463,14 @@ class RowParts:
     def release_shape(self) -> tuple[int, ...]:
         """Shape of what an agent releases."""
         return self.whole.model_shape
+
+    @property
+    def weights(self) -> Array:
+        """Part of each agent in a mean that weighs as the objective does, 1 / P or I_p / I, shape (B, 1, 1, 1)."""
+        whole = self.whole
+        parts = np.ones(len(self.n_samples)) if whole.agents_alike else self.n_samples
+        weights = parts / (whole.n_agents if whole.agents_alike else whole.n_samples)
+        return weights[:, None, None, None].astype(whole.dtype)
 
     @cached_property
     def gradient_bound(self) -> Array:
