@@ -1,8 +1,8 @@
 """Noise-free traces in double precision are those that were kept: redesigns must not change what is computed.
 
-``traces.npz`` was made from the cases here by the code of commit df06845; `dpsgd` with softmax is of later, as it weighs
-agents by their records since. Another value means that an equation, an
-order or a stream of random numbers changed; if that is meant, say so in the changelog and keep the new numbers.
+``traces.npz`` was made from the cases here by the code of commit df06845; `dpsgd` with softmax is later, as it weighs
+agents by their records since. Another value means that an equation, an order or a stream of random numbers changed; if
+that is meant, say so in the changelog and keep the new numbers.
 """
 
 import json
