@@ -128,7 +128,8 @@ def ranks(
     n, k = means.shape
     if k < 3 or n < 2:
         return None
-    rank = means.copy(data=stats.rankdata(means.fillna(np.inf), axis=1))
+    # Means of the same errors in another order may differ in their last digits.
+    rank = means.copy(data=stats.rankdata(means.round(12).fillna(np.inf), axis=1))
     rank = rank[:, np.argsort(rank.mean("cell").values, kind="stable")]
     with np.errstate(invalid="ignore"):
         statistic, p_value = stats.friedmanchisquare(*rank.values.T)

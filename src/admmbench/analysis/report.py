@@ -20,8 +20,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
+from admmbench.analysis import answer
+from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.verdicts import Judgement, Verdict
-from admmbench.figures import drawing
+from admmbench.figures import drawing, style
+from admmbench.figures import ranks as diagram
 from admmbench.files import replacing
 from admmbench.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
@@ -91,7 +94,8 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
     Parameters
     ----------
     sections
-        The experiments, in the order of the page.
+        The experiments, in the order of the page. Where methods of whole runs have equal totals, the page begins with
+        who wins.
     verdicts
         What became of the papers' claims; the table is left out if there are none.
     meta
@@ -113,6 +117,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
     counts = Counter(verdict.verdict for verdict in verdicts)
     page = environment.get_template("report.html.jinja").render(
         meta=meta,
+        answer=_answer([section.results for section in sections]),
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
         totals={outcome: counts[outcome] for outcome in get_args(Judgement)},
@@ -137,6 +142,21 @@ def write(
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
     return target
+
+
+def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
+    """Who wins at equal privacy; nothing if no two methods can be compared."""
+    comparison = compare(experiments)
+    if comparison is None:
+        return {}
+    ranked = ranks(comparison)
+    found = answer.content(comparison, ranked)
+    if ranked is None:
+        return {**found, "diagram": ""}
+    # A method looks as in the figures of the first experiment that has it.
+    looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
+    text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
+    return {**found, "diagram": _inline(text, "answer-ranks", found["described"])}
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
