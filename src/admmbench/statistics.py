@@ -8,6 +8,7 @@ runs there are, and every statistic over seeds carries the number of runs ``n`` 
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,6 +25,9 @@ LEVEL = 0.95
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
+
+EQUAL_TOTALS = 1.02
+"""Totals of a smaller ratio are equal: noise that is solved for a total meets it within one percent."""
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
@@ -204,6 +208,52 @@ def paired(first: xr.DataArray, second: xr.DataArray, level: float = LEVEL) -> x
     """
     first, second = xr.align(first, second, join="inner")
     return interval(first - second, level)
+
+
+def of_whole_runs(ds: xr.Dataset) -> bool:
+    """Whether budgets are totals, for which noise was solved, and not those of one iteration."""
+    return bool(ds["epsilon"].attrs["budget_of"] == "the whole run")
+
+
+def equally_private(ds: xr.Dataset) -> xr.DataArray:
+    """Say which methods are rivals: those that may be compared at a budget.
+
+    Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
+    delta, and if their totals are equal. Without a budget no privacy is asked for, and all are rivals.
+
+    Parameters
+    ----------
+    ds
+        Results of one experiment.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm``, ``rival`` and ``epsilon``, symmetric. A method is its own rival; one without a guarantee has
+        none at a finite budget.
+    """
+    facts = ds.reset_coords()  # without the coordinates of a method, which a rival has as well
+    free = facts["epsilon"] == math.inf
+    ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
+    guaranteed = ran & (facts["guarantee"] != "none")
+    totals = final(facts, "epsilon_total")
+    if "seed" in totals.dims:
+        totals = totals.max("seed")
+    ratio = _of_rivals(totals) / totals
+    equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
+    for fact in ("delta", "neighbours"):
+        equal &= _of_rivals(facts[fact]) == facts[fact]
+    found = (equal & guaranteed & _of_rivals(guaranteed)) | (free & ran & _of_rivals(ran))
+    return found.transpose("algorithm", "rival", "epsilon")
+
+
+def _of_rivals(values: xr.DataArray) -> xr.DataArray:
+    return values.rename(algorithm="rival")
+
+
+def is_fraction(ds: xr.Dataset) -> bool:
+    """Whether the metric of the problem is a part of the records, which is shown in percent."""
+    return "valid_range" in ds[ds.attrs["metric"]].attrs
 
 
 def counts(ds: xr.Dataset) -> xr.Dataset:

@@ -10,15 +10,17 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 from admmbench import config, statistics
 from admmbench.config import ConfigError, Experiment, check_experiment
+from admmbench.figures import ranks as diagram
 from admmbench.figures.base import KINDS
-from admmbench.figures.drawing import draw, save, svg
-from admmbench.figures.style import looks
+from admmbench.figures.drawing import as_svg, draw, save, svg
+from admmbench.figures.style import look, looks
 from admmbench.plugins import load_file
 
-from .conftest import ERRORS, INF, build
+from .conftest import ERRORS, INF, build, totals
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -163,6 +165,30 @@ def test_parameters_of_one_method_have_colours_of_their_own():
     assert len({look.color for look in found.values()}) == 4
 
 
+def test_methods_of_two_papers_do_not_look_alike():
+    """Papers give some colours twice; other methods take the place that is left, whatever their number."""
+    methods = [
+        "objp",
+        "outp",
+        "objt",
+        "dp_admm",
+        "pvp",
+        "dvp",
+        "admm",
+        "dpsgd",
+        *map(str, range(12)),
+    ]
+    errors = {f"a {method}": {1.0: 0.1} for method in methods}
+    ds = build(errors).assign_coords(method=("algorithm", methods))
+    found = looks(ds)
+    assert list(found) == list(errors)
+    shapes = {(look.linestyle, look.marker) for look in found.values()}
+    lines = {(look.color, look.linestyle) for look in found.values()}
+    assert len(shapes) == len(lines) == len(methods)
+    alone = looks(ds.sel(algorithm=["a dp_admm", "a pvp", "a dvp"]))
+    assert alone["a dp_admm"] == found["a outp"]
+
+
 def test_diverged_runs_are_marked(figure):
     ds = build(ERRORS, diverged={("OutP", 0.05): 2}, timed_out={("ObjP", 1.0): 1})
     for kind in ("curves", "tradeoff"):
@@ -292,6 +318,15 @@ def test_tradeoff_against_the_guaranteed_loss(results, figure):
     )
     assert "OutP" not in lines(panel)
     assert panel.get_xlabel() == "Guaranteed composed privacy loss, ε"
+
+
+def test_guaranteed_losses_of_whole_runs_have_ticks_at_budgets(figure):
+    errors = {"ObjP": {0.5: 0.3, 8.0: 0.1}, "OutP": {0.5: 0.3, 8.0: 0.2}, "Non-private": {INF: 0.1}}
+    ds = totals(build(errors, sensitivity="global"))
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="epsilon_total")))
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["0.5", "8"]
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_xdata(), [0.499, 7.984])
+    assert lines(panel)["Non-private"].is_dashed()
 
 
 @pytest.mark.parametrize(
@@ -448,3 +483,56 @@ def test_the_configuration_does_not_import_what_draws():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def ranked(means, together, difference):
+    """What the diagram needs of ranks, and a look for each method."""
+    labels = [f"method {number}" for number in range(len(means))]
+    ds = xr.Dataset(
+        {
+            "mean_rank": ("algorithm", np.array(means, float)),
+            "together": (("group", "algorithm"), np.array(together, bool).reshape(-1, len(means))),
+            "critical_difference": difference,
+        },
+        {"algorithm": labels},
+    )
+    return ds, {label: look(turn) for turn, label in enumerate(labels)}
+
+
+def test_mean_ranks_are_on_a_line_with_names_on_both_sides():
+    drawing = diagram.draw(*ranked([1, 1.5, 3, 4], [[1, 1, 0, 0], [0, 1, 1, 1]], 1.2))
+    (panel,) = drawing.axes
+    said = {text.get_text(): text.get_position() for text in panel.texts}
+    assert {"Mean rank", "critical difference 1.20", "1.00", "1.50", "3.00", "4.00"} <= set(said)
+    left, right = said["method 0"][0], said["method 3"][0]
+    assert left == said["method 1"][0] < right == said["method 2"][0]
+    assert said["method 0"][1] == said["method 3"][1] < said["method 1"][1]
+    assert said["method 1"][1] == said["method 2"][1]
+
+    ticks = [said[str(rank)][0] for rank in (1, 2, 3, 4)]
+    unit = ticks[1] - ticks[0]
+    np.testing.assert_allclose(np.diff(ticks), unit)
+    drawn = [(line, np.asarray(line.get_xdata(), float)) for line in panel.lines]
+    starts = [x[0] for _, x in drawn if x.size == 3]
+    np.testing.assert_allclose(starts, ticks[0] + unit * (np.array([1, 1.5, 3, 4]) - 1))
+    first, second = (x for line, x in drawn if line.get_linewidth() == 3)
+    np.testing.assert_allclose(first, [starts[0] - 0.04, starts[1] + 0.04])
+    np.testing.assert_allclose(second, [starts[1] - 0.04, starts[3] + 0.04])
+    (bar,) = (x for _, x in drawn if x.size == 4)
+    assert np.ptp(bar) == pytest.approx(1.2 * unit)
+
+
+def test_a_critical_difference_beyond_the_axis_is_a_number():
+    drawing = diagram.draw(*ranked([1, 2, 3], [[1, 1, 1]], 2.5))
+    (panel,) = drawing.axes
+    assert "critical difference 2.50, more than the axis" in [t.get_text() for t in panel.texts]
+    assert not [line for line in panel.lines if np.size(line.get_xdata()) == 4]
+    assert np.ptp([t.get_position()[0] for t in panel.texts]) < drawing.get_figwidth()
+
+
+def test_the_diagram_is_the_same_every_time():
+    ds, found = ranked([1, 2, 3], [], 0.5)
+    first, second = (as_svg(diagram.draw(ds, found), "ranks") for _ in range(2))
+    assert first == second
+    assert first.startswith("<?xml")
+    assert not plt.get_fignums()

@@ -21,7 +21,7 @@ from admmbench.outcomes import Outcome
 from admmbench.privacy import NEIGHBOURS
 from admmbench.runs import Run
 
-from .conftest import ERRORS, INF, build
+from .conftest import ERRORS, INF, build, totals
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 LONG = "A method whose label is far too long for any legend, table or margin " * 2
@@ -204,6 +204,141 @@ def test_methods_are_ranked_at_equal_totals_only(figure):
         assert best_of(figure, other)[1] == best
     other.epsilon_total.loc[{"algorithm": "ObjT"}] *= 2
     assert best_of(figure, other)[1] == set()
+
+
+FIRST = {
+    "ObjP": {0.5: 0.2, 1.0: 0.1},
+    "ObjT": {0.5: 0.2, 1.0: 0.25},
+    "OutP": {0.5: 0.6, 1.0: 0.5},
+    "Non-private": {INF: 0.05},
+}
+
+
+def answered(figure, *results, verdicts=()):
+    """The page, and the section that it begins with."""
+    sections = [report.Section(each, experiment(figure, figures=[])) for each in results]
+    page = report.render(sections, verdicts, META)
+    start = page.index('<section class="answer"')
+    return page, page[start : page.index("</section>", start)]
+
+
+def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
+    first = totals(build(FIRST, name="one", sensitivity="global"))
+    second = totals(
+        build(
+            {k: v for k, v in FIRST.items() if k != "ObjT"},
+            name="two",
+            sensitivity="global",
+            dataset="adult",
+            dataset_note="a part <of> it",
+            diverged={("OutP", 1.0): 3},
+        )
+    )
+    page, answer = answered(figure, first, second, verdicts=verdicts)
+    parsed = Page(page)
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert {link[1:] for link in parsed.links} <= set(parsed.ids)
+    assert not parsed.loads
+    assert page.index("<main>") < page.index('id="answer"') < page.index('id="claims"')
+    assert page.index('href="#answer"') < page.index('href="#claims"')
+
+    rows = re.findall(r"<tr>\n<th scope=\"row\">(.*?)</tr>", answer, re.DOTALL)
+    texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
+    tie, clear, other, lost = texts[:4]
+    assert tie.startswith(
+        f"mnist , ε = 0.5 tie: ObjP, ObjT 20.00 [{20 - half:.2f} to {20 + half:.2f}]"
+    )
+    assert clear.startswith(
+        f"mnist , ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
+    )
+    assert other.startswith("adult , ε = 0.5 a part &lt;of&gt; it ObjP 20.00")
+    assert clear.endswith("Non-private 5.00")
+    assert "<strong>ObjP</strong>" in rows[1]
+    assert (
+        lost
+        == f"adult , ε = 1 a part &lt;of&gt; it ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
+    )
+    for words in (
+        "δ = 1e-6",
+        NEIGHBOURS["zero_out"],
+        "mean over 10 seeds",
+        "for all 8 pairs",
+        "percentage points",
+        "Without privacy",
+        "3 of 10 lost",
+        "has the last rank",
+    ):
+        assert words in answer
+    assert "Mean rank" not in answer  # two methods are in all rows
+
+
+def test_the_matrix_marks_what_is_tied_with_the_lowest(figure):
+    ds = totals(build(FIRST, sensitivity="global"))
+    page, answer = answered(figure, ds)
+    matrix = answer[answer.index('<table class="matrix"') :]
+    assert re.findall(r"<strong>([\d.]+)", matrix) == ["20.00", "10.00", "20.00"]
+    assert re.findall(r"<th scope=\"row\">([^<]+)", matrix) == [
+        "ObjP",
+        "ObjT",
+        "OutP",
+        "Without privacy",
+    ]
+    assert "<svg" in answer
+    assert (
+        'aria-label="Mean ranks: ObjP 1.25, ObjT 1.75, OutP 3.00; critical difference 2.34."'
+        in answer
+    )
+    assert "means over 2 rows" in answer
+    assert "that the critical difference is too small" in " ".join(answer.split())
+    assert page == answered(figure, ds)[0]
+
+
+def test_the_answer_says_who_is_not_in_it(figure):
+    def changed(label, **facts):
+        found = with_facts({**FIRST, "ObjPM": FIRST["OutP"]}, label, sensitivity="global", **facts)
+        return answered(figure, totals(found))[1]
+
+    assert "no guarantee, or one with another total, δ or neighbours: ObjPM (mnist)." in changed(
+        "ObjPM", guarantee="none"
+    )
+    assert "The guarantee of ObjPM (mnist) is conditional" in changed(
+        "ObjPM", guarantee="conditional"
+    )
+    for words in ("Not compared", "conditional", "Without a mean rank", "last rank"):
+        assert words not in answered(figure, totals(build(FIRST, sensitivity="global")))[1]
+    short = build({**FIRST, "ObjPM": {0.5: 0.3}, "OutP+": {1.0: 0.3}}, sensitivity="global")
+    assert "as they are not in all rows: ObjPM, OutP+." in answered(figure, totals(short))[1]
+
+
+def test_facts_that_differ_are_told_for_each_data_set(figure):
+    first = totals(build(FIRST, name="one", sensitivity="global"))
+    second = totals(build(FIRST, name="two", sensitivity="global", seeds=4))
+    second["delta"] = second["delta"] * 10
+    second = second.rename(test_error="rmse").assign_attrs(metric="rmse")
+    second["rmse"].attrs = {"long_name": "root mean squared error", "units": "points"}
+    _, answer = answered(figure, first, second)
+    for words in (
+        "δ = 1e-6 (one); 1e-5 (two)",
+        "10 (one); 4 (two) seeds",
+        "root mean squared error in points (two)",
+    ):
+        assert words in answer
+    assert ">two</a>, ε = 1" in answer  # of one data set, which does not tell them apart
+    assert "0.1 [" in answer
+
+
+def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
+    assert 'id="answer"' not in text
+    assert 'href="#answer"' not in text
+    lost = totals(
+        build(
+            {"ObjP": {1.0: 0.1}, "ObjT": {1.0: 0.1}},
+            sensitivity="global",
+            diverged={("ObjP", 1.0): 1, ("ObjT", 1.0): 10},
+        )
+    )
+    assert "none: all methods lost runs" in answered(figure, lost)[1]
 
 
 def test_a_relation_is_shown_where_it_is_chosen(figure):
@@ -403,11 +538,12 @@ def test_errors_of_classes_are_in_percent(text):
 
 
 def test_the_report_knows_no_method_by_name():
-    source = Path(report.__file__).read_text()
     names = {*list_algorithms(), *{name.replace("_", "-") for name in list_algorithms()}}
-    template = Path(report.__file__).parent / "templates/report.html.jinja"
-    for text in (source, template.read_text()):
-        assert not names & set(re.findall(r"[\w-]+", text.lower()))
+    folder = Path(report.__file__).parent
+    pages = ("report.py", "answer.py", "templates/report.html.jinja", "templates/answer.html.jinja")
+    for page in pages:
+        words = set(re.findall(r"[\w-]+", (folder / page).read_text().lower()))
+        assert not names & words
 
 
 def test_figures_are_described(text):

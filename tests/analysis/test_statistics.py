@@ -11,7 +11,7 @@ from scipy import stats
 
 from admmbench import statistics
 
-from .conftest import ERRORS, INF, build
+from .conftest import ERRORS, INF, build, totals
 
 FINITE = st.floats(-1e3, 1e3, allow_nan=False)
 
@@ -147,3 +147,29 @@ def test_sampling_error_is_that_of_a_difference_of_means(values, others):
     found = statistics.sampling_error(seeds(*values, np.nan), others)
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
     assert np.isnan(statistics.sampling_error(seeds(values[0], np.nan), others))
+
+
+def test_rivals_have_equal_totals_with_a_guarantee_and_all_are_rivals_without_a_budget():
+    errors = {
+        "ObjP": {0.1: 0.2, INF: 0.1},
+        "OutP": {0.1: 0.3, INF: 0.1},
+        "ObjT": {0.1: 0.3},
+        "Non-private": {0.1: 0.3, INF: 0.1},
+    }
+    ds = build(errors, sensitivity="global")
+    ds["epsilon_total"].loc[{"algorithm": "ObjT"}] *= 1.03
+    found = statistics.equally_private(ds)
+    private = found.sel(epsilon=0.1)
+    assert private.sel(algorithm="ObjP").values.tolist() == [True, True, False, False]
+    assert private.sel(algorithm="ObjT").values.tolist() == [False, False, True, False]
+    assert not private.sel(algorithm="Non-private").any()
+    free = found.sel(epsilon=INF)
+    assert free.sel(algorithm="OutP").values.tolist() == [True, True, False, True]
+    assert not free.sel(algorithm="ObjT").any()
+    np.testing.assert_array_equal(found, found.transpose("rival", "algorithm", "epsilon"))
+
+
+def test_budgets_are_of_whole_runs_or_of_iterations():
+    ds = build(ERRORS)
+    assert not statistics.of_whole_runs(ds)
+    assert statistics.of_whole_runs(totals(ds))

@@ -20,8 +20,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
+from admmbench.analysis import answer
+from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.verdicts import Judgement, Verdict
-from admmbench.figures import drawing
+from admmbench.figures import drawing, style
+from admmbench.figures import ranks as diagram
 from admmbench.files import replacing
 from admmbench.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
@@ -91,7 +94,8 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
     Parameters
     ----------
     sections
-        The experiments, in the order of the page.
+        The experiments, in the order of the page. Where methods of whole runs have equal totals, the page begins with
+        who wins.
     verdicts
         What became of the papers' claims; the table is left out if there are none.
     meta
@@ -113,6 +117,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
     counts = Counter(verdict.verdict for verdict in verdicts)
     page = environment.get_template("report.html.jinja").render(
         meta=meta,
+        answer=_answer([section.results for section in sections]),
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
         totals={outcome: counts[outcome] for outcome in get_args(Judgement)},
@@ -137,6 +142,21 @@ def write(
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
     return target
+
+
+def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
+    """Who wins at equal privacy; nothing if no two methods can be compared."""
+    comparison = compare(experiments)
+    if comparison is None:
+        return {}
+    ranked = ranks(comparison)
+    found = answer.content(comparison, ranked)
+    if ranked is None:
+        return {**found, "diagram": ""}
+    # A method looks as in the figures of the first experiment that has it.
+    looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
+    text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
+    return {**found, "diagram": _inline(text, "answer-ranks", found["described"])}
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
@@ -206,14 +226,9 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     }
 
 
-def _of_whole_runs(results: xr.Dataset) -> bool:
-    """Whether budgets are totals, for which noise was solved."""
-    return bool(results["epsilon"].attrs["budget_of"] != "one iteration")
-
-
 def _budget(results: xr.Dataset) -> str:
     """What a budget is."""
-    return "ε of the whole run" if _of_whole_runs(results) else "ε per iteration"
+    return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
 
 
 def _each(coordinate: xr.DataArray) -> str:
@@ -240,15 +255,10 @@ def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
-def _is_fraction(results: xr.Dataset) -> bool:
-    """Whether the metric of the problem is a part of the records, which is shown in percent."""
-    return "valid_range" in results[results.attrs["metric"]].attrs
-
-
 def _error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
     """Captions of the tables of the problem's metric, and what each shows of a run."""
     attrs = results[results.attrs["metric"]].attrs
-    unit = "%" if _is_fraction(results) else attrs["units"]
+    unit = "%" if statistics.is_fraction(results) else attrs["units"]
     words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
     name = attrs["long_name"]
     return {f"Final {name}{words}": "final", f"Lowest {name} of all rounds{words}": "best"}
@@ -301,7 +311,7 @@ def _cell(value: float) -> str:
 
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
     """Metric of each method: mean and band for each epsilon, the lowest marked."""
-    percent = _is_fraction(results)
+    percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how)
     band = statistics.band(100 * values if percent else values)
     best = _best(results, band["mean"])
@@ -326,27 +336,11 @@ def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, An
     return rows
 
 
-# Totals that differ by less are equal: noise that is solved for a total meets it within one percent.
-_EQUAL_TOTALS = 1.02
-
-
 def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
-    """Which means are the lowest of those at equal privacy, shape as ``means``.
-
-    Compared are runs with a guarantee whose totals are equal, and those of which no privacy is asked. With a single one
-    there is nothing to be best of.
-    """
-    totals = statistics.final(results, "epsilon_total")
-    if "seed" in totals.dims:
-        totals = totals.max("seed")
-    free = results["epsilon"] == math.inf
-    kept = means.where((results["guarantee"] != "none") | free)
-    totals = totals.where(~free, 1.0)
-    rivals = totals.rename(algorithm="rival") / totals
-    alike = (rivals < _EQUAL_TOTALS) & (rivals > 1 / _EQUAL_TOTALS)
-    of_rivals = kept.rename(algorithm="rival").where(alike)
-    several = of_rivals.notnull().sum("rival") > 1
-    found: xr.DataArray = (kept == of_rivals.min("rival")) & several
+    """Which means are the lowest of those at equal privacy, shape as ``means``; a single one is best of nothing."""
+    rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
+    several = rivals.notnull().sum("rival") > 1
+    found: xr.DataArray = (means == rivals.min("rival")) & several
     return found
 
 
@@ -452,7 +446,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     """
     shown = results.sel(algorithm=private)
     noisy = shown.sel(algorithm=shown["notion"].values != "none")
-    whole = _of_whole_runs(results)
+    whole = statistics.of_whole_runs(results)
     notes = [
         "ε is the budget of a whole run, at the stated δ. The noise of each method is solved for it, so that "
         "methods are compared at equal privacy."

@@ -57,8 +57,13 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
 
 def svg(results: xr.Dataset, figure: Figure) -> str:
     """Text of the figure as SVG, as :func:`save` writes it."""
+    return as_svg(draw(results, figure), figure.name)
+
+
+def as_svg(drawing: Drawing, name: str) -> str:
+    """Text of a drawing as SVG: the same drawing and name give the same bytes."""
     buffer = io.BytesIO()
-    _write(draw(results, figure), buffer, "svg", figure.name)
+    _write(drawing, buffer, "svg", name)
     return buffer.getvalue().decode("utf-8")
 
 

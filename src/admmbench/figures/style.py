@@ -91,8 +91,8 @@ _FAMILIES = {
     "dpsgd": (_PALETTE[4], 5),
 }
 """Colour and first marker of the papers' methods; dp_admm and outp are one mechanism."""
-_FREE_MARKERS = (4, 6, 7, 8, 9)
-"""First markers that are left for other methods."""
+_FREE_MARKER = 4
+"""First marker for other methods: one that no family begins with."""
 _BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
 """Colours for other methods, those that stand out from white first."""
 _DARK = "#333333"
@@ -109,7 +109,8 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
 
     The coordinates ``method`` and ``params`` decide. Methods of one family have its colour and differ in line and
     marker. Where no family is told from another, as in a study of one method's parameters, and for methods without
-    a colour of their own, each label takes a colour that the experiment leaves, in its order.
+    a colour of their own, each label takes a colour that the experiment leaves, in its order. So does a family whose
+    colour is that of another paper's, which comes before it in the experiment.
     """
     methods = [str(name) for name in results["method"].values]
     params = [json.loads(str(text)) for text in results["params"].values]
@@ -117,23 +118,44 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     names = {name for name in methods if name not in _REFERENCES}
     if len(names) == 1:
         families = [""] * len(families)
+    owners: dict[str, str] = {}  # of colours
+    for family in filter(None, families):
+        owners.setdefault(_FAMILIES[family][0], family)
+    families = [family if family in owners.values() else "" for family in families]
     colors = [c for c in _BY_CONTRAST if c not in {_FAMILIES[f][0] for f in families if f}]
+    labels = [str(label) for label in results["algorithm"].values]
     chosen: dict[str, Look] = {}
     used: Counter[object] = Counter()
-    for label, method, family in zip(results["algorithm"].values, methods, families, strict=True):
+    for label, method, family in zip(labels, methods, families, strict=True):
         line = _REFERENCES.get(method)
         step = used[line or family]
         used[line or family] += 1
         if line:
             # The first has none of the markers, so that it looks like no other line.
-            chosen[str(label)] = Look(_DARK, line, _MARKERS[step - 1] if step else "")
+            chosen[label] = Look(_DARK, line, _MARKERS[step - 1] if step else "")
         elif family:
-            chosen[str(label)] = _look(*_FAMILIES[family], step)
-        else:
-            count = len(_FREE_MARKERS)
-            marker = _FREE_MARKERS[(step + step // count) % count]
-            chosen[str(label)] = _look(colors[step % len(colors)], marker, step)
-    return chosen
+            chosen[label] = _look(*_FAMILIES[family], step)
+    for step, label in enumerate(label for label in labels if label not in chosen):
+        chosen[label] = _unlike(chosen.values(), colors[step % len(colors)], step)
+    return {label: chosen[label] for label in labels}
+
+
+def _unlike(others: Iterable[Look], color: str, step: int) -> Look:
+    """Give a colour a line and a marker, which no other method has both, and a line that its others do not have."""
+    shapes = {(each.linestyle, each.marker) for each in others}
+    lines = {(each.color, each.linestyle) for each in others}
+    options = (
+        _look(color, marker, turn)
+        for turn in range(step, step + len(_LINES))
+        for marker in range(_FREE_MARKER, _FREE_MARKER + len(_MARKERS))
+    )
+    return min(
+        options,
+        key=lambda each: (
+            (each.linestyle, each.marker) in shapes,
+            (color, each.linestyle) in lines,
+        ),
+    )
 
 
 def _family(method: str, params: dict[str, Any]) -> str:

@@ -126,7 +126,9 @@ class Tradeoff(Figure):
         return self._over_budgets(shown, values, looks)
 
     def _name_of_axis(self, shown: xr.Dataset) -> str:
-        if self.against == "epsilon" and shown["epsilon"].attrs["budget_of"] != "one iteration":
+        from admmbench import statistics
+
+        if self.against == "epsilon" and statistics.of_whole_runs(shown):
             return "Privacy budget of the whole run, ε"
         return _AXES.get(self.against, self.against.removeprefix(_PARAMETER))
 
@@ -174,11 +176,13 @@ class Tradeoff(Figure):
 
     def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
+        from admmbench import statistics
         from admmbench.figures import style
 
         panel.set_xlabel(self._name_of_axis(shown))
         ticks = np.unique(self._places(shown)) if self._of_methods else self.budgets(shown)
         if finite := [float(tick) for tick in ticks if math.isfinite(tick)]:
             panel.set_xscale("log")
-            if self.against != "epsilon_total":
+            # Guaranteed losses are where budgets are only if these are totals.
+            if self.against != "epsilon_total" or statistics.of_whole_runs(shown):
                 style.set_ticks(panel, finite)

@@ -1,0 +1,246 @@
+"""The report's first section: who wins at equal privacy, in the words and numbers that the page shows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+_NONE = "–"
+
+
+def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
+    """Everything the template shows.
+
+    Parameters
+    ----------
+    comparison
+        What `admmbench.analysis.comparison.compare` found.
+    ranks
+        What `admmbench.analysis.comparison.ranks` found of it.
+
+    Returns
+    -------
+    dict
+        ``facts`` by name; ``rows`` of the first table, one for each cell; ``matrix`` of all methods and cells;
+        ``ranks``, a sentence about them, and ``described``, the diagram in words; ``notes``.
+    """
+    places = _places(comparison)
+    return {
+        "facts": _facts(comparison, places),
+        "rows": [_row(cell, place) for cell, place in zip(_cells(comparison), places, strict=True)],
+        "matrix": _matrix(comparison, ranks, places),
+        "ranks": _about_ranks(ranks),
+        "described": _described(ranks),
+        "notes": _notes(comparison, ranks, places),
+    }
+
+
+def _cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
+    return (comparison.isel(cell=number) for number in range(comparison.sizes["cell"]))
+
+
+def _places(comparison: xr.Dataset) -> list[str]:
+    """Name of the data of each cell: the data set, or the experiment where several have one data set."""
+    pairs = list(zip(comparison["experiment"].values, comparison["dataset"].values, strict=True))
+    several = len({experiment for experiment, _ in pairs}) > len({data for _, data in pairs})
+    return [str(experiment if several else data) for experiment, data in pairs]
+
+
+def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
+    """What goes for all rows, or for those of some data."""
+
+    def each(write: Callable[[xr.Dataset], str]) -> str:
+        found: dict[str, dict[str, None]] = {}
+        for cell, place in zip(_cells(comparison), places, strict=True):
+            found.setdefault(write(cell), {})[place] = None
+        if len(found) == 1:
+            return next(iter(found))
+        return "; ".join(f"{text} ({', '.join(where)})" for text, where in found.items())
+
+    level = f"{100 * comparison.attrs['level']:g} %"
+    pairs = int(comparison.attrs["comparisons"])
+    return {
+        "Budgets": f"ε of the whole run, at δ = {each(lambda cell: _short(float(cell['delta'])))}",
+        "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
+        "Errors": f"{each(_measure)}: mean over {each(_seeds)} seeds [{level} interval of this mean]",
+        "Differences": f"runner-up minus lowest{each(_points)}, paired by seed. The {level} intervals hold together "
+        f"for all {pairs:,} pairs of methods of all rows, as results choose the pairs that are shown (Bonferroni)",
+    }
+
+
+def _measure(cell: xr.Dataset) -> str:
+    unit = "%" if cell["fraction"] else str(cell["units"].item())
+    words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
+    return f"final {cell['long_name'].item()}{words}"
+
+
+def _points(cell: xr.Dataset) -> str:
+    return " in percentage points" if cell["fraction"] else ""
+
+
+def _seeds(cell: xr.Dataset) -> str:
+    runs = cell["runs"].where(cell["compared"], drop=True).values.astype(int)
+    return " to ".join(str(number) for number in sorted({runs.min(), runs.max()}))
+
+
+def _row(cell: xr.Dataset, place: str) -> dict[str, Any]:
+    """One row of the first table."""
+    winner, runner_up = str(cell["winner"].item()), str(cell["runner_up"].item())
+    own = cell.sel(algorithm=winner) if winner else None
+    second = cell.sel(algorithm=runner_up) if runner_up else None
+    difference = ("difference", "difference_lower", "difference_upper")
+    tied = _ascending(cell.where(cell["tied"]))
+    return {
+        **_name(cell, place),
+        "winner": winner if len(tied) == 1 else "",
+        "tied": tied if len(tied) > 1 else [],
+        "error": _NONE if own is None else _interval(own, "mean", "lower", "upper"),
+        "runner_up": runner_up,
+        "error_behind": _NONE if second is None else _number(second, "mean"),
+        "difference": _NONE if second is None else _interval(second.sel(rival=winner), *difference),
+        "floor_method": str(cell["floor_method"].item()),
+        "floor": _number(cell, "floor"),
+    }
+
+
+def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
+    return {
+        "place": place,
+        "experiment": str(cell["experiment"].item()),
+        "note": str(cell["dataset_note"].item()),
+        "epsilon": _short(float(cell["epsilon"])),
+    }
+
+
+def _ascending(cell: xr.Dataset) -> list[str]:
+    """Labels of methods by their mean, those without a mean left out."""
+    means = cell["mean"].dropna("algorithm")
+    return [str(label) for label in means.sortby(means)["algorithm"].values]
+
+
+def _matrix(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) -> dict[str, Any]:
+    """All methods in all cells, by mean rank where they have one."""
+    compared = [str(a) for a in comparison["algorithm"].values[comparison["compared"].any("cell")]]
+    order = [] if ranks is None else [str(label) for label in ranks["algorithm"].values]
+    order += [label for label in compared if label not in order]
+    cells = list(_cells(comparison))
+    heads = [_name(cell, place) for cell, place in zip(cells, places, strict=True)]
+    spans = itertools.groupby(heads, key=lambda head: head["experiment"])
+    return {
+        "spans": [{**group[0], "size": len(group)} for _, own in spans for group in [list(own)]],
+        "epsilons": [head["epsilon"] for head in heads],
+        "ranked": ranks is not None,
+        "rows": [
+            {
+                "label": label,
+                "rank": _rank(ranks, label),
+                "cells": [_of_method(cell.sel(algorithm=label)) for cell in cells],
+            }
+            for label in order
+        ],
+        "floors": [_number(cell, "floor") for cell in cells],
+    }
+
+
+def _rank(ranks: xr.Dataset | None, label: str) -> str:
+    if ranks is None or label not in ranks["algorithm"].values:
+        return _NONE
+    return f"{float(ranks['mean_rank'].sel(algorithm=label)):.2f}"
+
+
+def _of_method(cell: xr.Dataset) -> dict[str, Any]:
+    lost = bool(cell["compared"]) and int(cell["lost"])
+    return {
+        "error": _number(cell, "mean"),
+        "tied": bool(cell["tied"]),
+        "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
+    }
+
+
+def _about_ranks(ranks: xr.Dataset | None) -> str:
+    if ranks is None:
+        return ""
+    statistic, p_value = float(ranks["statistic"]), float(ranks["p_value"])
+    test = ""
+    if math.isfinite(statistic):
+        p = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
+        test = f" The test of Friedman that all methods are alike has χ² = {statistic:.1f}, {p}."
+    return (
+        f"Ranks of {ranks.sizes['algorithm']} methods, 1 for the lowest error: means over {ranks.sizes['cell']} rows."
+        f"{test} Methods under one bar are not told apart: their mean ranks differ by less than the critical "
+        f"difference (Nemenyi, {100 * ranks.attrs['level']:g} %). Both tests take rows for independent. Rows of one "
+        "data set at several budgets are not, so that the critical difference is too small: the diagram describes "
+        "these rows, and says nothing of other data sets."
+    )
+
+
+def _described(ranks: xr.Dataset | None) -> str:
+    if ranks is None:
+        return ""
+    labels = ranks["algorithm"].values
+    names = ", ".join(f"{label} {_rank(ranks, label)}" for label in labels)
+    difference = float(ranks["critical_difference"])
+    return f"Mean ranks: {names}; critical difference {difference:.2f}."
+
+
+def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) -> list[str]:
+    """What a reader should know: who is not in the tables, whose guarantee has a condition, what lost runs mean."""
+    rows = np.array(places)
+
+    def where(chosen: xr.DataArray) -> list[str]:
+        found = []
+        for label in chosen["algorithm"].values:
+            own = chosen.sel(algorithm=label).values
+            if own.any():
+                found.append(f"{label} ({', '.join(dict.fromkeys(rows[own]))})")
+        return found
+
+    notes = []
+    if left_out := where(comparison["excluded"]):
+        notes.append(
+            "Not compared at budgets at which they ran, as they have no guarantee, or one with another total, δ or "
+            f"neighbours: {', '.join(left_out)}."
+        )
+    if conditional := where(comparison["guarantee"] == "conditional"):
+        notes.append(f"The guarantee of {', '.join(conditional)} is conditional and not proved.")
+    if ranks is not None:
+        compared = comparison["compared"].any("cell")
+        unranked = [
+            str(label)
+            for label in comparison["algorithm"].values[compared.values]
+            if label not in ranks["algorithm"].values
+        ]
+        if unranked:
+            notes.append(
+                f"Without a mean rank, as they are not in all rows: {', '.join(unranked)}."
+            )
+    if (comparison["lost"].where(comparison["compared"], 0) > 0).any():
+        notes.append(
+            "A method that lost a run, which diverged or timed out, neither wins nor ties, and has the last rank."
+        )
+    return notes
+
+
+def _interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:
+    text = _number(values, centre)
+    if math.isnan(float(values[lower])):
+        return text
+    return f"{text} [{_number(values, lower)} to {_number(values, upper)}]"
+
+
+def _number(values: xr.Dataset, name: str) -> str:
+    """A number of a cell: fractions in percent with two decimals, others with four digits, a dash for none."""
+    value = float(values[name])
+    if math.isnan(value):
+        return _NONE
+    text = f"{100 * value:.2f}" if values["fraction"] else f"{value:.4g}"
+    return text.replace("-", "−")
+
+
+def _short(value: float) -> str:
+    return f"{value:g}".replace("e-0", "e-")
