@@ -156,6 +156,10 @@ def build(
             ),
             "agents": ("algorithm", [agents] * len(labels)),
             "features": ("algorithm", [784] * len(labels)),
+            "rounds": (
+                ("algorithm", "epsilon"),
+                np.full((len(labels), len(epsilons)), rounds[-1]),
+            ),
             "delta": ("algorithm", [1e-6] * len(labels)),
             "fingerprint": ("algorithm", [f"{a:02d}" + 62 * "f" for a in range(len(labels))]),
         },

@@ -20,6 +20,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.outcomes import Outcome
 from admmbench.privacy import NEIGHBOURS
 from admmbench.runs import Run
+from admmbench.tuning.settings import Chosen, TuningSettings
 
 from .conftest import ERRORS, INF, build, totals
 
@@ -85,6 +86,7 @@ def experiment(figure, **given):
             "artefacts": ["fig. 1", "fig. 2"],
             "figures": figures,
             "algorithms": [],
+            "tuned": {},
             **given,
         }
     )
@@ -589,3 +591,24 @@ def test_results_that_were_stored_give_the_same_page(tmp_path, sections, verdict
         with xr.open_dataset(path, engine="h5netcdf") as ds:
             stored.append(report.Section(ds.load(), section.experiment))
     assert report.render(stored, verdicts, META) == text
+
+
+def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
+    """A method may have rounds of its own at each budget."""
+    results = build({"ObjP": {1.0: 0.2, 2.0: 0.2}}, name="x")
+    results["rounds"].values[0, 0] = 7
+    settings = {"rounds": 7, "problem.records.max_l2_norm": 2.0}
+    found = Chosen(settings=settings, error=0.125, edges=["params.rho"])
+    given = experiment(
+        figure,
+        figures=[],
+        audit=None,
+        tuning=TuningSettings(trials=9, held_out=6),
+        tuned={"ObjP": {1.0: found}},
+    )
+    page = report.render([report.Section(results, given)], [], META)
+    assert "9 trials for each method and budget" in page
+    assert "one of 6 training rows" in page
+    assert '<td class="wrap">rounds 7, max l2 norm 2</td>' in page
+    assert '<td class="number">0.125</td><td>rho</td>' in page
+    assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page

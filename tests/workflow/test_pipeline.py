@@ -111,7 +111,10 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
         own = results.sel(algorithm="DP-GD", epsilon=budget)
         assert json.loads(own["tuned"].item()) == chosen[budget]["settings"]
         done = own["test_error"].dropna("round")["round"]
-        assert int(done.max()) == chosen[budget]["settings"]["rounds"]
+        assert int(done.max()) == int(own["rounds"]) == chosen[budget]["settings"]["rounds"]
+    page = (project.folder / "results/report/index.html").read_text()
+    assert "Settings that were tuned: 4 trials" in page
+    assert f"learning rate {chosen[2.0]['settings']['params.learning_rate']:.4g}" in page
     assert "Nothing to be done" in project.run()
     assert "Nothing to be done" in project.run("--", "tune")
     # Along other axes it was not tuned.

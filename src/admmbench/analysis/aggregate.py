@@ -146,6 +146,7 @@ def _described(
     joined["noise"].attrs = {"long_name": "law of the noise, none where nothing noisy is released"}
     joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
     joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
+    joined["rounds"].attrs = {"long_name": "rounds of a run", "units": "1"}
     joined["tuned"].attrs = {"long_name": "settings that tuning chose, as JSON"}
     joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
     joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
@@ -196,7 +197,7 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
         "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
         "features": ("algorithm", [specs[method.label].n_features for method in methods]),
         "delta": ("algorithm", [specs[method.label].delta for method in methods]),
-        "tuned": (("algorithm", "epsilon"), _tuned(experiment)),
+        **_at_budgets(experiment),
         "fingerprint": (
             "algorithm",
             [fingerprint.of_run(specs[method.label]) for method in methods],
@@ -224,14 +225,17 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     }
 
 
-def _tuned(experiment: Experiment) -> list[list[str]]:
-    """Settings that tuning chose, as JSON, for each method and budget; empty where nothing was tuned."""
-    budgets = sorted({run.spec.stated_budget for run in experiment.runs})
-    found = [
-        [experiment.settings(method, budget) for budget in budgets]
-        for method in experiment.algorithms
-    ]
-    return [[json.dumps(each) if each else "" for each in own] for own in found]
+def _at_budgets(experiment: Experiment) -> dict[str, Any]:
+    """What may differ from budget to budget: rounds, 0 where nothing was run, and what tuning chose, as JSON."""
+    rounds = {(run.label, run.spec.stated_budget): run.spec.rounds for run in experiment.runs}
+    budgets = sorted({budget for _, budget in rounds})
+    grid = [[(method, budget) for budget in budgets] for method in experiment.algorithms]
+    chosen = [[experiment.settings(*point) for point in own] for own in grid]
+    dims = "algorithm", "epsilon"
+    return {
+        "rounds": (dims, [[rounds.get((m.label, budget), 0) for m, budget in own] for own in grid]),
+        "tuned": (dims, [[json.dumps(each) if each else "" for each in own] for own in chosen]),
+    }
 
 
 def _params(experiment: Experiment, method: Method) -> str:

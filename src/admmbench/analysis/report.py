@@ -176,6 +176,7 @@ def _section(section: Section) -> dict[str, Any]:
         "epsilons": [float(e) for e in results["epsilon"].values],
         "setting": _setting(results),
         "methods": _methods(results),
+        "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
         "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
         "solutions": _solutions(results),
@@ -219,7 +220,7 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
         **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
         "Agents": f"{_each(results['agents'])}, partition {_mapping(attrs['partition'])}",
         "Problem": _mapping(attrs["problem"]),
-        "Rounds": f"{attrs['rounds']:,}",
+        "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
         **({} if constrained else budgets),
         "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
@@ -235,6 +236,34 @@ def _each(coordinate: xr.DataArray) -> str:
     """Distinct values, in their order."""
     values = dict.fromkeys(coordinate.values.tolist())
     return ", ".join(f"{v:,}" if isinstance(v, int) else _delta(v) for v in values)
+
+
+def _rounds(results: xr.Dataset) -> str:
+    """Of all runs, or the fewest and the most where methods have their own."""
+    found = results["rounds"].values
+    fewest, most = found[found > 0].min(), found.max()
+    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+
+
+def _tuned(experiment: config.Experiment) -> dict[str, Any]:
+    """What tuning came to, for each method and budget, and how it was made."""
+    if not experiment.tuned or experiment.tuning is None:
+        return {}
+    rows = [
+        {
+            "label": label,
+            "epsilon": _epsilon(budget),
+            "settings": ", ".join(
+                f"{path.rpartition('.')[2].replace('_', ' ')} {value:.4g}"
+                for path, value in each.settings.items()
+            ),
+            "error": _cell(each.error),
+            "edges": ", ".join(path.rpartition(".")[2].replace("_", " ") for path in each.edges),
+        }
+        for label, found in experiment.tuned.items()
+        for budget, each in found.items()
+    ]
+    return {"settings": experiment.tuning, "rows": rows}
 
 
 def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
