@@ -483,6 +483,17 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
 
 
+def test_attacks_may_be_at_some_budgets_alone(tmp_path):
+    methods = [{"name": "objp", "label": "ObjP"}, {"name": "iadmm", "label": "I", "epsilon": 1}]
+    given = {"algorithms": methods, "epsilon": [0.5, 1, math.inf]}
+    everywhere = load(tmp_path, **given, audit={}).audits
+    assert [run.spec.epsilon for run in everywhere.values()] == [1, 0.5]
+    chosen = load(tmp_path, **given, audit={"budgets": [1]}).audits
+    assert [run.spec.epsilon for run in chosen.values()] == [1]
+    with pytest.raises(ConfigError, match=r"audit\.budgets\.1: 2 is no budget of the experiment"):
+        load(tmp_path, **given, audit={"budgets": [1, 2]})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

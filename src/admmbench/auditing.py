@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from admmbench.validation import Count, Strict, distinct
+from admmbench.validation import Count, Epsilons, Strict, distinct
 
 Name = Literal["worst", "extreme", "natural"]
 """Of a canary."""
@@ -26,6 +26,8 @@ class AuditSettings(Strict):
         a ``natural`` one as it is, which contributes most in round 1.
     level
         Confidence in all lower bounds together.
+    budgets
+        Those of an experiment at which its methods are attacked; all finite ones if absent.
     """
 
     rounds: Count = 5
@@ -36,3 +38,4 @@ class AuditSettings(Strict):
         "natural",
     ]
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    budgets: Epsilons | None = None

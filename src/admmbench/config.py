@@ -217,6 +217,7 @@ class Experiment(Strict):
             )
         self._check_blocks()
         self._check_tuning()
+        self._check_audit()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
         _once("figures: the name", [figure.name for figure in self.figures])
@@ -264,6 +265,14 @@ class Experiment(Strict):
             raise ValueError(
                 f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
             )
+
+    def _check_audit(self) -> None:
+        offered = {budget for _, budget in self._grid}
+        for number, budget in enumerate((self.audit and self.audit.budgets) or []):
+            if budget not in offered:
+                raise ValueError(
+                    f"audit.budgets.{number}: {budget:g} is no budget of the experiment"
+                )
 
     def _check_tuning(self) -> None:
         tuned = [number for number, method in enumerate(self.algorithms) if method.tune]
@@ -348,10 +357,16 @@ class Experiment(Strict):
 
     @cached_property
     def audits(self) -> dict[str, Run]:
-        """Runs to attack, by file name: every noisy method at every finite budget."""
+        """Runs to attack, by file name: every noisy method at every finite budget, or at those asked for."""
         if self.audit is None:
             return {}
-        noisy = (run for run in self.runs if run.spec.release and run.spec.private)
+        chosen = self.audit.budgets
+        noisy = (
+            run
+            for run in self.runs
+            if run.spec.release and run.spec.private
+            if chosen is None or run.spec.stated_budget in chosen
+        )
         return {f"{run.stem}.json": run for run in reversed(list(noisy))}
 
     @cached_property

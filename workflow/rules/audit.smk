@@ -25,7 +25,9 @@ for experiment in EXPERIMENTS:
             settings=lambda wildcards, experiment=experiment: (
                 audited(experiment, wildcards).arguments()
             ),
-            audit=STUDY.experiments[experiment].audit.model_dump_json(),
+            audit=STUDY.experiments[experiment].audit.model_dump_json(
+                exclude={"budgets"}
+            ),
             fingerprint=lambda wildcards, experiment=experiment: [
                 FINGERPRINTS[fingerprint.code(audited(experiment, wildcards))],
                 fingerprint.of_modules(("admmbench.audit",)),
