@@ -17,7 +17,7 @@ env: .venv/installed
 
 quick: env
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile config/quick.yaml
-	@echo "Report: results/report/index.html"
+	@echo "Report: results/report/quick/index.html"
 
 # Processes share the cores already; more threads for products would wait for each other.
 test: env

@@ -48,6 +48,12 @@ EXPERIMENTS = list(STUDY.experiments)
 DATASETS = [f"{RESULTS}/{name}/results.nc" for name in EXPERIMENTS]
 # Whether `snakemake --cache` shares outputs with other copies of the project.
 CACHING = workflow.enable_cache
+# Files of the configuration, and the report that is its own.
+CONFIGURATION = list(
+    dict.fromkeys(Path(path).name for path in reversed(workflow.configfiles))
+)
+OVERLAYS = [Path(name).stem for name in CONFIGURATION[1:]]
+REPORT = f"{RESULTS}/report/{'+'.join(OVERLAYS) or 'config'}/index.html"
 CLAIMS = sorted(str(path) for path in Path("config/claims").glob("*.yaml"))
 
 # Rules call `admmbench` of the interpreter that runs Snakemake, unless jobs get an environment of their own.
@@ -71,6 +77,7 @@ localrules:
     results,
     tune,
     define,
+    overview,
 
 
 include: "workflow/rules/common.smk"
@@ -80,6 +87,7 @@ rule all:
     """The report, and also what it was made from: Snakemake would not miss it while the report is there."""
     default_target: True
     input:
+        REPORT,
         f"{RESULTS}/report/index.html",
         tuned,
 

@@ -146,6 +146,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
+    command = _command(commands, "overview", _overview, "write the page that leads to all reports")
+    command.add_argument("folder", type=Path, help="folder with a report for each configuration")
+    command.add_argument("--output", type=Path, required=True, help="HTML file to write")
+
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)
     command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
@@ -434,6 +438,12 @@ def _report(options: argparse.Namespace) -> None:
     )
     meta = report.Meta(configuration=options.configuration, version=__version__)
     report.write(options.output, sections, found, meta)
+
+
+def _overview(options: argparse.Namespace) -> None:
+    from admmbench.analysis import overview
+
+    overview.write(options.folder, options.output)
 
 
 def _plan(options: argparse.Namespace) -> None:

@@ -48,7 +48,7 @@ def test_garbage_is_what_no_configuration_asks_for(project):
     assert project.files() == before
     assert "removed" in admmbench(project, "gc", "--delete")
     assert not list(project.folder.glob("results/runs/*"))
-    assert project.files().keys() >= {"tiny/results.nc", "report/index.html"}
+    assert project.files().keys() >= {"tiny/results.nc", "report/tiny/index.html"}
     project.run("--", "results")
     with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
         assert list(results.algorithm.values) == ["ObjP", "ObjT"]

@@ -12,7 +12,12 @@ from tests.workflow.project import RUNS, STUDY
 
 def test_everything_is_made(finished):
     files = finished.files()
-    assert {"report/index.html", "tiny/results.nc", "tiny/figures/error.svg"} <= set(files)
+    assert {
+        "report/index.html",
+        "report/tiny/index.html",
+        "tiny/results.nc",
+        "tiny/figures/error.svg",
+    } <= set(files)
     with xr.open_dataset(finished.folder / "results/tiny/results.nc") as results:
         assert results.test_error.notnull().all()
         assert list(results.algorithm.values) == ["ObjP", "ObjT", "OutP"]
@@ -21,6 +26,8 @@ def test_everything_is_made(finished):
         folder = finished.folder / "results/runs" / folder
         assert (folder / f"benchmarks/{point}.tsv").exists()
         assert re.search(r"round (\d+) of \1", (folder / f"logs/{point}.log").read_text())
+    leads = (finished.folder / "results/report/index.html").read_text()
+    assert '<a href="tiny/index.html">tiny</a> <small>Tiny</small>' in leads
 
 
 def test_a_manifest_names_the_runs_in_words(finished):
@@ -64,7 +71,7 @@ def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
     for sensitivity, words in (("local", "of 5 checks fail."), ("global", "5 checks hold.")):
         project.configure(sensitivity=sensitivity, audit=attack, algorithms=methods)
         project.run()
-        page = (project.folder / "results/report/index.html").read_text()
+        page = (project.folder / "results/report/tiny/index.html").read_text()
         assert words in page
         assert "Attacks on the first rounds of runs" in page
     audits = sorted((project.folder / "results/tiny/audits").iterdir())
@@ -112,7 +119,7 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
         assert json.loads(own["tuned"].item()) == chosen[budget]["settings"]
         done = own["test_error"].dropna("round")["round"]
         assert int(done.max()) == int(own["rounds"]) == chosen[budget]["settings"]["rounds"]
-    page = (project.folder / "results/report/index.html").read_text()
+    page = (project.folder / "results/report/tiny/index.html").read_text()
     assert "Settings that were tuned: 4 trials" in page
     assert f"learning rate {chosen[2.0]['settings']['params.learning_rate']:.4g}" in page
     assert "Nothing to be done" in project.run()
@@ -162,11 +169,11 @@ def test_what_is_timed_is_made_by_one_job(project):
     assert "rule run_" not in shown
     with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
         assert (results.seconds > 0).all()
-    report = (project.folder / "results/report/index.html").read_text()
+    report = (project.folder / "results/report/tiny/index.html").read_text()
     assert "Computing time" in report
     assert "Nothing to be done" in project.run()
     assert list(project.folder.glob("results/tiny/runs/*/*/*.nc"))
     # Another label is no other time.
     labels = [{**method, "label": f"My {method['label']}"} for method in STUDY["algorithms"]]
     project.configure(timed=True, seed_blocks=[1, 1], figures=[figure], algorithms=labels)
-    assert project.planned_jobs() == {"define", "aggregate", "figures", "report"}
+    assert project.planned_jobs() == {"define", "aggregate", "figures", "report", "overview"}

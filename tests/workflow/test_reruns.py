@@ -9,7 +9,7 @@ import pytest
 
 from tests.workflow.project import RUNS, STUDY, runs
 
-RESULTS = {"aggregate", "figures", "report"}
+RESULTS = {"aggregate", "figures", "report", "overview"}
 # Another study: what says what it is, and what follows.
 STUDY_RESULTS = RESULTS | {"define"}
 ALGORITHMS = STUDY["algorithms"]
@@ -108,16 +108,19 @@ CHANGES = {
         STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "label": "Another"}, *ALGORITHMS[1:]]),
     ),
-    "a figure": ({"define", "figures", "report"}, configure(figures=[{**FIGURE, "log": True}])),
+    "a figure": (
+        {"define", "figures", "report", "overview"},
+        configure(figures=[{**FIGURE, "log": True}]),
+    ),
     "the style of figures": (
-        {"figures", "report"},
+        {"figures", "report", "overview"},
         edit("figures/style.py", "import seaborn", "import math\nimport seaborn"),
     ),
     "another experiment of the same runs": (
-        {"aggregate", "define", "figures", "report"},
+        {"aggregate", "define", "figures", "report", "overview"},
         another_experiment,
     ),
-    "a claim": ({"report"}, append_to_a_claim),
+    "a claim": ({"report", "overview"}, append_to_a_claim),
     "a numerical package": (RUNS | RESULTS, upgrade("numpy")),
 }
 # What changes nothing.

@@ -39,7 +39,7 @@ rule report:
         claims=[local(path) for path in CLAIMS],
     output:
         report(
-            f"{RESULTS}/report/index.html",
+            REPORT,
             category="Report",
             caption="../report/report.rst",
             labels={"figure": "report"},
@@ -53,11 +53,26 @@ rule report:
         runtime=30,
     params:
         folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
-        configuration=" + ".join(
-            dict.fromkeys(Path(path).name for path in reversed(workflow.configfiles))
-        ),
+        configuration=" + ".join(CONFIGURATION),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
     shell:
         "admmbench report {params.folders:q} --claims config/claims"
         " --library config/experiments --configuration {params.configuration:q}"
         " --output {output:q} > {log:q} 2>&1"
+
+
+rule overview:
+    """Write the page that leads to the reports of all configurations that were run."""
+    input:
+        REPORT,
+    output:
+        f"{RESULTS}/report/index.html",
+    log:
+        f"{RESULTS}/logs/overview.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        folder=subpath(output[0], parent=True),
+        fingerprint=fingerprint.of_modules(("admmbench.analysis.overview",)),
+    shell:
+        "admmbench overview {params.folder:q} --output {output:q} > {log:q} 2>&1"
