@@ -219,7 +219,8 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods are rivals: those that may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
-    delta, and if their totals are equal. Without a budget no privacy is asked for, and all are rivals.
+    delta, and if their totals are equal. Without a budget no privacy is asked for, and all are rivals that add no noise
+    of their own.
 
     Parameters
     ----------
@@ -233,7 +234,7 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
         none at a finite budget.
     """
     facts = ds.reset_coords()  # without the coordinates of a method, which a rival has as well
-    free = facts["epsilon"] == math.inf
+    free = (facts["epsilon"] == math.inf) & ~noisy(facts)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     guaranteed = ran & (facts["guarantee"] != "none")
     totals = final(facts, "epsilon_total")
@@ -243,8 +244,16 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "neighbours"):
         equal &= _of_rivals(facts[fact]) == facts[fact]
-    found = (equal & guaranteed & _of_rivals(guaranteed)) | (free & ran & _of_rivals(ran))
+    found = (equal & guaranteed & _of_rivals(guaranteed)) | (
+        free & _of_rivals(free) & ran & _of_rivals(ran)
+    )
     return found.transpose("algorithm", "rival", "epsilon")
+
+
+def noisy(ds: xr.Dataset) -> xr.DataArray:
+    """Say which runs added noise, over ``algorithm`` and ``epsilon``: some methods set it without a budget."""
+    magnitude = ds["noise_magnitude"]
+    return (magnitude > 0).any([dim for dim in ("seed", "round") if dim in magnitude.dims])
 
 
 def _of_rivals(values: xr.DataArray) -> xr.DataArray:

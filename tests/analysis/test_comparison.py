@@ -149,6 +149,10 @@ def test_the_floor_is_the_lowest_mean_without_privacy():
     alone = compare([study(CLEAR)])
     assert alone["floor_method"] == ""
     assert np.isnan(alone["floor"])
+    # A method that adds noise though it has no budget is no floor.
+    noisy = study(CLEAR, free=free)
+    noisy["noise_magnitude"].loc[{"algorithm": "Non-private", "epsilon": INF}] = 0.1
+    assert compare([noisy])["floor_method"] == "Worse"
 
 
 def with_fact(ds, label, **facts):

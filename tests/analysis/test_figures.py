@@ -95,7 +95,7 @@ def test_figure_selects_methods_and_budgets(results, figure):
 
 def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
     drawing = draw(results, figure(epsilon=[0.1, INF]))
-    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "ε = ∞"]
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "no budget"]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_agents_have_a_panel_for_each_method_and_a_band_from_lowest_to_highest(f
 def test_agents_of_one_seed_and_of_several_budgets(figure):
     ds = build({"a": {0.1: 0.3, INF: 0.2}}, seeds=1)
     drawing = draw(ds, figure(kind="agents", epsilon=[0.1, INF]))
-    assert [panel.get_title() for panel in panels(drawing)] == ["a, ε = 0.1", "a, ε = ∞"]
+    assert [panel.get_title() for panel in panels(drawing)] == ["a, ε = 0.1", "a, no budget"]
     assert "One seed." in texts(drawing)
 
 

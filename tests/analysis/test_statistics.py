@@ -173,3 +173,13 @@ def test_budgets_are_of_whole_runs_or_of_iterations():
     ds = build(ERRORS)
     assert not statistics.of_whole_runs(ds)
     assert statistics.of_whole_runs(totals(ds))
+
+
+def test_noise_without_a_budget_is_no_rival_of_none():
+    """Some methods set their noise by a parameter: at no budget they stand beside methods without any."""
+    ds = build({"ObjP": {INF: 0.3}, "OutP": {INF: 0.2}, "Other": {INF: 0.1}}, name="x")
+    ds["noise_magnitude"][:] = 0.0
+    ds["noise_magnitude"].loc[{"algorithm": "Other"}] = 0.5
+    assert statistics.noisy(ds).sel(epsilon=INF).values.tolist() == [False, False, True]
+    rivals = statistics.equally_private(ds).sel(epsilon=INF)
+    assert rivals.values.tolist() == [[True, True, False], [True, True, False], [False] * 3]

@@ -230,7 +230,7 @@ def _whole(at: xr.Dataset) -> xr.DataArray:
 
 
 def _floor(results: xr.Dataset, level: float) -> dict[str, float | str]:
-    """Lowest mean of the methods of an experiment without a budget, and whose it is."""
+    """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
     found: dict[str, float | str] = {
         "floor": math.nan,
         "floor_lower": math.nan,
@@ -238,7 +238,8 @@ def _floor(results: xr.Dataset, level: float) -> dict[str, float | str]:
         "floor_method": "",
     }
     if math.inf in results["epsilon"].values:
-        free = statistics.interval(_whole(results.reset_coords().sel(epsilon=math.inf)), level)
+        own = results.reset_coords().sel(epsilon=math.inf)
+        free = statistics.interval(_whole(own).where(~statistics.noisy(own)), level)
         free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
         if free.sizes["algorithm"]:
             best = free.isel(algorithm=0)

@@ -113,7 +113,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(epsilon=_epsilon, delta=_delta)
+    environment.filters.update(delta=_delta)
     counts = Counter(verdict.verdict for verdict in verdicts)
     page = environment.get_template("report.html.jinja").render(
         meta=meta,
@@ -173,7 +173,7 @@ def _section(section: Section) -> dict[str, Any]:
         "name": section.name,
         "attrs": attrs,
         "experiment": section.experiment,
-        "epsilons": [float(e) for e in results["epsilon"].values],
+        "budgets": [style.budget(float(e)) for e in results["epsilon"].values],
         "setting": _setting(results),
         "methods": _methods(results),
         "tuned": _tuned(section.experiment),
@@ -202,7 +202,7 @@ def _setting(results: xr.Dataset) -> dict[str, str]:
     constrained = _is_constrained(results)
     budgets = {
         f"Budgets {_budget(results)}": ", ".join(
-            _epsilon(float(e)) for e in results["epsilon"].values
+            _stated(float(e)) for e in results["epsilon"].values
         ),
         "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
@@ -252,7 +252,7 @@ def _tuned(experiment: config.Experiment) -> dict[str, Any]:
     rows = [
         {
             "label": label,
-            "epsilon": _epsilon(budget),
+            "epsilon": _stated(budget),
             "settings": ", ".join(
                 f"{path.rpartition('.')[2].replace('_', ' ')} {value:.4g}"
                 for path, value in each.settings.items()
@@ -391,7 +391,7 @@ def _times(results: xr.Dataset) -> list[dict[str, str]]:
     return [
         {
             "label": str(label),
-            "epsilon": _epsilon(float(epsilon)),
+            "epsilon": _stated(float(epsilon)),
             "seconds": f"{float(cell['mean']):.3g}",
             "band": f"[{float(cell['lower']):.3g}–{float(cell['upper']):.3g}]",
             "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
@@ -419,7 +419,7 @@ def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
     return [
         {
             "label": str(label),
-            "epsilon": _epsilon(float(epsilon)),
+            "epsilon": _stated(float(epsilon)),
             "delta": _delta(float(results["delta"].sel(algorithm=label))),
             "guarantee": str(results["guarantee"].sel(algorithm=label).item()),
             "totals": [
@@ -441,7 +441,7 @@ def _audits(section: Section) -> list[dict[str, Any]]:
     return [
         {
             "label": run.label,
-            "epsilon": _epsilon(run.spec.stated_budget),
+            "epsilon": _stated(run.spec.stated_budget),
             "guarantee": run.spec.guarantee.kind,
             "epsilons": [
                 "–" if value is None else _epsilon(value)
@@ -574,6 +574,11 @@ def _mapping(text: str) -> str:
 
 def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _stated(budget: float) -> str:
+    """A budget, or that there is none."""
+    return "none" if math.isinf(budget) else _epsilon(budget)
 
 
 def _epsilon(value: float) -> str:

@@ -6,7 +6,6 @@ Files are byte-for-byte reproducible.
 from __future__ import annotations
 
 import io
-import math
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from admmbench import statistics
-from admmbench.figures.style import STYLE, looks
+from admmbench.figures.style import STYLE, budget, looks
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,8 +120,7 @@ def _lost(shown: xr.Dataset, figure: Figure) -> Iterator[tuple[str, str]]:
             state = counts.sel(algorithm=label, epsilon=epsilon)
             lost, total = statistics.lost(state)
             if lost:
-                at = "without noise" if math.isinf(epsilon) else f"ε = {epsilon:g}"
-                yield label, f"{label}, {at}: {' and '.join(lost)} of {total} runs"
+                yield label, f"{label}, {budget(epsilon)}: {' and '.join(lost)} of {total} runs"
 
 
 def _notes(shown: xr.Dataset, figure: Figure) -> list[str]:

@@ -231,8 +231,8 @@ def set_ticks(panel: Axes, values: Sequence[float]) -> None:
 
 
 def budget(epsilon: float) -> str:
-    """Write an epsilon."""
-    return "ε = ∞" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+    """Write an epsilon; where it is infinite there is no budget, though a method may add noise by its parameters."""
+    return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
 def wrapped(label: str, height: float) -> str:
