@@ -392,8 +392,7 @@ def what_is_declared_is_what_is_drawn(case: Case) -> None:
     assert release is not None
     n = 3
     played = play(case.spec(), case.data, rounds=n)
-    law = "pure" if release.law == "spherical" else release.law
-    expected = Counter({law: n * method.updates})
+    expected = Counter({release.entered: n * method.updates})
     for noise in played.noise:
         for ledger in noise.counted:
             ensure(

@@ -171,6 +171,11 @@ class CountingLedger(Ledger):
         self.counts["pure"] += count
         super().pure(epsilon, count)
 
+    def approximate(self, epsilon: float, delta: float, count: int = 1) -> None:
+        """Count it."""
+        self.counts["approximate"] += count
+        super().approximate(epsilon, delta, count)
+
 
 class WatchedNoise(Noise):
     """Noise source that counts releases and keeps the scales of what was drawn."""
