@@ -174,10 +174,10 @@ class TapedNoise(Noise):
         self.inner = Inner(np.asarray(noise), np.array(scale), self._entered())
         return noise
 
-    def unentered(self, std: Array, grid: Array) -> Draw:
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """See `Noise`; only the method knows what it is for."""
         self._unseen = True
-        drawn = super().unentered(std, grid)
+        drawn = super().unentered(std, grid, counted)
         self._unseen = False
         self.missed += 1
         return drawn

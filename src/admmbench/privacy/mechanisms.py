@@ -377,7 +377,7 @@ class Noise:
                 ledger.gaussian(multiplier, sampling=sampling)
         return self._draw(samplers.GAUSSIAN, std, grid)
 
-    def unentered(self, std: Array, grid: Array) -> Draw:
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw xi ~ N(0, std^2), of which the ledgers are told nothing.
 
         It is for noise that is one ingredient of a release; the method says what that costs, see `enter`.
@@ -388,12 +388,17 @@ class Noise:
             Standard deviation, shape (B, S).
         grid
             Spacing that value and noise are rounded to, a power of two, shape (B, S).
+        counted
+            Whether it counts in the magnitude of the round's noise.
 
         Returns
         -------
         Noise for a value of shape (B, S, *shape).
         """
-        return self._draw(samplers.GAUSSIAN, std, grid)
+        drawn = self._draw(samplers.GAUSSIAN, std, grid)
+        if self._measure and not counted:
+            self._measured.pop()
+        return drawn
 
     def enter(self, cost: Releases) -> None:
         """Enter in all ledgers what a method has a proof of."""
