@@ -45,9 +45,9 @@ DEFAULTS = {
 def test_defaults_are_those_of_the_papers(name):
     setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
     setting = CONSTRAINED if name in ("prox_al", "cprox_al", "fedavg_penalty") else setting
-    spec = RunSpec(
-        algorithm=name, epsilon=1, params={"c_w": 1} if name == "dp_admm" else {}, **setting
-    )
+    params = {"c_w": 1} if name == "dp_admm" else {}
+    rounds = {"rounds": 1} if name == "amp" else {}
+    spec = RunSpec(algorithm=name, epsilon=1, params=params, **setting, **rounds)
     found = spec.complete()["params"]
     assert found | ({"c_w": None} if name == "dp_admm" else {}) == DEFAULTS[name]
 

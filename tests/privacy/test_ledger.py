@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from admmbench.privacy import Approximate, Ledger, Sampled, Shift, epsilon_total
+from admmbench.privacy import Approximate, Ledger, Sampled, Shift, accountants, epsilon_total
 from admmbench.privacy.accountants import (
     ORDERS,
     SAMPLED_ORDERS,
@@ -468,6 +468,18 @@ def test_approximate_releases_have_no_moments_of_huang2019():
     ledger = approximate((0.3, 1e-6))
     ledger.gaussian(3.0)
     assert math.isnan(ledger.epsilon(1e-5, "huang2019"))
+
+
+def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):
+    """What it does not know of, it would leave out."""
+    monkeypatch.setattr(accountants, "ACCOUNTANTS", {})
+    accountants.accountant("mine", "epsilon_mine", "", "")(lambda releases, delta: 1.0)
+    (mine,) = accountants.ACCOUNTANTS.values()
+    ledger = Ledger()
+    ledger.pure(0.1)
+    assert mine.epsilon(ledger.releases(), 1e-5) == 1
+    ledger.approximate(0.1, 1e-6)
+    assert math.isnan(mine.epsilon(ledger.releases(), 1e-5))
 
 
 def test_approximate_releases_are_kept_and_added():

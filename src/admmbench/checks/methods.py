@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 from pydantic import ValidationError
@@ -367,7 +367,7 @@ def worst_case_sensitivity_runs(case: Case) -> None:
 def learns_without_noise(case: Case) -> None:
     """The training objective falls from where it starts."""
     # A mean of models that know a few records each is no minimum of anything.
-    alone = {"agents": 1} if case.cls.one_shot else {}
+    alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
     spec = case.spec(
         epsilon=math.inf,
         rounds=_LEARNING_ROUNDS,

@@ -78,8 +78,8 @@ def _any(releases: Releases) -> bool:
     return True
 
 
-def _unsampled(releases: Releases) -> bool:
-    return not releases.sampled
+def _plain(releases: Releases) -> bool:
+    return not releases.sampled and not releases.approximate
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Accountant:
     comment
         Where it stands, and what should be known about it.
     composes
-        Whether it can compose such `Releases`; if absent, all but those of samples, which ask for rules of their own.
+        Whether it can compose such `Releases`; if absent, all but those of samples and approximate ones, which
+        ask for rules of their own.
     usual
         Whether runs that choose none have its total; not where that takes long.
     """
@@ -130,7 +131,7 @@ def accountant(
     long_name: str,
     column: str,
     comment: str = "",
-    composes: Callable[[Releases], bool] = _unsampled,
+    composes: Callable[[Releases], bool] = _plain,
     usual: bool = True,
 ) -> Callable[[Composition], Composition]:
     """Enter the function below as an accountant; see `Accountant` for the arguments."""
