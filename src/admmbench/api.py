@@ -58,6 +58,7 @@ from admmbench.datasets import (
 )
 from admmbench.outcomes import Outcome
 from admmbench.privacy import (
+    Approximate,
     Draw,
     Noise,
     Privacy,
@@ -85,6 +86,7 @@ from admmbench.validation import parameters
 
 __all__ = [
     "Algorithm",
+    "Approximate",
     "Array",
     "Arrays",
     "Attribute",

@@ -26,6 +26,8 @@ DEFAULTS = {
     # The suite's: their papers have other data, and other neighbours.
     "dp_fedavg": {"learning_rate": 0.005, "local_updates": 20, "clip": 1},
     "dp_scaffold": {"learning_rate": 0.1, "local_updates": 5},
+    # Shares of the authors' code; its gamma is 1 / n^2.
+    "amp": {"noise_share": 0.9, "output_share": 0.01, "tolerance": 1e-10},
     "private_admm": {"rho": HUANG, "tolerance": 1e-5, "relaxation": 0.5},
     # hu2019 states no more than its own parameters; the others are the suite's.
     "admm_sharing": {"rho": 1, "coupling": "parallel"},
@@ -43,9 +45,9 @@ DEFAULTS = {
 def test_defaults_are_those_of_the_papers(name):
     setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
     setting = CONSTRAINED if name in ("prox_al", "cprox_al", "fedavg_penalty") else setting
-    spec = RunSpec(
-        algorithm=name, epsilon=1, params={"c_w": 1} if name == "dp_admm" else {}, **setting
-    )
+    params = {"c_w": 1} if name == "dp_admm" else {}
+    rounds = {"rounds": 1} if name == "amp" else {}
+    spec = RunSpec(algorithm=name, epsilon=1, params=params, **setting, **rounds)
     found = spec.complete()["params"]
     assert found | ({"c_w": None} if name == "dp_admm" else {}) == DEFAULTS[name]
 

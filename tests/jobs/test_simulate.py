@@ -172,7 +172,7 @@ def test_loaded_data_keep_their_default_problem():
 
 
 NOISY = ["objp", "objt", "outp", "dp_admm", "dpsgd", "pvp", "dvp", "dp_admm_sharing"]
-NOISY += ["dp_fedavg", "dp_scaffold", "private_admm"]
+NOISY += ["dp_fedavg", "dp_scaffold", "private_admm", "amp"]
 
 
 def total(name, sensitivity, **given):

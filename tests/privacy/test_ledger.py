@@ -7,12 +7,14 @@ from itertools import pairwise
 import dp_accounting as dp
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from admmbench.privacy import Ledger, Sampled, Shift, epsilon_total
+from admmbench.privacy import Approximate, Ledger, Sampled, Shift, accountants, epsilon_total
 from admmbench.privacy.accountants import (
     ORDERS,
     SAMPLED_ORDERS,
@@ -123,9 +125,9 @@ def test_renyi_totals_agree_with_dp_accounting(epsilon, features, releases, mult
 def test_pld_is_at_most_renyi_is_at_most_basic(epsilon, features, releases):
     ledger = Ledger()
     ledger.laplace(worst_record(epsilon, features), releases)
-    pld, renyi = (ledger.epsilon(1e-6, name) for name in ("pld", "rdp"))
-    assert pld * (1 - 1e-3) <= renyi <= releases * epsilon * (1 + 1e-12)
-    assert renyi <= 2 * pld
+    tight, renyi = (ledger.epsilon(1e-6, name) for name in ("pld", "rdp"))
+    assert tight * (1 - 1e-3) <= renyi <= releases * epsilon * (1 + 1e-12)
+    assert renyi <= 2 * tight
 
 
 shifts = st.lists(st.floats(0, 4), min_size=1, max_size=8)
@@ -364,3 +366,128 @@ def test_samples_are_kept_and_added():
     other.add(one.releases(), 3)
     assert other.releases().sampled == ((Sampled(2.0, 0.1), 200), (Sampled(2.0, 0.2), 4))
     assert one
+
+
+# Approximate releases
+
+
+def approximate(*releases):
+    """A ledger of (epsilon, delta, count)."""
+    ledger = Ledger()
+    for each in releases:
+        ledger.approximate(*each)
+    return ledger
+
+
+@pytest.mark.parametrize("accountant", ["rdp", "pld"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (2.7, 1e-3), (40.0, 0.1)])
+def test_one_approximate_release_costs_its_epsilon(epsilon, delta, accountant):
+    ledger = approximate((epsilon, delta))
+    assert ledger.epsilon(delta, accountant) == pytest.approx(epsilon, rel=1e-9)
+    assert ledger.epsilon(delta / 2, accountant) == math.inf
+    assert ledger
+
+
+def test_epsilons_and_deltas_add_up():
+    """Also where the sum of deltas is that of the total, but for rounding; beyond it there is no total."""
+    ledger = approximate((0.3, 1e-7, 7), (0.4, 1e-6, 3))
+    assert ledger.epsilon(7e-7 + 3e-6) == pytest.approx(7 * 0.3 + 3 * 0.4, rel=1e-12)
+    assert ledger.epsilon(3.6e-6) == math.inf
+    thirds = approximate((0.1, 1e-5 / 3, 3))
+    assert thirds.epsilon(1e-5) == pytest.approx(0.3, rel=1e-12)
+
+
+def test_others_have_the_delta_that_is_left():
+    ledger, other = approximate((0.3, 1e-6, 2)), Ledger()
+    for each in (ledger, other):
+        each.gaussian(3.0, 4)
+        each.pure(0.2)
+    assert ledger.epsilon(1e-5) == pytest.approx(0.6 + other.epsilon(8e-6), rel=1e-9)
+    assert ledger.epsilon(2e-6) == math.inf  # Gaussian releases need some delta
+    pure = approximate((0.3, 1e-6, 2))
+    pure.pure(0.2, 3)
+    pure.laplace(number(0.1), 2)
+    assert pure.epsilon(2e-6) == pytest.approx(0.6 + 0.6 + 0.2)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    releases=st.lists(
+        st.tuples(st.floats(0.05, 2), st.sampled_from([0.0, 1e-8, 1e-7]), st.integers(1, 8)),
+        min_size=1,
+        max_size=3,
+    ),
+    multiplier=st.none() | st.floats(1, 20),
+    laplace=st.none() | st.floats(0.05, 1),
+)
+def test_approximate_releases_cost_at_least_what_dp_accounting_finds(releases, multiplier, laplace):
+    """By the privacy loss distributions of the worst mechanisms, which the accountant `pld` composes as well."""
+    ledger = approximate(*releases)
+    grid = min(epsilon for epsilon, _, _ in releases) / 20
+    total = pld.identity(grid)
+    for epsilon, delta, count in releases:
+        worst = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), grid)
+        total = total.compose(worst.self_compose(count))
+    if multiplier:
+        ledger.gaussian(multiplier)
+        total = total.compose(
+            pld.from_gaussian_mechanism(multiplier, value_discretization_interval=grid)
+        )
+    if laplace:
+        ledger.laplace(number(laplace), 2)
+        single = pld.from_laplace_mechanism(1 / laplace, value_discretization_interval=grid)
+        total = total.compose(single.self_compose(2))
+    exact = total.get_epsilon_for_delta(1e-5)
+    # Losses are rounded up to the grid.
+    rounding = grid * (sum(count for _, _, count in releases) + 3)
+    assert exact - rounding <= ledger.epsilon(1e-5)
+    assert ledger.epsilon(1e-5, "pld") == pytest.approx(exact, rel=0.02, abs=2 * rounding)
+
+
+@settings(max_examples=30)
+@given(
+    st.floats(0.01, 3),
+    st.floats(0.01, 3),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.floats(-8, -5.5),
+)
+def test_more_or_worse_approximate_releases_cost_more(a, b, n, m, power):
+    small, large, delta = min(a, b), max(a, b), 10**power
+    few, many = min(n, m), max(n, m)
+    one = approximate((small, delta, few))
+    one.gaussian(5.0)
+    for other in ((large, delta, few), (small, delta, many), (small, 1.1 * delta, few)):
+        worse = approximate(other)
+        worse.gaussian(5.0)
+        assert worse.epsilon(1e-5) >= one.epsilon(1e-5)
+    assert one.epsilon(2e-5) <= one.epsilon(1e-5)
+
+
+def test_approximate_releases_have_no_moments_of_huang2019():
+    ledger = approximate((0.3, 1e-6))
+    ledger.gaussian(3.0)
+    assert math.isnan(ledger.epsilon(1e-5, "huang2019"))
+
+
+def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):
+    """What it does not know of, it would leave out."""
+    monkeypatch.setattr(accountants, "ACCOUNTANTS", {})
+    accountants.accountant("mine", "epsilon_mine", "", "")(lambda releases, delta: 1.0)
+    (mine,) = accountants.ACCOUNTANTS.values()
+    ledger = Ledger()
+    ledger.pure(0.1)
+    assert mine.epsilon(ledger.releases(), 1e-5) == 1
+    ledger.approximate(0.1, 1e-6)
+    assert math.isnan(mine.epsilon(ledger.releases(), 1e-5))
+
+
+def test_approximate_releases_are_kept_and_added():
+    one, other = approximate((0.3, 1e-6, 2), (0.5, 1e-7)), Ledger()
+    other.restore(json.loads(json.dumps(one.variables())))
+    assert other.releases() == one.releases()
+    other.add(one.releases(), 3)
+    assert other.releases().approximate == (
+        (Approximate(0.3, 1e-6), 8),
+        (Approximate(0.5, 1e-7), 4),
+    )

@@ -40,6 +40,7 @@ def totals(cache, releases="ledger.pure(0.5, 100)"):
         "ledger.pure(0.5, 100)",
         "ledger.laplace(Shift(0.5, 0.2, 0.1), 50)",
         "ledger.gaussian(3.7, 8)",
+        "ledger.gaussian(3.7); ledger.approximate(0.5, 1e-7)",
     ],
 )
 def test_another_process_finds_the_same_totals(tmp_path, releases):

@@ -278,6 +278,7 @@ def test_a_loss_is_one_file(tmp_path):
         ("curvature_bound = 1.0", "curvature_bound = 0.5"),
         ("curvature_bound = 1.0", "curvature_bound = 2.0"),
         ("curvature_bound = 1.0", "curvature_bound = 1.0\n    convex = False"),
+        ("curvature_bound = 1.0", "curvature_bound = 1.0\n    rank = lambda self, outputs: 0"),
         ("return np.tanh(u - y)", "return -np.tanh(u - y)"),
         ("return 1 - np.tanh", "return 2 - np.tanh"),
         ("error + np.log1p(np.exp(-2 * error)) - np.log(2)", "np.log(np.cosh(error))"),

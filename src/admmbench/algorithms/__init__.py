@@ -19,6 +19,7 @@ _ALGORITHMS = plugins.Registry(
     built_in=(
         "admm",
         "admm_sharing",
+        "amp",
         "centralized",
         "cprox_al",
         "dp_admm",

@@ -135,6 +135,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     sums_only
         Whether the server needs the sum of messages alone, and what is noisy is computed at what all agents know: then
         a secure sum may hide single messages (``trust: secure_sum``).
+    one_shot
+        Whether all is done in one round, so that a run has no more.
     state_copies
         Copies of all local models that the state has at most, besides global ones, or of all parties' predictions where
         columns are shared out.
@@ -149,6 +151,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     release: ClassVar[Release | None] = None
     sums_only: ClassVar[bool] = False
+    one_shot: ClassVar[bool] = False
     state_copies: ClassVar[int] = 2
     draws: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()

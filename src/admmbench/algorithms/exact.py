@@ -1,7 +1,8 @@
-"""Subproblems solved exactly: what algorithms 1 and 2 of huang2019 and their relatives share."""
+"""Problems of single agents solved exactly: what algorithms 1 and 2 of huang2019 and their relatives share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +12,7 @@ from admmbench.algorithms.base import HUANG2019_RHO, Array, Rho, factors, parame
 from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
+from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
@@ -20,6 +22,69 @@ _USUAL_STEPS = 20
 
 class UnsolvedSubproblemError(RuntimeError):
     """The exact solution was not found."""
+
+
+def solve(
+    parts: RowParts,
+    start: Array,
+    quadratic: Callable[[Array], Array],
+    convexity: Array,
+    tolerance: float,
+) -> Array:
+    """Minimise f_i plus a quadratic function, for all agents and seeds.
+
+    Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, section 2.2):
+    the quadratic function makes the sum strongly convex, and bounded records make it smooth, so that a few steps are
+    enough.
+
+    Parameters
+    ----------
+    parts
+        The agents' parts of the problem; the f_i have means over the agents' own records.
+    start
+        Models, shape (B, S, K, J); what is computed has their precision.
+    quadratic
+        Gradient of the quadratic function.
+    convexity
+        Strong convexity of the sum, shape (B, S), as far as it is known: at least that of the quadratic function.
+    tolerance
+        Largest norm of the gradient, or of the proximal gradient with an l1 penalty, that counts as solved.
+
+    Raises
+    ------
+    UnsolvedSubproblemError
+        If the tolerance is not reached.
+    """
+    whole = parts.whole
+    smooth = whole.penalty.smooth
+    smoothness = parts.curvature_bound + convexity
+    if smooth:
+        smoothness = smoothness + whole.penalty_curvature
+    root = np.sqrt(convexity / smoothness)
+    momentum = factors((1 - root) / (1 + root), like=start)
+    L = factors(smoothness, like=start)
+    v = ahead = start
+    solution, unsolved = np.empty_like(start), np.ones(start.shape[:2], bool)
+    for _ in range(_MOST_STEPS):
+        gradient = parts.gradient(ahead, mean_over=parts.n_samples).value
+        if smooth:
+            whole.add_penalty_gradient(gradient, ahead)
+        gradient += quadratic(ahead)
+        step = ahead - gradient / L
+        if not smooth:
+            step = whole.penalty.prox(step, whole.own_strength / L)
+        residual = np.linalg.norm(L * (ahead - step), axis=(2, 3))
+        ahead, v = step + momentum * (step - v), step
+        # Each is taken as soon as it is solved, whatever the others need; one that has diverged is not waited for.
+        new = unsolved & ~(residual > tolerance)
+        solution[new] = step[new]
+        unsolved &= ~new
+        if not unsolved.any():
+            return solution
+    raise UnsolvedSubproblemError(
+        f"a subproblem's gradient is {np.nanmax(residual):.1e} after {_MOST_STEPS} steps, tolerance "
+        f"{tolerance:.1e}; raise the tolerance, or use dtype: float64"
+    )
 
 
 @parameters
@@ -53,9 +118,7 @@ class Exact(Consensus):
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
         """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2, for all agents and seeds.
 
-        Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004,
-        section 2.2): the penalty parameter makes the subproblem rho-strongly convex, and bounded records make it
-        smooth, so that a few steps from the last solution are enough.
+        The penalty parameter makes the subproblem rho-strongly convex; `solve` begins at the last solution.
 
         Parameters
         ----------
@@ -71,37 +134,15 @@ class Exact(Consensus):
         UnsolvedSubproblemError
             If the tolerance is not reached.
         """
-        whole, z, rho = sub.parts.whole, sub.z, sub.rho
-        smooth = whole.penalty.smooth
+        z, rho = sub.z, sub.rho
         convexity = np.broadcast_to(rho + ridge, z.shape[:2])
-        smoothness = sub.parts.curvature_bound + convexity
-        if smooth:
-            smoothness = smoothness + whole.penalty_curvature
-        root = np.sqrt(convexity / smoothness)
-        momentum = factors((1 - root) / (1 + root), like=z)
-        L, own = factors(smoothness, like=z), factors(convexity - rho, like=z)
-        v = ahead = z
-        solution, unsolved = np.empty_like(z), np.ones(z.shape[:2], bool)
-        for _ in range(_MOST_STEPS):
-            gradient = sub.parts.gradient(ahead, mean_over=sub.parts.n_samples).value
-            if smooth:
-                whole.add_penalty_gradient(gradient, ahead)
-            gradient += z.dtype.type(rho) * (ahead - sub.w) + own * ahead - linear
-            step = ahead - gradient / L
-            if not smooth:
-                step = whole.penalty.prox(step, whole.own_strength / L)
-            residual = np.linalg.norm(L * (ahead - step), axis=(2, 3))
-            ahead, v = step + momentum * (step - v), step
-            # Each is taken as soon as it is solved, whatever the others need; one that has diverged is not waited for.
-            new = unsolved & ~(residual > self.tolerance)
-            solution[new] = step[new]
-            unsolved &= ~new
-            if not unsolved.any():
-                return solution
-        raise UnsolvedSubproblemError(
-            f"a subproblem's gradient is {np.nanmax(residual):.1e} after {_MOST_STEPS} steps, tolerance "
-            f"{self.tolerance:.1e}; raise the tolerance, or use dtype: float64"
-        )
+        own = factors(convexity - rho, like=z)
+
+        def quadratic(v: Array) -> Array:
+            pull: Array = z.dtype.type(rho) * (v - sub.w) + own * v - linear
+            return pull
+
+        return solve(sub.parts, z, quadratic, convexity, self.tolerance)
 
 
 @parameters

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     law: str
     shift: Shift
-    """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure release."""
+    """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure or approximate release."""
     times: int
     sampling: float = 1.0
     """Probability that a record takes part."""
@@ -43,6 +43,11 @@ def entries(then: Releases, now: Releases) -> list[Entry]:
     found += [
         Entry("gaussian", _in_l2(1 / each.multiplier), n - sampled.get(each, 0), each.sampling)
         for each, n in now.sampled
+    ]
+    stated = dict(then.approximate)
+    found += [
+        Entry("approximate", _in_l2(each.epsilon), n - stated.get(each, 0))
+        for each, n in now.approximate
     ]
     if now.gaussian > then.gaussian:
         found.append(Entry("gaussian", _in_l2(math.sqrt(now.gaussian - then.gaussian)), 1))
@@ -168,6 +173,14 @@ class TapedNoise(Noise):
         self.missed += 1
         self.inner = Inner(np.asarray(noise), np.array(scale), self._entered())
         return noise
+
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
+        """See `Noise`; only the method knows what it is for."""
+        self._unseen = True
+        drawn = super().unentered(std, grid, counted)
+        self._unseen = False
+        self.missed += 1
+        return drawn
 
     def _entered(self) -> list[list[Entry]]:
         """What the ledgers were told since this was asked last."""

@@ -69,6 +69,7 @@ def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
         ("finite values for huge predictions", _is_finite),
         ("slopes are as steep as it says", _slopes_are_bounded),
         ("curvature is as large as it says", _curvature_is_bounded),
+        ("slopes lie in a space as small as it says", _slopes_have_the_rank),
         ("convex or not as it says", _convexity_is_declared),
         ("slopes are scaled in place", _scales_in_place),
         ("probabilities are clipped to the floor", _clips),
@@ -350,6 +351,14 @@ def _curvature_is_bounded(case: _Case) -> None:
         bound,
         "the curvature",
     )
+
+
+def _slopes_have_the_rank(case: _Case) -> None:
+    """Dimension of their span."""
+    for u, y in case.points:
+        rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
+        declared = case.loss.rank(u.shape[1])
+        ensure(rank <= declared, f"its slopes span {rank} dimensions, rank says {declared}")
 
 
 def _near(case: _Case, u: Array, y: Array) -> Array:

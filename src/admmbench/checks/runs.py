@@ -127,7 +127,8 @@ class Case:
             "evaluate_every": EVERY,
             "seeds": [0, 1, 2],
         }
-        return RunSpec(**{**given, **changes})
+        one_round = {"rounds": 1, "evaluate_every": 1} if self.cls.one_shot else {}
+        return RunSpec(**{**given, **changes, **one_round})
 
     def refusal(self, setting: Setting) -> str | None:
         """Message with which a problem is refused."""
@@ -170,6 +171,11 @@ class CountingLedger(Ledger):
         """Count it."""
         self.counts["pure"] += count
         super().pure(epsilon, count)
+
+    def approximate(self, epsilon: float, delta: float, count: int = 1) -> None:
+        """Count it."""
+        self.counts["approximate"] += count
+        super().approximate(epsilon, delta, count)
 
 
 class WatchedNoise(Noise):

@@ -214,6 +214,10 @@ class RunSpec(Strict):
             require(self.algorithm, self.method.needs, problem)
         with _about_the_method("params."):
             self.method.check(problem, self.n_agents)
+        if self.method.one_shot and self.rounds > 1:
+            raise ValueError(
+                f"rounds: {self.algorithm} does all in one round, got {self.rounds}; set rounds: 1"
+            )
         with _about_the_method("privacy.noise: "):
             _ = self.release
         check_sampling(self.privacy.relation, self.method.sampling)

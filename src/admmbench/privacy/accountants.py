@@ -43,6 +43,13 @@ class Sampled(NamedTuple):
     """The probability, below 1."""
 
 
+class Approximate(NamedTuple):
+    """A release of which no more is known than that it is (epsilon, delta)-differentially private."""
+
+    epsilon: float
+    delta: float
+
+
 class Releases(NamedTuple):
     """What an agent released, in the compressed form that composition needs."""
 
@@ -54,11 +61,13 @@ class Releases(NamedTuple):
     """(epsilon, count) of other releases with pure differential privacy."""
     sampled: tuple[tuple[Sampled, int], ...] = ()
     """(multiplier and probability, count) of Gaussian releases of samples."""
+    approximate: tuple[tuple[Approximate, int], ...] = ()
+    """(epsilon and delta, count) of releases that are differentially private as stated."""
 
     @property
     def only_gaussian(self) -> bool:
         """Whether there are no others, and no samples."""
-        return not self.laplace and not self.pure and not self.sampled
+        return not (self.laplace or self.pure or self.sampled or self.approximate)
 
 
 Composition = Callable[[Releases, float], float]
@@ -69,8 +78,8 @@ def _any(releases: Releases) -> bool:
     return True
 
 
-def _unsampled(releases: Releases) -> bool:
-    return not releases.sampled
+def _plain(releases: Releases) -> bool:
+    return not releases.sampled and not releases.approximate
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,8 @@ class Accountant:
     comment
         Where it stands, and what should be known about it.
     composes
-        Whether it can compose such `Releases`; if absent, all but those of samples, which ask for rules of their own.
+        Whether it can compose such `Releases`; if absent, all but those of samples and approximate ones, which
+        ask for rules of their own.
     usual
         Whether runs that choose none have its total; not where that takes long.
     """
@@ -121,7 +131,7 @@ def accountant(
     long_name: str,
     column: str,
     comment: str = "",
-    composes: Callable[[Releases], bool] = _unsampled,
+    composes: Callable[[Releases], bool] = _plain,
     usual: bool = True,
 ) -> Callable[[Composition], Composition]:
     """Enter the function below as an accountant; see `Accountant` for the arguments."""
@@ -149,6 +159,8 @@ SAMPLED_ORDERS = np.concatenate(
 With fewer orders a total is larger, by a few parts in a thousand, and as true.
 """
 
+# Of sums of deltas, over the delta of the total.
+_ROUNDING = 1e-9
 # Below this product of order and shift, a bound stands for a divergence that would be lost in rounding.
 _SMALL = 1e-3
 
@@ -165,8 +177,11 @@ def _rdp(releases: Releases, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
 
     Releases of samples have the divergences of Mironov, Talwar and Zhang (2019), and cost at most as much as without
-    sampling.
+    sampling. Epsilons and deltas of approximate releases add up, with the total of all others at the delta that is
+    left (Dwork and Roth 2014, theorem 3.16).
     """
+    if releases.approximate:
+        return _beside_approximate(releases, delta)
     # Slow to import, and most runs only need it at the end.
     from dp_accounting import get_epsilon_gaussian
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
@@ -184,6 +199,16 @@ def _rdp(releases: Releases, delta: float) -> float:
     epsilon, _ = compute_epsilon(orders, total, delta)
     found = min(float(epsilon), _basic(releases))
     return min(found, _rdp(_of_all_records(releases), delta)) if releases.sampled else found
+
+
+def _beside_approximate(releases: Releases, delta: float) -> float:
+    """Basic composition of approximate releases with the total of the others; infinite where they use up delta."""
+    epsilon = sum(count * each.epsilon for each, count in releases.approximate)
+    left = delta - sum(count * each.delta for each, count in releases.approximate)
+    others = releases._replace(approximate=())
+    if left < -_ROUNDING * delta:
+        return math.inf
+    return epsilon + (_rdp(others, left) if left > _ROUNDING * delta else _basic(others))
 
 
 def _of_all_records(releases: Releases) -> Releases:
@@ -283,7 +308,10 @@ _TWO_VALUES = 1 / 400
 )
 @remembered
 def _pld(releases: Releases, delta: float) -> float:
-    """Privacy loss distributions (dp-accounting), entry by entry; of a pure release only the largest loss is known."""
+    """Privacy loss distributions (dp-accounting), entry by entry.
+
+    Of pure and of approximate releases the worst with their parameters are assumed.
+    """
     if releases.only_gaussian:
         return _rdp(releases, delta)
     from dp_accounting.pld import privacy_loss_distribution as pld
@@ -298,16 +326,17 @@ def _pld(releases: Releases, delta: float) -> float:
     if releases.gaussian:
         std = _inverse_root(releases.gaussian)
         total = total.compose(pld.from_gaussian_mechanism(std, value_discretization_interval=grid))
-    for epsilon, count in releases.pure:
-        single = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0), grid)
+    stated = [(Approximate(epsilon, 0), count) for epsilon, count in releases.pure]
+    for each, count in (*stated, *releases.approximate):
+        single = pld.from_privacy_parameters(DifferentialPrivacyParameters(*each), grid)
         total = total.compose(single.self_compose(count))
-    for each, count in releases.sampled:
+    for sample, count in releases.sampled:
         single = pld.from_gaussian_mechanism(
-            each.multiplier, value_discretization_interval=grid, sampling_prob=each.sampling
+            sample.multiplier, value_discretization_interval=grid, sampling_prob=sample.sampling
         )
         total = total.compose(single.self_compose(count))
     found = float(total.get_epsilon_for_delta(delta))
-    # Losses around 700 underflow in dp-accounting, which then finds infinity.
+    # Losses around 700 underflow in dp-accounting, which then finds infinity; as it does where deltas add up to delta.
     return found if math.isfinite(found) else _rdp(releases, delta)
 
 
@@ -315,6 +344,7 @@ def _interval(releases: Releases) -> float:
     """Spacing of losses that suits the smallest of them."""
     losses = [shift.linf for shift, _ in releases.laplace if shift.linf]
     losses += [epsilon for epsilon, _ in releases.pure]
+    losses += [each.epsilon for each, _ in releases.approximate if each.epsilon]
     if releases.gaussian:
         losses.append(math.sqrt(releases.gaussian))
     # Losses of samples are spread over about so much, in more than two values.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Releases, Sampled, Shift
+from admmbench.privacy.accountants import ACCOUNTANTS, Approximate, Releases, Sampled, Shift
 
 
 class Ledger:
@@ -24,6 +24,7 @@ class Ledger:
         self._gaussian = 0.0
         self._pure: Counter[float] = Counter()
         self._sampled: Counter[Sampled] = Counter()
+        self._approximate: Counter[Approximate] = Counter()
 
     def __bool__(self) -> bool:
         """Whether there was any release."""
@@ -39,6 +40,8 @@ class Ledger:
             self.gaussian(1 / math.sqrt(releases.gaussian), count)
         for each, number in releases.sampled:
             self.gaussian(each.multiplier, count * number, each.sampling)
+        for stated, number in releases.approximate:
+            self.approximate(*stated, count * number)
 
     def laplace(self, shift: Shift, count: int = 1) -> None:
         """Record releases with Laplace noise on every entry, of values that shift so far in units of its scale."""
@@ -59,12 +62,23 @@ class Ledger:
         """Record releases that are (epsilon, 0)-differentially private, whatever their noise."""
         self._pure[epsilon] += count
 
+    def approximate(self, epsilon: float, delta: float, count: int = 1) -> None:
+        """Record releases that are (epsilon, delta)-differentially private, whatever their noise."""
+        self._approximate[Approximate(epsilon, delta)] += count
+
     def variables(self) -> dict[str, Any]:
         """All releases so far, as lists of (what each is, count) and a number."""
         laplace = [[list(shift), count] for shift, count in self._laplace.items()]
         pure = [list(each) for each in self._pure.items()]
         sampled = [[list(each), count] for each, count in self._sampled.items()]
-        return {"laplace": laplace, "gaussian": self._gaussian, "pure": pure, "sampled": sampled}
+        approximate = [[list(each), count] for each, count in self._approximate.items()]
+        return {
+            "laplace": laplace,
+            "gaussian": self._gaussian,
+            "pure": pure,
+            "sampled": sampled,
+            "approximate": approximate,
+        }
 
     def restore(self, variables: dict[str, Any]) -> None:
         """Take up what `variables` returned."""
@@ -72,6 +86,9 @@ class Ledger:
         self._pure = Counter(dict(variables["pure"]))
         self._gaussian = variables["gaussian"]
         self._sampled = Counter({Sampled(*each): count for each, count in variables["sampled"]})
+        self._approximate = Counter(
+            {Approximate(*each): count for each, count in variables["approximate"]}
+        )
 
     def releases(self) -> Releases:
         """All releases so far."""
@@ -80,6 +97,7 @@ class Ledger:
             self._gaussian,
             tuple(sorted(self._pure.items())),
             tuple(sorted(self._sampled.items())),
+            tuple(sorted(self._approximate.items())),
         )
 
     def epsilon(self, delta: float, accountant: str = "rdp") -> float:

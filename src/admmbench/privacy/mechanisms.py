@@ -85,10 +85,17 @@ class Release:
     """
 
     law: Law
-    value: Literal["gradient", "solution", "dual variable", "predictions"]
+    value: Literal["gradient", "solution", "dual variable", "predictions", "objective"]
     scaled_for: Relation = "zero_out"
     own_neighbours: str = ""
     or_law: Law | None = None
+
+    @property
+    def entered(self) -> str:
+        """As what it stands in the ledger: noise inside a problem whose solution is released has no shift."""
+        if self.law == "spherical":
+            return "pure"
+        return "approximate" if self.value == "objective" else self.law
 
     @property
     def pure(self) -> bool:
@@ -370,6 +377,34 @@ class Noise:
                 ledger.gaussian(multiplier, sampling=sampling)
         return self._draw(samplers.GAUSSIAN, std, grid)
 
+    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
+        """Draw xi ~ N(0, std^2), of which the ledgers are told nothing.
+
+        It is for noise that is one ingredient of a release; the method says what that costs, see `enter`.
+
+        Parameters
+        ----------
+        std
+            Standard deviation, shape (B, S).
+        grid
+            Spacing that value and noise are rounded to, a power of two, shape (B, S).
+        counted
+            Whether it counts in the magnitude of the round's noise.
+
+        Returns
+        -------
+        Noise for a value of shape (B, S, *shape).
+        """
+        drawn = self._draw(samplers.GAUSSIAN, std, grid)
+        if self._measure and not counted:
+            self._measured.pop()
+        return drawn
+
+    def enter(self, cost: Releases) -> None:
+        """Enter in all ledgers what a method has a proof of."""
+        for ledger in self.ledgers:
+            ledger.add(cost)
+
     def spherical(self, scale: Array) -> Array | float:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
 
@@ -423,9 +458,7 @@ class Noise:
     ) -> None:
         """Enter a release with the stated budget in the ledgers."""
         release = replace(self.release, law=law)
-        cost = release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling)
-        for ledger in self.ledgers:
-            ledger.add(cost)
+        self.enter(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         """Noise of the next release."""

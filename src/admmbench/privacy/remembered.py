@@ -65,6 +65,7 @@ def _file(compose: Compose, kinds: str, delta: float) -> _File:
 
 def _kinds(releases: Releases) -> str:
     """Releases without their numbers, and Gaussian ones without their multipliers."""
-    laplace, pure = ([size for size, _ in each] for each in (releases.laplace, releases.pure))
+    known = releases.laplace, releases.pure, releases.approximate
+    laplace, pure, approximate = ([size for size, _ in each] for each in known)
     sampling = sorted({each.sampling for each, _ in releases.sampled})
-    return json.dumps([laplace, bool(releases.gaussian), pure, sampling])
+    return json.dumps([laplace, bool(releases.gaussian), pure, sampling, approximate])

@@ -12,6 +12,7 @@ from admmbench.problems.losses.base import ScalarLoss
 Need = Literal[
     "convex loss",
     "bounded slope",
+    "unclipped slope",
     "one output",
     "smooth penalty",
     "bounded subgradient",
@@ -24,6 +25,7 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
         lambda p: math.isfinite(p.loss.slope_l2),
         "a loss whose slope is bounded, such as logistic, softmax or huber",
     ),
+    "unclipped slope": (lambda p: not p.loss.floor, "a loss without a floor on probabilities"),
     "one output": (
         lambda p: isinstance(p.loss, ScalarLoss),
         "a loss with one output, such as logistic",

@@ -486,6 +486,24 @@ class RowParts:
         """Bound on the spectral norm of one record's Hessian, shape (B, S): c3 of huang2019."""
         return self.whole.loss.curvature_bound * self._largest_norm**2
 
+    def optimum(self) -> Array:
+        """Minimiser of each agent's f_p with the mean over its own records, shape (B, S, K, J)."""
+        whole = self.whole
+        w = np.zeros((*self._shape, *whole.model_shape), whole.dtype)
+        for share in self._shares:
+            n = len(share.y)
+            if n:
+                w[share.agent, share.seeds] = optimum.minimize(
+                    whole.loss,
+                    whole.penalty,
+                    whole.own_strength,
+                    share.X.astype(np.float64),
+                    share.y,
+                    np.full(n, 1 / n),
+                    whole.model_shape[0],
+                )
+        return w
+
     @cached_property
     def _largest_norm(self) -> Array:
         if self.whole.sensitivity == "global":

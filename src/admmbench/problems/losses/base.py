@@ -100,6 +100,16 @@ class Loss(ABC):
     def outputs(self, data: DatasetInfo) -> int:
         """K, predictions for each record."""
 
+    def rank(self, outputs: int) -> int:
+        """Dimension of a space that has all slopes, and so the ranges of all second derivatives.
+
+        Parameters
+        ----------
+        outputs
+            K.
+        """
+        return outputs
+
     @abstractmethod
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
         """Targets as the formulas take them, from those of the data set."""

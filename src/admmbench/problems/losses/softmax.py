@@ -42,6 +42,10 @@ class Softmax(Loss):
         """One for each class."""
         return data.n_classes
 
+    def rank(self, outputs: int) -> int:
+        """H and y have the same sum, so that slopes add up to 0; not those of clipped probabilities."""
+        return outputs if self.floor else outputs - 1
+
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
         """Indices of classes."""
         return y

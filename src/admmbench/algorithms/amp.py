@@ -1,0 +1,190 @@
+"""AMP: approximate minima perturbation (Iyengar et al. 2019), a model of each agent and no more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from scipy.special import gammainccinv
+
+from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, factors, parameters
+from admmbench.algorithms.consensus import Models, OverRows
+from admmbench.algorithms.exact import solve
+from admmbench.privacy import Approximate, Noise, Privacy, Release, Releases, on_grid
+from admmbench.problems.needs import Need
+from admmbench.problems.rows import BoundRows, RowParts
+
+# Spacing of the noise in the objective, in standard deviations.
+_FINE = 2.0**-30
+
+
+@parameters
+class AMP(OverRows):
+    """Objective perturbation with a minimiser that need not be exact, once.
+
+    R. Iyengar, J. P. Near, D. Song, O. Thakkar, A. Thakurta and L. Wang, "Towards practical differentially private
+    convex optimization" (IEEE S&P 2019), algorithm 1; budgets are split as in the authors' code. Theirs is for one
+    holder of all records. Here each agent finds a model of its own records, and the server averages the models as the
+    objective weighs agents. With m records, agent i finds v with a gradient of norm at most gamma of
+
+        f_i(v) + <b, v> + (ridge / 2) ||v||^2,    b normal,
+
+    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. docs/privacy.md
+    has what that costs: less than the budget, and half of the part for b where a record contributes nothing.
+
+    Parameters
+    ----------
+    noise_share
+        Part of the budget for the objective that pays for b; the rest pays for curvature. ``eps_frac`` of the code.
+    output_share
+        Part of epsilon and of delta that pays for what the solver leaves. ``eps_out_frac`` of the code.
+    tolerance
+        gamma: largest norm of the gradient that counts as solved, in double precision whatever that of the run is. The
+        noise on v is in proportion; at the default it hardly counts.
+    """
+
+    release = Release("gaussian", "objective", scaled_for="replace")
+    one_shot = True
+    state_copies = 1
+    examples = ({"noise_share": 0.5, "output_share": 0.2, "tolerance": 1e-6},)
+
+    noise_share: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    output_share: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    tolerance: Annotated[float, Field(gt=0)] = 1e-10
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the proof covers."""
+        return ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
+
+    @property
+    def gradients(self) -> int:
+        """About so many steps."""
+        return 200
+
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+        """One release, which costs each agent the same."""
+        if not privacy.private:
+            return Releases()
+        return self.budget(problem, privacy).cost(release.contributions(privacy.relation))
+
+    def budget(self, problem: BoundRows, privacy: Privacy) -> Budget:
+        """How the budget is split."""
+        rank = problem.loss.rank(problem.model_shape[0])
+        out = self.output_share * privacy.epsilon, self.output_share * privacy.delta
+        inside = privacy.epsilon - out[0]
+        noise = self.noise_share * inside
+        return Budget(
+            noise, inside - noise, privacy.delta - out[1], *out, rank, problem.size, privacy.delta
+        )
+
+    def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
+        """Models of the agents, and their mean."""
+
+        def find(block: RowBlock) -> None:
+            parts, noise = block.parts, block.noise
+            private = noise.privacy.private
+            state.z[block.agents] = self.perturbed(parts, noise) if private else parts.optimum()
+
+        federation.each(find)
+        state.w = self.mean(state.z, federation)
+        return Messages(down=(), up=(state.z,))
+
+    def perturbed(self, parts: RowParts, noise: Noise) -> Array:
+        """What the agents of a block send, shape (B, S, K, J), float64."""
+        budget = self.budget(parts.whole, noise.privacy)
+        noise.enter(self.plan(1, parts.whole, noise.privacy, noise.release))
+        m = parts.n_samples[:, None].clip(1)
+        nothing = np.zeros((*parts.curvature_bound.shape, *noise.shape))
+        std = budget.noise_std(parts.gradient_bound, m)
+        b = nothing + noise.unentered(std, np.ldexp(_FINE, np.frexp(std)[1]))
+        convexity = budget.convexity(parts.curvature_bound) / m
+        ridge = np.maximum(convexity - parts.whole.penalty_curvature, 0)
+        convexity = np.maximum(convexity, parts.whole.penalty_curvature)
+        weight = factors(ridge, like=nothing)
+
+        def quadratic(v: Array) -> Array:
+            pull: Array = weight * v + b
+            return pull
+
+        v = solve(parts, nothing, quadratic, convexity, self.tolerance)
+        # Both neighbours' solutions are so far off at most, in any direction.
+        grid, apart = on_grid(2 * self.tolerance / convexity, math.sqrt(parts.whole.size))
+        noisy: Array = v + noise.unentered(budget.output_std(apart), grid, counted=False)
+        return noisy
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How one budget is split, what that asks for, and what it costs.
+
+    Attributes
+    ----------
+    noise
+        epsilon_3 of the paper, for b.
+    curvature
+        epsilon_1 - epsilon_3, for the Hessian.
+    delta_objective
+        delta_1, for b.
+    output, delta_output
+        epsilon_2 and delta_2, for what the solver leaves.
+    rank
+        Bound on the rank of a record's Hessian.
+    size
+        Entries of a model.
+    delta
+        Of the release.
+    """
+
+    noise: float
+    curvature: float
+    delta_objective: float
+    output: float
+    delta_output: float
+    rank: int
+    size: int
+    delta: float
+
+    def dimensions(self, contributions: int) -> int:
+        """Dimension of the space in which a gradient differs by so many contributions; r of the paper for two."""
+        return min(contributions * self.rank, self.size)
+
+    def convexity(self, curvature_bound: Array) -> Array:
+        """Lambda = r beta / (epsilon_1 - epsilon_3); any does for records that have no curvature."""
+        beta = np.where(curvature_bound > 0, curvature_bound, 1.0)
+        found: Array = self.dimensions(2) * beta / self.curvature
+        return found
+
+    def noise_std(self, gradient_bound: Array, m: Array) -> Array:
+        """sigma_1, for a replaced record of m; for r = 2 the quantile is the sqrt(2 ln(1 / delta_1)) of the paper."""
+        quantile = norm_quantile(self.dimensions(2), self.delta_objective)
+        return 2 * gradient_bound / m * (1 + quantile) / self.noise
+
+    def output_std(self, apart: Array) -> Array:
+        """sigma_2, for solutions that are so far apart."""
+        return apart * (1 + norm_quantile(2, self.delta_output)) / self.output
+
+    def cost(self, contributions: int) -> Releases:
+        """What a release costs where a record counts for so many contributions; see docs/privacy.md."""
+        quantile = norm_quantile(self.dimensions(2), self.delta_objective)
+        shift = contributions / 2 * self.noise / (1 + quantile)
+        dimensions = self.dimensions(contributions)
+        epsilon = _loss(shift, norm_quantile(dimensions, self.delta_objective))
+        one = self.dimensions(1)
+        epsilon += one * math.log1p(self.curvature / self.dimensions(2))
+        quantile = norm_quantile(2, self.delta_output)
+        epsilon += _loss(self.output / (1 + quantile), quantile)
+        return Releases(approximate=((Approximate(epsilon, self.delta), 1),))
+
+
+def norm_quantile(dimensions: int, delta: float) -> float:
+    """What the norm of so many standard normal numbers exceeds with the probability delta."""
+    return math.sqrt(2 * float(gammainccinv(dimensions / 2, delta)))
+
+
+def _loss(shift: float, quantile: float) -> float:
+    """Largest privacy loss of normal noise along a shift, where its part along it is below a quantile."""
+    return shift * quantile + shift**2 / 2

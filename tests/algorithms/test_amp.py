@@ -1,0 +1,487 @@
+"""AMP: a transcription, the authors' formulas, solutions of scipy, and its privacy by numerical integration."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+from scipy.special import expit, softmax
+
+from admmbench import simulate
+from admmbench.algorithms.amp import AMP, norm_quantile
+from admmbench.audit import AuditSettings
+from admmbench.checks.made import make_dataset, written_by
+from admmbench.engine.federation import workers
+from admmbench.engine.rounds import assemble
+from admmbench.engine.spec import RunSpec
+from admmbench.engine.streams import noise_key
+from admmbench.privacy import Privacy
+from tests.audit.runs import short_audit
+from tests.noise import on_grid, standard
+
+P, J, N, STRENGTH, EPS, DELTA, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, [4, 1]
+SIZES = [21, 21, 20]
+LOGISTIC = {"loss": "logistic", "strength": STRENGTH, "per": "agent"}
+SOFTMAX = {**LOGISTIC, "loss": "softmax", "average": "agents", "records": {"max_l2_norm": 1}}
+
+
+def made(n_classes):
+    """Records in the unit ball."""
+    data = make_dataset(N, 30, J, n_classes)
+    longest = 1.001 * np.linalg.norm(np.concatenate([data.X_train, data.X_test]), axis=1).max()
+    return replace(data, X_train=data.X_train / longest, X_test=data.X_test / longest)
+
+
+def assembled(data, problem, params, pool, **given):
+    spec = RunSpec(
+        dataset=data,
+        algorithm="amp",
+        params=params,
+        problem=problem,
+        rounds=1,
+        dtype="float64",
+        **{"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA, **given},
+    )
+    return spec, assemble(spec, data, pool)
+
+
+def released(data, problem, params=None, **given):
+    """Models of the agents and their mean, of a run in double precision."""
+    with workers(1) as pool:
+        spec, federation = assembled(data, problem, params or {}, pool, **given)
+        state = spec.method.init(federation)
+        for block in federation.blocks:
+            block.noise.begin_round(1)
+        spec.method.round(1, state, federation)
+    return state.z, state.w, federation
+
+
+# The transcription
+
+
+def theirs(n, eps, delta, L, beta, gamma, r=2, eps_frac=0.9, eps_out_frac=0.01):
+    """Lines 35 to 75 of the authors' code, with r and beta from outside: Lambda and both standard deviations."""
+    eps_out = eps * eps_out_frac
+    eps_obj = eps - eps_out
+    eps_p = eps_frac * eps_obj
+    delta_out = eps_out_frac * delta
+    delta_obj = delta - delta_out
+    big_lambda = r * beta / (eps_obj - eps_p)
+    sensitivity_obj = 2 * L / n
+    sensitivity_out = n * gamma / big_lambda
+    std_obj = sensitivity_obj * (1 + np.sqrt(2 * np.log(1 / delta_obj))) / eps_p
+    std_out = sensitivity_out * (1 + np.sqrt(2 * np.log(1 / delta_out))) / eps_out
+    return big_lambda, std_obj, std_out
+
+
+def slopes(u, y, kind):
+    if kind == "logistic":
+        return -y[:, None] * expit(-y[:, None] * u)
+    return softmax(u, axis=1) - np.eye(u.shape[1])[y]
+
+
+def solution(X, y, kind, outputs, ridge, b):
+    """By scipy, of the perturbed objective with the penalty in its quadratic term."""
+
+    def gradient(w):
+        W = w.reshape(outputs, -1)
+        return (slopes(X @ W.T, y, kind).T @ X / len(y) + ridge * W + b).ravel()
+
+    found = optimize.root(gradient, np.zeros(b.size), tol=1e-13)
+    assert np.abs(gradient(found.x)).max() < 1e-11
+    return found.x.reshape(b.shape)
+
+
+@pytest.mark.parametrize("eps", [0.02, EPS, 7.0])
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_models_are_the_literal_ones(kind, eps):
+    """Each agent alone does what the code does; the penalty is a part of Lambda."""
+    K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
+    data, gamma = made(max(K, 2)), 1e-10
+    L, beta, r = (1.0, 0.25, 2) if K == 1 else (math.sqrt(2), 0.5, 4)
+    y = 2 * data.y_train - 1 if K == 1 else data.y_train
+    z, w, _ = released(data, problem, epsilon=eps)
+    shares = np.split(np.arange(N), np.cumsum(SIZES)[:-1])
+    for s, seed in enumerate(SEEDS):
+        sent = []
+        for i, (rows, m) in enumerate(zip(shares, SIZES, strict=True)):
+            big, std, _ = theirs(m, eps, DELTA, L, beta, gamma, r)
+            if K > 1:  # for r = 2 this is the square root of the code
+                quantile = stats.chi.isf(0.99 * DELTA, r)
+                std = 2 * L / m * (1 + quantile) / (0.9 * 0.99 * eps)
+            ridge = max(big / m, STRENGTH)
+            key = noise_key(seed, i)
+            b = std * standard("gaussian", K * J, key, 1, 0).reshape(K, J)
+            v = solution(data.X_train[rows].astype(float), y[rows], kind, K, ridge, b)
+            grid, apart = on_grid(2 * gamma / ridge, math.sqrt(K * J))
+            std_out = apart * (1 + math.sqrt(2 * math.log(1 / (0.01 * DELTA)))) / (0.01 * eps)
+            xi = std_out * standard("gaussian", K * J, key, 1, 1).reshape(K, J)
+            sent.append(v + grid * np.round(xi / grid))
+            np.testing.assert_allclose(z[i, s], sent[-1], rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(w[s], z[:, s].mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["records", "agents"])
+def test_the_server_weighs_agents_as_the_objective_does(average):
+    z, w, _ = released(made(2), {**LOGISTIC, "average": average}, epsilon=EPS)
+    weights = np.array(SIZES) / N if average == "records" else np.full(P, 1 / P)
+    np.testing.assert_allclose(w, np.tensordot(weights, z, 1), rtol=1e-12)
+
+
+def test_scales_are_those_of_the_authors_code():
+    """With r = 2; the noise on the solution is twice theirs, as each of two solutions may be off."""
+    n, eps, gamma = 4000, 0.7, 1e-7
+    for shares in ({}, {"noise_share": 0.5, "output_share": 0.2}):
+        method = AMP(**shares)
+        given = {
+            "eps_frac": shares.get("noise_share", 0.9),
+            "eps_out_frac": shares.get("output_share", 0.01),
+        }
+        with workers(1) as pool:
+            _, federation = assembled(made(2), LOGISTIC, {}, pool, epsilon=eps)
+            budget = method.budget(federation.problem, Privacy(eps, DELTA))
+        L, beta = np.array([[1.7]]), np.array([[1.7**2]])
+        big, std, std_out = theirs(n, eps, DELTA, 1.7, 1.7**2, gamma, **given)
+        np.testing.assert_allclose(budget.convexity(beta), big)
+        np.testing.assert_allclose(budget.noise_std(L, np.array([[n]])), std)
+        np.testing.assert_allclose(
+            budget.output_std(2 * gamma * n / budget.convexity(beta)), 2 * std_out
+        )
+
+
+def test_quantiles_are_those_of_chi_distributions():
+    for dimensions in (1, 2, 3, 18, 122):
+        for delta in (1e-9, 1e-5, 0.2):
+            exact = stats.chi.isf(delta, dimensions)
+            assert norm_quantile(dimensions, delta) == pytest.approx(exact, rel=1e-9)
+    assert norm_quantile(2, 1e-5) == pytest.approx(math.sqrt(2 * math.log(1e5)))
+
+
+def test_a_strong_penalty_is_convexity_enough():
+    """Then nothing is added to it: with hardly any noise the model is the agent's optimum."""
+    strong = {**LOGISTIC, "strength": 30.0}
+    data = made(2)
+    z, *_ = released(data, strong, epsilon=EPS, agents=1)
+    _, std, _ = theirs(N, EPS, DELTA, 1.0, 0.25, 1e-10)
+    b = std * standard("gaussian", J, noise_key(SEEDS[0], 0), 1, 0).reshape(1, J)
+    y = 2 * data.y_train - 1
+    wanted = solution(data.X_train.astype(float), y, "logistic", 1, 30.0, b)
+    np.testing.assert_allclose(z[0, 0], wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_without_noise_agents_send_their_optima(kind):
+    """And one agent alone what `centralized` finds."""
+    K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
+    data = made(max(K, 2))
+    z, *_ = released(data, problem, epsilon=math.inf)
+    y = 2 * data.y_train - 1 if K == 1 else data.y_train
+    for i, rows in enumerate(np.split(np.arange(N), np.cumsum(SIZES)[:-1])):
+        X = data.X_train[rows].astype(float)
+        wanted = solution(X, y[rows], kind, K, STRENGTH, np.zeros((K, J)))
+        for s in range(len(SEEDS)):
+            np.testing.assert_allclose(z[i, s], wanted, rtol=1e-4, atol=1e-5)
+    given = {"problem": problem, "agents": 1, "rounds": 1, "seeds": 1}
+    one, all_ = (simulate(data, name, **given) for name in ("amp", "centralized"))
+    np.testing.assert_allclose(one.train_loss, all_.train_loss, rtol=1e-6)
+
+
+def test_single_precision_finds_the_same_models():
+    """Solutions are found in double precision whatever the run's."""
+    data = made(2)
+    found = [
+        released(data, LOGISTIC, epsilon=EPS)[0],
+        simulate_models(data, dtype="float32"),
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=1e-5)
+
+
+def simulate_models(data, dtype):
+    with workers(1) as pool:
+        spec, _ = assembled(data, LOGISTIC, {}, pool, epsilon=EPS)
+        spec = spec.model_copy(update={"dtype": dtype})
+        federation = assemble(spec, data, pool)
+        state = spec.method.init(federation)
+        for block in federation.blocks:
+            block.noise.begin_round(1)
+        spec.method.round(1, state, federation)
+    assert state.z.dtype == dtype
+    return state.z
+
+
+def test_an_agent_without_records_sends_a_model():
+    writers = np.repeat([0, 1, 1, 3], [20, 20, 12, 10])
+    data = written_by(made(2), writers, [f"writer {k}" for k in range(4)])
+    for sensitivity in ("local", "global"):
+        trace = simulate(
+            data,
+            "amp",
+            problem=LOGISTIC,
+            agents={"scheme": "by_writer"},
+            epsilon=EPS,
+            sensitivity=sensitivity,
+            rounds=1,
+            seeds=2,
+        )
+        assert np.isfinite(trace.train_loss).all()
+
+
+# What it costs
+
+
+def entered(federation):
+    costs = {ledger.releases() for block in federation.blocks for ledger in block.noise.ledgers}
+    (releases,) = costs
+    ((stated, count),) = releases.approximate
+    assert (count, stated.delta) == (1, federation.privacy.delta)
+    return stated.epsilon
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(0.001, 12),
+    st.floats(0.05, 0.95),
+    st.floats(0.005, 0.9),
+    st.floats(-9, -2),
+    st.sampled_from([(1, 1), (1, 30), (2, 30), (9, 7840)]),
+)
+def test_a_release_costs_its_budget_at_most(epsilon, noise, output, power, sizes):
+    """And where a record contributes nothing, half of the budget for the objective, and that for the solver.
+
+    As for the classical Gaussian mechanism, there is a largest budget for which the formula of the noise is right. The
+    ledger knows what it costs beyond.
+    """
+    rank, size = sizes
+    method = AMP(noise_share=noise, output_share=output)
+
+    class Problem:
+        loss = type("Loss", (), {"rank": staticmethod(lambda outputs: rank)})
+        model_shape = (rank, size)
+
+    Problem.size = size
+    budget = method.budget(Problem, Privacy(epsilon, 10**power))
+    zero_out, replace_ = (budget.cost(c).approximate[0][0].epsilon for c in (1, 2))
+    assert zero_out <= replace_
+    most = 2 * (1 + norm_quantile(budget.dimensions(2), budget.delta_objective))
+    if budget.noise <= most and budget.output <= most:
+        assert replace_ <= epsilon * (1 + 1e-12)
+    if budget.noise <= most and budget.output <= most and size > 1:
+        assert zero_out <= epsilon * ((1 - output) / 2 + output)
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_the_ledger_has_the_proofs_bound(kind, relation):
+    """By hand, from the standard deviation and Lambda that were used."""
+    K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
+    rank = max(K - 1, 1)
+    times = 1 if relation == "zero_out" else 2
+    *_, federation = released(made(max(K, 2)), problem, epsilon=EPS, privacy={"relation": relation})
+    inside, out = 0.99 * EPS, 0.01 * EPS
+    std = 2 * (1 + stats.chi.isf(0.99 * DELTA, 2 * rank)) / (0.9 * inside)  # over L / m
+    t = stats.chi.isf(0.99 * DELTA, times * rank)
+    epsilon = times / std * t + (times / std) ** 2 / 2
+    epsilon += rank * math.log(1 + 0.1 * inside / (2 * rank))
+    t = math.sqrt(-2 * math.log(0.01 * DELTA))
+    epsilon += out / (1 + t) * t + (out / (1 + t)) ** 2 / 2
+    assert entered(federation) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize("total", [0.1, 1.0, 8.0])
+def test_noise_is_solved_for_a_total(total, relation):
+    trace = simulate(
+        made(2),
+        "amp",
+        problem=LOGISTIC,
+        agents=2,
+        sensitivity="global",
+        privacy={"total": total, "delta": 1e-5, "relation": relation},
+        rounds=1,
+        seeds=1,
+    )
+    assert 0.99 * total <= float(trace.epsilon_total[-1]) <= total
+    assert trace.epsilon_total.attrs["guarantee"] == "proved"
+    assert np.isnan(trace.epsilon_moments).all()
+
+
+def density(v, X, y, std, ridge, std_out):
+    """Of what an agent with one feature releases, at v: that of b times its derivative, and the noise on top."""
+
+    def of_solution(v):
+        s = expit(-y * X * v[..., None])
+        b = -((-y * X * s).mean(axis=-1) + ridge * v)
+        slope = (X**2 * s * (1 - s)).mean(axis=-1) + ridge
+        return stats.norm.pdf(b, scale=std) * slope
+
+    if std_out == 0:
+        return of_solution(v)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    parts = zip(nodes, weights / weights.sum(), strict=True)
+    return sum(weight * of_solution(v - std_out * node) for node, weight in parts)
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 8.0])
+@pytest.mark.parametrize("m", [1, 5])
+def test_the_divergence_of_neighbours_is_below_delta(m, epsilon, relation):
+    """Hockey-stick divergences of the released value, for one feature, by quadrature; both ways."""
+    delta = 1e-3
+    rng = np.random.default_rng(m)
+    X, y = rng.uniform(-1, 1, m), rng.choice([-1.0, 1.0], m)
+    X[0] = 1.0
+    other, labels = X.copy(), y.copy()
+    if relation == "zero_out":
+        other[0] = 0
+    else:
+        labels[0] = -y[0]
+    with workers(1) as pool:
+        _, federation = assembled(
+            replace(made(2), X_train=made(2).X_train[:, :1], X_test=made(2).X_test[:, :1]),
+            {**LOGISTIC, "strength": 1e-9},
+            {},
+            pool,
+            epsilon=epsilon,
+            delta=delta,
+        )
+        budget = AMP().budget(federation.problem, Privacy(epsilon, delta))
+    std = budget.noise_std(np.array([[1.0]]), np.array([[m]])).item()
+    ridge = budget.convexity(np.array([[0.25]])).item() / m
+    left = 0.02 * std / ridge  # as if the solver left so much, to the worse side for each
+    apart = np.array([[2 * left]])
+    std_out = budget.output_std(apart).item()
+    times = 1 if relation == "zero_out" else 2
+    entered = budget.cost(times).approximate[0][0].epsilon
+    reach = (10 * std + 1) / ridge + 12 * std_out
+    v = np.linspace(-reach, reach, 20_001)
+    for sign in (-1, 1):
+        one = density(v - sign * left, X, y, std, ridge, std_out)
+        two = density(v + sign * left, other, labels, std, ridge, std_out)
+        assert integrate.trapezoid(one, v) == pytest.approx(1, abs=1e-6)
+        for p, q in ((one, two), (two, one)):
+            found = integrate.trapezoid(np.maximum(p - math.exp(entered) * q, 0), v)
+            assert found <= delta
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.05, 1.0, 6.0]),
+    st.sampled_from([1, 2, 30]),
+    st.sampled_from(["zero_out", "replace"]),
+    st.sampled_from([2, 4]),
+)
+def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
+    """Log ratio of the densities of a softmax solution, where its noise is likely as the proof says.
+
+    The density is that of b times the determinant of the Hessian, of all K J entries.
+    """
+    rng = np.random.default_rng(seed)
+    features, delta = 3, 1e-2
+    X = rng.normal(size=(m, features))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(0, K, m)
+    other, labels = X.copy(), y.copy()
+    if relation == "zero_out":
+        other[0] = 0
+    else:
+        away = rng.normal(size=features)
+        other[0] = -X[0] if seed % 2 else away / np.linalg.norm(away)
+        labels[0] = rng.integers(0, K)
+
+    class Problem:
+        loss = type("Loss", (), {"rank": staticmethod(lambda outputs: outputs - 1)})
+        model_shape = (K, features)
+        size = K * features
+
+    budget = AMP().budget(Problem, Privacy(epsilon, delta))
+    std = budget.noise_std(np.array([[math.sqrt(2)]]), np.array([[m]])).item()
+    ridge = budget.convexity(np.array([[0.5]])).item() / m
+    inside = budget.cost(1 if relation == "zero_out" else 2).approximate[0][0].epsilon
+    b = std * rng.normal(size=(K, features)) * rng.choice([0.3, 1.0])
+
+    def at(v, records, y):
+        h = softmax(records @ v.T, axis=1)
+        gradient = (h - np.eye(K)[y]).T @ records / m + ridge * v
+        hessian = sum(
+            np.kron(np.diag(p) - np.outer(p, p), np.outer(x, x))
+            for p, x in zip(h, records, strict=True)
+        ) / m + ridge * np.eye(K * features)
+        return -gradient, np.linalg.slogdet(hessian)[1]
+
+    def residual(v):
+        return (at(v.reshape(K, features), X, y)[0] - b).ravel()
+
+    v = optimize.root(residual, np.zeros(K * features), tol=1e-12).x.reshape(K, features)
+    (mine, det), (needed, other_det) = at(v, X, y), at(v, other, labels)
+    log_ratio = ((needed**2).sum() - (mine**2).sum()) / (2 * std**2) + det - other_det
+    # The part of b in the space where gradients differ: of slopes that add up to 0, along the records.
+    centred = mine - mine.mean(axis=0)
+    records = X[:1] if relation == "zero_out" else np.stack([X[0], other[0]])
+    part = np.linalg.norm(centred @ np.linalg.qr(records.T)[0]) / std
+    contributions = 1 if relation == "zero_out" else 2
+    if part <= norm_quantile(budget.dimensions(contributions), budget.delta_objective):
+        assert log_ratio <= inside * (1 + 1e-9)
+
+
+# What is refused, and what an audit says
+
+
+@pytest.mark.parametrize(
+    ("problem", "given", "message"),
+    [
+        ({**LOGISTIC, "penalty": "l1"}, {}, "amp needs a penalty with a gradient"),
+        ({"loss": "sigmoid"}, {}, "amp needs a convex loss"),
+        ({"loss": "squared_hinge"}, {}, "amp needs a loss whose slope is bounded"),
+        ({"loss": {"name": "logistic", "floor": 0.1}}, {}, "amp needs a loss without a floor"),
+        (LOGISTIC, {"rounds": 3}, "rounds: amp does all in one round, got 3; set rounds: 1"),
+        (LOGISTIC, {"variant": "reference"}, "variant: amp has no authors' code to follow"),
+        (LOGISTIC, {"privacy": {"trust": "secure_sum"}}, "secure_sum does not suit amp"),
+    ],
+)
+def test_what_it_does_not_suit_is_refused(problem, given, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(made(2), "amp", problem=problem, epsilon=1, **{"rounds": 1, **given})
+
+
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+def test_audits_look_at_its_model_alone(relation):
+    """Its noise is inside a problem, where the other levels do not look; they say so."""
+    found = short_audit(
+        "amp",
+        made(2),
+        AuditSettings(rounds=3, repeats=60, canaries=["worst"]),
+        rounds=1,
+        privacy={"relation": relation},
+    )
+    verdicts = {each.level: each.passed for each in found.findings}
+    assert verdicts == {
+        "noise law": None,
+        "coupling": None,
+        "likelihood": None,
+        "lower bound": None,
+        "black box": True,
+    }
+    assert found.rounds == 1
+    assert "in a way that an audit cannot follow" in found.findings[0].sentence
+
+
+def test_a_message_is_counted_and_the_noise_is_that_of_the_objective():
+    trace = simulate(
+        made(2),
+        "amp",
+        problem=LOGISTIC,
+        agents=P,
+        epsilon=EPS,
+        delta=DELTA,
+        sensitivity="global",
+        rounds=1,
+        seeds=400,
+    )
+    assert float(trace.floats_sent[-1]) == P * J
+    std = np.mean([theirs(m, EPS, DELTA, 1, 0.25, 1e-10)[1] for m in SIZES])
+    found = float(trace.noise_magnitude.mean())
+    assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.03)
