@@ -166,7 +166,7 @@ def test_claims_are_told_by_symbol_and_words(text):
     for symbol, outcome in report.SYMBOLS.items():
         assert outcome in text
         assert symbol in text
-    assert '<span aria-hidden="true">✓</span> reproduced</span> 1' in text
+    assert '<span aria-hidden="true">✓</span> supported</span> 1' in text
 
 
 def test_without_claims_there_is_no_table_of_them(sections):
