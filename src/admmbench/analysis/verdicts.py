@@ -46,7 +46,7 @@ LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
 """Ends of runs that come from limits of a study, and say nothing of the method."""
 
 NAMED = 3
-"""Parts of a claim that a reason names; the table has the intervals of all."""
+"""Parts of a claim that a reason names after the first; the table has the intervals of all."""
 
 
 class Verdict(Strict):
@@ -313,10 +313,10 @@ class _View:
         outcome = decide(parts)
         reasons = {"supported": supported, "not run": _too_few(parts)}
         why = reasons.get(outcome) or _reason(parts, outcome, show)
-        if outcome in ("contradicted", "undecided") and self.claim.note:
-            why += f" {self.claim.note}"
         if agreement := permutations_agree(parts, outcome):
             why += f" {agreement}"
+        if outcome in ("contradicted", "undecided") and self.claim.note:
+            why += f" {self.claim.note}"
         random = [part for part in parts if part.is_random]
         judged = outcome != "not run"
         return Verdict(
@@ -333,18 +333,26 @@ class _View:
 def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str]) -> str:
     """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it."""
     found = [part for part in parts if part.outcome(len(parts)) == outcome]
-    texts = []
-    for part in found:
-        evidence = part.region.refuted.among(len(parts) if outcome == "contradicted" else 1)
-        level = 1 - 2 * evidence.bounds[0].level
-        bounds = f" ({_level(level)} interval {show(*part.estimate.bounds(level))})"
-        text = f"{part.name} is {show(part.estimate.value)}{bounds if part.is_random else ''}, "
-        text += "not " if outcome == "contradicted" else "which may or may not be "
-        texts.append(f"{part.lost or text + part.region.words}.")
-    texts = list(dict.fromkeys(texts))
-    if len(texts) > NAMED:
-        texts[NAMED:] = [f"So it is with {len(texts) - NAMED} more."]
-    if outcome == "undecided" and not any(part.lost for part in found):
+    lost = [f"{part.lost}." for part in found if part.lost]
+    tested = [part for part in found if not part.lost]
+    texts = list(dict.fromkeys(lost))
+    if tested:
+        first, *others = tested
+        level = 1 - 2 * first.region.refuted.among(len(parts)).bounds[0].level
+        text = f"{first.name} is {show(first.estimate.value)}"
+        if outcome == "undecided":
+            text += ", which may or may not be "
+        elif first.is_random and level != statistics.LEVEL:  # the table has the others
+            text += f" ({_level(level)} interval {show(*first.estimate.bounds(level))}), not "
+        else:
+            text += ", not "
+        texts.append(f"{text}{first.region.words}.")
+        named = [f"{part.name} ({show(part.estimate.value)})" for part in others[:NAMED]]
+        if len(others) > NAMED:
+            named.append(f"{len(others) - NAMED} more")
+        if named:
+            texts.append(f"Likewise {', '.join(named)}.")
+    if outcome == "undecided" and not lost:
         n = seeds_to_decide(parts)
         number = f"About {n:,}" if n else f"More than {MOST:,}"
         texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")
@@ -415,26 +423,21 @@ def _of_the_best(
 def _judge_order(claim: Order, view: _View) -> Verdict:
     """Ask each difference between neighbouring tiers to be above 0."""
     parts: list[Part] = []
-    intervals: list[str] = []
     chains: list[str] = []
     for epsilon in claim.epsilon:
         runs = {label for label, e in view.present if e == epsilon}
         chains += _chain(claim, view, epsilon, runs)
-        own = [
+        parts += [
             _ordered(claim, view, low, high, epsilon)
             for low, high in claim.pairs()
             if {low, high} <= runs
         ]
-        if own:
-            bounds = [f"{part.name.partition(' at ')[0]} {_bounds(part, view.gap)}" for part in own]
-            intervals.append(f"ε = {_number(epsilon)}: {', '.join(bounds)}")
-        parts += own
     return view.verdict(
         parts,
         "Every difference is above 0.",
         view.gap,
         ours="\n".join(chains),
-        interval="\n".join(intervals),
+        interval="\n".join(f"{part.name}: {_bounds(part, view.gap)}" for part in parts),
     )
 
 
@@ -625,9 +628,9 @@ def _dispatch(claim: Claim, view: _View) -> Verdict:
 def _published(claim: Claim) -> str:
     """Say what the paper gives, as short as it goes."""
     if isinstance(claim, Value):
-        return _quantity(
-            [claim.published], "pp" if claim.minus and claim.unit == "%" else claim.unit
-        )
+        if claim.unit == "1":
+            return f"{claim.published:.6g}".replace("-", "−")
+        return _quantity([claim.published], "pp" if claim.minus else claim.unit)
     if isinstance(claim, Order):
         return " < ".join(", ".join(tier) for tier in claim.labels)
     if isinstance(claim, Close):
