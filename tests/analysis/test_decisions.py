@@ -193,5 +193,5 @@ def test_a_permutation_test_looks_at_what_settled_a_claim():
     # Few of the 2^9 patterns of signs are left where three values are 0: p is 1/32, and that of t is 0.020.
     border = part(np.array([0.8, 1.7, 0.0, 1.3, 0.0, 0.0, 2.6, -0.5, 2.3]), region)
     assert decisions.decide([border]) == "supported"
-    text = "A permutation test does not agree: It (p = 0.031)."
+    text = "A permutation test does not agree: It (p = 0.031, above 0.025)."
     assert decisions.permutations_agree([border], "supported") == text

@@ -225,7 +225,7 @@ def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
             return ""
         p = statistics.sign_flips(part.values, bound.limit, above=bound.above)
         if p > bound.level:
-            doubtful.append(f"{part.name} (p = {p:.3f})")
+            doubtful.append(f"{part.name} (p = {p:.2g}, above {bound.level:.2g})")
     if doubtful:
         return f"A permutation test does not agree: {'; '.join(dict.fromkeys(doubtful))}."
     return "A permutation test agrees." if tests else ""
