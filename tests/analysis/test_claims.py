@@ -255,6 +255,16 @@ def test_a_verdict_needs_three_seeds_or_a_run_without_any(tmp_path, seeds):
     assert (alone.verdict == "not run") == (seeds == 2)
     if seeds == 1:
         assert (alone.interval, alone.size) == ("none from one seed", 0)
+    two = judge(tmp_path, ds, **given, requires={**SCALE, "seeds": 2})
+    assert (two.verdict == "not run") == (seeds < 3)
+
+
+def test_intervals_are_wider_where_seeds_redraw_train_and_test(tmp_path, precise):
+    drawn = '{"scheme": "iid", "agents": 10, "shuffle": true, "train": 60000}'
+    verdict = judge(tmp_path, precise.assign_attrs(partition=drawn), **VALUE)
+    values = 100 * precise["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=300).values
+    half = stats.t.ppf(0.975, 9) * values.std(ddof=1) * np.sqrt(1 / 10 + 10000 / 60000)
+    assert verdict.interval.startswith(f"95 %: {13 - half:.2f} to {13 + half:.2f} %")
 
 
 def test_a_ratio_is_taken_seed_by_seed(tmp_path, precise):

@@ -182,8 +182,8 @@ class Part:
         return "supported" if self.region.shown.found(self.estimate) else "undecided"
 
     def with_seeds(self, n: int) -> Part:
-        """The same means and spreads from so many seeds, or from those at hand if they are more."""
-        return replace(self, estimate=self.estimate.with_seeds(max(n, self.estimate.n)))
+        """The same means and spreads from so many seeds."""
+        return replace(self, estimate=self.estimate.with_seeds(n))
 
     def size(self) -> float:
         """Largest level of its tests; 0 where nothing is random."""
