@@ -8,12 +8,18 @@ runs there are, and every statistic over seeds carries the number of runs ``n`` 
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self, get_args
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtrit
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import comb, nctdtrit, stdtrit
 
 from admmbench.outcomes import FAILED, SUCCESSFUL, Outcome
 
@@ -22,6 +28,9 @@ Reduction = Literal["final", "best", "average"]
 
 LEVEL = 0.95
 """Confidence level of every interval of the report."""
+
+ROUNDING = 1e-9
+"""Standard deviations below this part of the values are none: they come from the order of sums."""
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
@@ -58,7 +67,7 @@ def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
 
     For a test error this selects the round on the test set: it is a bound on what early stopping
     could reach, not an estimate of it. The "best testing error among the 10 runs" of ryu2022
-    (section IV-A) is something else, the minimum over runs; see :func:`over_seeds`.
+    (section IV-A) is something else, the minimum over runs; see :func:`lowest`.
 
     Parameters
     ----------
@@ -97,15 +106,33 @@ def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
     return {"final": final, "best": best, "average": average}[how](ds, metric)
 
 
-def over_seeds(values: xr.DataArray, how: Literal["mean", "best"]) -> xr.DataArray:
-    """Mean or lowest value over seeds, of the runs that have a value.
+def lowest(values: xr.DataArray, of: int) -> float:
+    """Mean over all choices of ``of`` runs of the lowest value among them.
 
-    ``best`` is how the claims read "among the 10 runs, the best testing error" (ryu2022, section
-    IV-A), with :func:`final` values: the minimum over runs of the error of each run's last model.
-    The paper does not say which round stands for a run; the authors' code prints the accuracy of
-    the last one, and taking the lowest of all rounds would select on the test set twice.
+    This is how the claims read "among the 10 runs, the best testing error" (ryu2022, section IV-A), with :func:`final`
+    values: the minimum over runs of the error of each run's last model. The paper does not say which round stands for
+    a run; the authors' code prints the accuracy of the last one, and taking the lowest of all rounds would select on
+    the test set twice. The minimum falls as runs are added, so it is that of exactly as many as the paper has; of more
+    runs, their minima are averaged.
+
+    Parameters
+    ----------
+    values
+        One number for each ``seed``; NaN where a run has none.
+    of
+        Number of runs; with fewer values, the minimum of those at hand.
+
+    Returns
+    -------
+    float
+        Same unit; NaN without any value.
     """
-    return values.mean("seed") if how == "mean" else values.min("seed")
+    ascending = np.sort(values.values[np.isfinite(values.values)])
+    n = len(ascending)
+    if n <= of:
+        return float(ascending[0]) if n else math.nan
+    chosen = comb(np.arange(n)[::-1], of - 1) / comb(n, of)  # how often a value is the lowest
+    return float(chosen @ ascending)
 
 
 def band(values: xr.DataArray) -> xr.Dataset:
@@ -137,7 +164,24 @@ def band(values: xr.DataArray) -> xr.Dataset:
     return result.assign(n=n)
 
 
-def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
+def redrawn(ds: xr.Dataset) -> float:
+    """Ratio of test to training records where every seed draws both from one pool, and 0 elsewhere.
+
+    Seeds then share most of their records, and their errors are not independent: the variance of a mean over n seeds
+    is not s^2 / n. Nadeau and Bengio (2003, Machine Learning 52, section 3) estimate it by
+    s^2 (1 / n + n_test / n_train), which takes the correlation of two seeds for the part of the pool that tests.
+
+    Parameters
+    ----------
+    ds
+        Results of one experiment; their partition says how records were drawn.
+    """
+    partition = json.loads(ds.attrs["partition"])
+    drawn = isinstance(partition, dict) and isinstance(partition.get("train"), int)
+    return float(ds.attrs["n_test"] / ds.attrs["n_train"]) if drawn else 0.0
+
+
+def interval(values: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0) -> xr.Dataset:
     """Student t interval of the mean over seeds.
 
     Parameters
@@ -146,6 +190,8 @@ def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
         Any array with a dimension ``seed``; NaN where a run has no value.
     level
         Confidence level, in (0, 1).
+    redrawn
+        What :func:`redrawn` gives: by how much the squared standard error exceeds s^2 / n, in s^2.
 
     Returns
     -------
@@ -154,18 +200,46 @@ def interval(values: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
         where fewer than two seeds have a value.
     """
     n = values.notnull().sum("seed")
-    freedom = (n - 1).where(n > 1)
-    variance = ((values - values.mean("seed")) ** 2).sum("seed") / freedom
-    half = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance / n.where(n > 1))
+    several = n.where(n > 1)
     mean = values.mean("seed")
+    variance = ((values - mean) ** 2).sum("seed") / (several - 1)
+    half = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(variance * (1 / several + redrawn))
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
 
 
-def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> float:
-    """How far the means of two samples of one population differ at most, with some confidence.
+def paired(
+    first: xr.DataArray, second: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0
+) -> xr.Dataset:
+    """Mean difference ``first - second`` over the seeds they share, with its t interval.
 
-    The half width of the t interval of their difference, by the standard deviation of the sample at hand:
-    t s sqrt(1/n + 1/others).
+    Seeds fix the partition of the data and the random streams, so two methods of one experiment are
+    compared seed by seed; the interval is that of the paired t test.
+
+    Parameters
+    ----------
+    first, second
+        Arrays with a dimension ``seed``, same unit. A seed enters where both have a value.
+    level, redrawn
+        As in :func:`interval`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean`` (of the difference), ``lower``, ``upper`` and ``n``, the number of pairs.
+    """
+    return interval(difference(first, second), level, redrawn)
+
+
+def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+    """``first - second`` for each seed that both have; NaN where one has no value."""
+    first, second = xr.align(first, second, join="inner")
+    return first - second
+
+
+def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> float:
+    """How far the mean of another sample may lie from that of its population, with some confidence.
+
+    The half width of its t interval, by the standard deviation of the sample at hand: t s / sqrt(others).
 
     Parameters
     ----------
@@ -183,31 +257,172 @@ def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> f
     """
     n = int(values.notnull().sum())
     if n < 2:
-        return float("nan")
-    quantile = stdtrit(n - 1, (1 + level) / 2)
-    return float(quantile * values.std(ddof=1) * (1 / n + 1 / others) ** 0.5)
+        return math.nan
+    return float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(others))
 
 
-def paired(first: xr.DataArray, second: xr.DataArray, level: float = LEVEL) -> xr.Dataset:
-    """Mean difference ``first - second`` over the seeds they share, with its t interval.
+def normal_minimum(of: int) -> float:
+    """How far the lowest of ``of`` normal values lies below their mean on average, in standard deviations."""
 
-    Seeds fix the partition of the data and the random streams, so two methods of one experiment are
-    compared seed by seed; the interval is that of the paired t test.
+    def density(x: float) -> float:
+        return float(of * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (of - 1))
+
+    return float(quad(density, -12, 12)[0])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds less ``depth`` standard deviations, and what its interval needs.
+
+    ``depth`` is 0 for the mean itself, and :func:`normal_minimum` for the lowest of so many runs, whose expectation is
+    mu - depth sigma if the values of runs are normal.
+
+    Attributes
+    ----------
+    mean, sd
+        Of the values; ``sd`` with n - 1, and 0 for one value.
+    n
+        Number of seeds.
+    redrawn
+        As in :func:`interval`.
+    depth
+        Standard deviations below the mean.
+    """
+
+    mean: float
+    sd: float
+    n: int
+    redrawn: float = 0.0
+    depth: float = 0.0
+
+    @classmethod
+    def of(cls, values: xr.DataArray, redrawn: float = 0.0, depth: float = 0.0) -> Self:
+        """Make it from one value for each ``seed``; NaN do not count, nor does rounding."""
+        found = values.values[np.isfinite(values.values)]
+        if not len(found):
+            return cls(math.nan, 0.0, 0, redrawn, depth)
+        sd = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+        agree = sd <= ROUNDING * float(np.abs(found).max())
+        return cls(float(found.mean()), 0.0 if agree else sd, len(found), redrawn, depth)
+
+    @property
+    def value(self) -> float:
+        """The estimate itself."""
+        return self.mean - self.depth * self.sd
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """Lower and upper end of the interval: exact for normal values, by the noncentral t distribution.
+
+        (mean - theta) / (s sqrt(v)) with theta = mu - depth sigma and v = 1 / n + redrawn is noncentral t with n - 1
+        degrees of freedom and noncentrality depth / sqrt(v); without depth, this is Student's interval.
+        """
+        if self.sd == 0 or self.n < 2:
+            return self.value, self.value
+        error = math.sqrt(1 / self.n + self.redrawn)
+        tails = (1 + level) / 2, (1 - level) / 2
+        if self.depth:
+            ends = [nctdtrit(self.n - 1, self.depth / error, tail) for tail in tails]
+        else:
+            ends = [stdtrit(self.n - 1, tail) for tail in tails]
+        return self.mean - ends[0] * self.sd * error, self.mean - ends[1] * self.sd * error
+
+    def with_seeds(self, n: int) -> Self:
+        """The same mean and spread from ``n`` seeds."""
+        return replace(self, n=n)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two estimates that have intervals, and none of their own: of two minima over runs.
+
+    Its interval comes from theirs (Zou and Donner 2008, Statistics in Medicine 27, equation 7, "MOVER"). They count as
+    independent; methods that share seeds vary together, if at all, so that the interval is rather too wide.
+    """
+
+    first: Estimate
+    second: Estimate
+
+    @property
+    def value(self) -> float:
+        """The estimate itself."""
+        return self.first.value - self.second.value
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of a difference of values."""
+        return math.hypot(self.first.sd, self.second.sd)
+
+    @property
+    def n(self) -> int:
+        """Number of seeds of both."""
+        return min(self.first.n, self.second.n)
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """Lower and upper end of the interval."""
+        (low, high), (other_low, other_high) = (
+            each.bounds(level) for each in (self.first, self.second)
+        )
+        below = math.hypot(self.first.value - low, other_high - self.second.value)
+        above = math.hypot(high - self.first.value, self.second.value - other_low)
+        return self.value - below, self.value + above
+
+    def with_seeds(self, n: int) -> Self:
+        """The same means and spreads from ``n`` seeds."""
+        return replace(self, first=self.first.with_seeds(n), second=self.second.with_seeds(n))
+
+
+def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) -> xr.DataArray:
+    """Pseudo-values of a statistic of means, one for each seed, whose t interval is about it.
+
+    n T - (n - 1) T_k, where T_k leaves out seed k (Tukey 1958). For a statistic that is linear in the values of seeds
+    these are its values seed by seed; for others, their mean has less bias than T.
 
     Parameters
     ----------
-    first, second
-        Arrays with a dimension ``seed``, same unit. A seed enters where both have a value.
-    level
-        Confidence level, in (0, 1).
+    values
+        Any array with a dimension ``seed``. Seeds that lack a value do not enter.
+    statistic
+        What it makes of such an array.
 
     Returns
     -------
-    xarray.Dataset
-        ``mean`` (of the difference), ``lower``, ``upper`` and ``n``, the number of pairs.
+    xarray.DataArray
+        Over ``seed``; the statistic itself, for one seed.
     """
-    first, second = xr.align(first, second, join="inner")
-    return interval(first - second, level)
+    whole = values.dropna("seed", how="any")
+    n = whole.sizes["seed"]
+    if n < 2:
+        return xr.DataArray([statistic(whole)] * n, dims="seed")
+    total = statistic(whole)
+    left = [statistic(whole.drop_isel(seed=k)) for k in range(n)]
+    return xr.DataArray([n * total - (n - 1) * each for each in left], dims="seed")
+
+
+def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> float:
+    """p-value of the permutation test that values are centred beyond a bound, against the contrary.
+
+    Under the contrary, values are symmetric about the bound, and each may as well lie as far on its other side. All
+    2^n patterns are counted up to n = 13, and 9,999 random ones of more.
+
+    Parameters
+    ----------
+    values
+        One for each seed, finite.
+    bound
+        In the same unit.
+    above
+        Whether above the bound, or below.
+    """
+    found = stats.permutation_test(
+        (values - bound,),
+        lambda x, axis: x.mean(axis=axis),
+        permutation_type="samples",
+        alternative="greater" if above else "less",
+        vectorized=True,
+        n_resamples=9999,
+        rng=np.random.default_rng(0),
+    )
+    return float(found.pvalue)
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from admmbench import list_algorithms
 from admmbench.analysis import claims, report
+from admmbench.analysis.decisions import MEANING
 from admmbench.analysis.verdicts import evaluate
 from admmbench.audit import Audit, AuditSettings, Finding
 from admmbench.engine.spec import RunSpec
@@ -161,12 +162,42 @@ def test_every_section_is_there_and_in_the_contents(text):
 
 
 def test_claims_are_told_by_symbol_and_words(text):
+    """The value is undecided, as seeds differ much; the order is contradicted; one budget was not run."""
     page = Page(text)
     assert "Value <1>." in page.text
-    for symbol, outcome in report.SYMBOLS.items():
-        assert outcome in text
-        assert symbol in text
-    assert '<span aria-hidden="true">✓</span> reproduced</span> 1' in text
+    for outcome, symbol in report.SYMBOLS.items():
+        count = int(outcome != "supported")
+        tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}'
+        assert text.count(tag) == 2  # in the head, and where meanings are told
+        assert MEANING[outcome] in page.text
+    assert "1 claim of ryu2022 not judged" in page.text
+
+
+def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
+    def sentence(*given):
+        return " ".join(Page(report.render(sections, given, META)).text.split())
+
+    value, order, missing = verdicts
+    assert (value.size, order.size, missing.size) == (0.05, pytest.approx(0.025), 0)
+    many = [value] * 20 + [order] * 4
+    found = sentence(*many, missing)
+    assert "24 claims were tested on runs whose seeds differ" in found
+    assert "up to 1.1 of these verdicts are expected to be wrong by chance." in found
+    assert "more were judged" not in found
+    fixed = order.model_copy(update={"size": 0.0, "seeds": 0})
+    assert "1 more was judged by values that do not depend on the seed" in sentence(value, fixed)
+    assert "expected to be wrong" not in sentence(fixed, missing)
+
+
+def test_few_seeds_and_other_data_are_marked(sections, verdicts):
+    value = verdicts[0].model_copy(update={"seeds": 9})
+    page = Page(report.render(sections, [value], META))
+    assert "exploratory: 9 seeds" in page.text
+    claim = verdicts[1].claim.model_copy(update={"other_data": "Theirs has no zeros."})
+    other = verdicts[1].model_copy(update={"claim": claim, "verdict": "not run", "seeds": 0})
+    text = report.render(sections, [verdicts[0], other], META)
+    assert "exploratory:" not in text
+    assert "<small>other data</small>" in text
 
 
 def test_without_claims_there_is_no_table_of_them(sections):

@@ -13,19 +13,11 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import yaml
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from admmbench import statistics
 from admmbench.files import read_yaml
-from admmbench.validation import unknown
+from admmbench.validation import Strict, messages, unknown
 
 
 class ClaimError(ValueError):
@@ -41,25 +33,18 @@ Labels = Annotated[list[str], Field(min_length=1)]
 Tier = Annotated[list[str], BeforeValidator(_tier), Field(min_length=1)]
 
 
-class Model(BaseModel):
-    """Immutable, and no key that is not declared."""
-
-    # Claims and verdicts are stored as JSON, which has no infinity of its own.
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
-
-
-class Scale(Model):
+class Scale(Strict):
     """The size at which a paper ran an experiment; a run of that size or larger meets it."""
 
     rounds: Annotated[int, Field(ge=1)]
-    seeds: Annotated[int, Field(ge=1)]
+    seeds: Annotated[int, Field(ge=1, description="1: a run does not depend on the seed")]
     agents: Annotated[int, Field(ge=1)]
     n_train: Annotated[
         int, Field(ge=0, description="training samples of all agents; 0 if problems are drawn")
     ]
 
 
-class Statement(Model):
+class Statement(Strict):
     """Fields that all kinds of claims share."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
@@ -93,6 +78,25 @@ class Statement(Model):
         raise NotImplementedError
 
 
+class Comparison(Statement):
+    """A statement on differences, of which tiny ones do not count."""
+
+    relevant: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="smallest difference that counts; one in a thousand if absent: of all records for a fraction, "
+            "of the larger mean otherwise, as papers print three or four digits and draw the rest",
+        ),
+    ] = None
+
+    def smallest(self, *means: float) -> float:
+        """Smallest difference of these means that counts, in the unit of the claim."""
+        if self.relevant is not None:
+            return self.relevant
+        return 0.1 if self.unit == "%" else 0.001 * max(map(abs, means))
+
+
 class Value(Statement):
     """A published number and a tolerance, for one method, or for one minus or over another."""
 
@@ -105,13 +109,15 @@ class Value(Statement):
     epsilon: Epsilon
     over_seeds: Literal["mean", "best"] = "mean"
     published: float
-    tolerance: Annotated[float, Field(ge=0)] = 0.0
+    tolerance: Annotated[
+        float, Field(ge=0, description="with half a unit of the last digit that is printed")
+    ] = 0.0
     instances: Annotated[
         int | None,
         Field(
             ge=1,
-            description="random instances in the published mean; the sampling error of both means, as if they had "
-            "the variance of ours, then adds to the tolerance",
+            description="random instances in the published mean; its sampling error, as if they had the variance of "
+            "ours, then adds to the tolerance",
         ),
     ] = None
 
@@ -127,7 +133,7 @@ class Value(Statement):
         return ((label, self.epsilon) for label in labels if label)
 
 
-class Order(Statement):
+class Order(Comparison):
     """Strictly increasing from tier to tier, at each epsilon; within a tier nothing is compared."""
 
     kind: Literal["order"]
@@ -144,7 +150,7 @@ class Order(Statement):
             yield from itertools.product(low, high)
 
 
-class Reference(Model):
+class Reference(Strict):
     """The run that others are compared with."""
 
     algorithm: str
@@ -167,8 +173,11 @@ class Close(Statement):
         yield from ((label, self.epsilon) for label in (self.algorithm, *self.others))
 
 
-class Trend(Statement):
-    """A metric falls: along the rounds to a fraction of its maximum, or as epsilon grows."""
+class Trend(Comparison):
+    """A metric falls: along the rounds to a fraction of its maximum, or as epsilon grows.
+
+    As epsilon grows, it falls from the first budget to the last, and rises by no relevant difference at any step.
+    """
 
     kind: Literal["trend"]
     along: Literal["round", "epsilon"]
@@ -192,7 +201,7 @@ class Trend(Statement):
         return itertools.product(self.algorithms, self.epsilon)
 
 
-class Group(Model):
+class Group(Strict):
     """Methods x budgets whose means spread over one of the two."""
 
     algorithms: Labels
@@ -200,8 +209,8 @@ class Group(Model):
     over: Literal["algorithm", "epsilon"]
 
 
-class Spread(Statement):
-    """One thing matters less than another: a smaller range, highest minus lowest mean."""
+class Spread(Comparison):
+    """One thing matters less than another: a range, highest minus lowest mean, is smaller."""
 
     kind: Literal["spread"]
     narrow: Group
@@ -216,7 +225,7 @@ class Spread(Statement):
 Claim = Annotated[Value | Order | Close | Trend | Spread, Field(discriminator="kind")]
 
 
-class _File(Model):
+class _File(Strict):
     paper: str
     scale: dict[str, Scale]
     claims: list[Claim]
@@ -256,10 +265,7 @@ def _read(file: Path) -> list[Claim]:
     except (OSError, yaml.YAMLError) as error:
         raise ClaimError(f"{file}: cannot be read: {error}") from error
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(map(str, part['loc'])) or 'file'}: {part['msg']}" for part in error.errors()
-        ]
-        raise ClaimError(f"{file}: " + "; ".join(lines)) from error
+        raise ClaimError(f"{file}: " + "; ".join(messages(error))) from error
     claims: list[Claim] = []
     for claim in content.claims:
         if claim.experiment not in content.scale:

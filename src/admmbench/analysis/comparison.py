@@ -188,8 +188,9 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
     ran = at["status"] != Outcome.NOT_RUN
     compared = at["algorithm"].isin(cell.rivals)
     values = _whole(at).where(compared)
-    own = statistics.interval(values, level)
-    gap = statistics.paired(values, values.rename(algorithm="rival"), each)
+    redrawn = statistics.redrawn(at)
+    own = statistics.interval(values, level, redrawn)
+    gap = statistics.paired(values, values.rename(algorithm="rival"), each, redrawn)
     ascending = own["mean"].sortby(own["mean"]).dropna("algorithm")
     winner, runner_up, *_ = [*map(str, ascending["algorithm"].values), "", ""]
     found = xr.Dataset(
@@ -239,7 +240,8 @@ def _floor(results: xr.Dataset, level: float) -> dict[str, float | str]:
     }
     if math.inf in results["epsilon"].values:
         own = results.reset_coords().sel(epsilon=math.inf)
-        free = statistics.interval(_whole(own).where(~statistics.noisy(own)), level)
+        values = _whole(own).where(~statistics.noisy(own))
+        free = statistics.interval(values, level, statistics.redrawn(results))
         free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
         if free.sizes["algorithm"]:
             best = free.isel(algorithm=0)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +22,8 @@ from markupsafe import Markup
 from admmbench import statistics
 from admmbench.analysis import answer
 from admmbench.analysis.comparison import compare, ranks
-from admmbench.analysis.verdicts import Judgement, Verdict
+from admmbench.analysis.decisions import FIRM, MEANING, Judgement
+from admmbench.analysis.verdicts import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
 from admmbench.files import replacing
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from admmbench.runs import Run
 
 SYMBOLS: dict[Judgement, str] = {
-    "reproduced": "✓",
-    "not reproduced": "✗",
-    "other data": "≠",
-    "not run at this scale": "○",
+    "supported": "✓",
+    "contradicted": "✗",
+    "undecided": "~",
+    "not run": "○",
 }
 
 
@@ -114,13 +115,12 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         lstrip_blocks=True,
     )
     environment.filters.update(delta=_delta)
-    counts = Counter(verdict.verdict for verdict in verdicts)
     page = environment.get_template("report.html.jinja").render(
         meta=meta,
         answer=_answer([section.results for section in sections]),
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
-        totals={outcome: counts[outcome] for outcome in get_args(Judgement)},
+        claims=_claims(verdicts),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
     )
@@ -164,6 +164,20 @@ def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     for verdict in verdicts:
         papers.setdefault(verdict.claim.paper, []).append(verdict)
     return papers
+
+
+def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """How verdicts are spread, what they mean, and how many of them may be wrong by chance."""
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    random = [verdict for verdict in verdicts if verdict.size]
+    return {
+        "totals": {outcome: counts[outcome] for outcome in MEANING},
+        "meaning": MEANING,
+        "random": len(random),
+        "wrong": f"{sum(verdict.size for verdict in random):.1f}",
+        "by_value": sum(not v.size and v.verdict != "not run" for v in verdicts),
+        "firm": FIRM,
+    }
 
 
 def _section(section: Section) -> dict[str, Any]:

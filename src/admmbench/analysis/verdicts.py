@@ -1,6 +1,7 @@
 """What the results say about the papers' claims.
 
-:func:`evaluate` gives one :class:`Verdict` for each claim. Orderings and monotone trade-offs are judged at whatever
+:func:`evaluate` gives one :class:`Verdict` for each claim: a function for each kind of claim turns it into parts, and
+:mod:`admmbench.analysis.decisions` says what they come to. Orderings and trends in epsilon are judged at whatever
 scale was run, and the verdict says how far that is from the paper's. Published values, and statements that
 something is close to something else, are judged only at the paper's own scale (rounds, seeds, agents, training
 samples), which the file gives for each experiment.
@@ -10,40 +11,78 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from admmbench import statistics
-from admmbench.analysis.claims import (
-    Claim,
-    Close,
-    Group,
-    Model,
-    Order,
-    Spread,
-    Trend,
-    Value,
-    refuse,
+from admmbench.analysis.claims import Claim, Close, Group, Order, Spread, Trend, Value, refuse
+from admmbench.analysis.decisions import (
+    FEWEST,
+    FIRM,
+    MOST,
+    TEST,
+    Judgement,
+    Part,
+    Region,
+    above_zero,
+    apart,
+    at_most,
+    decide,
+    permutations_agree,
+    seeds_to_decide,
+    within,
 )
+from admmbench.outcomes import FAILED, Outcome
+from admmbench.statistics import Difference, Estimate
+from admmbench.validation import Strict
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Judgement = Literal["reproduced", "not reproduced", "other data", "not run at this scale"]
+LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
+"""Ends of runs that come from limits of a study, and say nothing of the method."""
+
+NAMED = 3
+"""Parts of a claim that a reason names after the first; the table has the intervals of all."""
 
 
-class Verdict(Model):
+class Verdict(Strict):
     """What the results say about one claim; all numbers as text, ready for a table.
 
     ``ours`` and ``interval`` may have several lines, one for each comparison.
+
+    Attributes
+    ----------
+    claim
+        What the paper states.
+    verdict
+        One of four outcomes.
+    published, ours, interval
+        What the paper gives, what the runs give, and intervals.
+    why
+        The reason, in sentences.
+    seeds
+        Seeds of the smallest sample that was tested; 0 where nothing random was.
+    size
+        Probability of a wrong verdict, at most, by the levels of the tests; 0 where nothing random was tested.
     """
 
     claim: Claim
     verdict: Judgement
-    published: str
+    published: str = ""
     ours: str = ""
     interval: str = ""
     why: str
+    seeds: int = 0
+    size: float = 0.0
+
+    @property
+    def is_exploratory(self) -> bool:
+        """Whether it comes from fewer seeds than a paper has."""
+        return 0 < self.seeds < FIRM
 
 
 def evaluate(
@@ -81,11 +120,15 @@ def _judge(
     claim: Claim, results: Mapping[str, xr.Dataset], known: Mapping[str, Iterable[str]] | None
 ) -> Verdict:
     _check_names(claim, results, known)
-    published = _published(claim)
+    return _found(claim, results).model_copy(update={"published": _published(claim)})
+
+
+def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
+    """Judge a claim whose names exist; all but what the paper gives."""
     ds = results.get(claim.experiment)
     if ds is None:
         why = f"The experiment {claim.experiment} is not part of this configuration."
-        return _verdict(claim, published, "not run at this scale", why)
+        return Verdict(claim=claim, verdict="not run", why=why)
     if claim.metric not in ds:
         refuse(claim.file, claim.id, "metric", claim.metric, map(str, ds.data_vars))
     present, absent = _split(claim, ds)
@@ -97,17 +140,17 @@ def _judge(
         why = f"Needs the paper's scale: {'; '.join(enforced)}."
         if not present:
             why = f"Not run: {', '.join(absent)}."
-        return _verdict(claim, published, "not run at this scale", why)
+        return Verdict(claim=claim, verdict="not run", why=why)
     verdict = _dispatch(claim, _View(claim, ds, present))
-    if claim.other_data:
-        why = f"Not judged: {claim.other_data} {verdict.why}"
-        verdict = verdict.model_copy(update={"verdict": "other data", "why": why})
     remarks = [f"Not run: {', '.join(absent)}."] if absent else []
     if lacking:
         remarks.append(f"Judged below the paper's scale: {'; '.join(lacking)}.")
-    return verdict.model_copy(
-        update={"published": published, "why": " ".join([verdict.why, *remarks])}
-    )
+    why = " ".join([verdict.why, *remarks])
+    if claim.other_data:
+        why = f"Not judged: {claim.other_data} {why}"
+        update = {"verdict": "not run", "why": why, "seeds": 0, "size": 0.0}
+        return verdict.model_copy(update=update)
+    return verdict.model_copy(update={"why": why})
 
 
 def _check_names(
@@ -174,128 +217,245 @@ class _View:
     """The runs that a claim selects, one number each, in the unit of the claim."""
 
     def __init__(self, claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> None:
+        self.claim = claim
         self.ds = ds
         self.present = present
-        self.unit = claim.unit
-        self.metric = claim.metric
-        self.factor = 100.0 if claim.unit == "%" else 1.0
-        self.values = statistics.reduce(ds, claim.metric, claim.run) * self.factor
+        self.redrawn = statistics.redrawn(ds)
+        factor = 100.0 if claim.unit == "%" else 1.0
+        self.values = statistics.reduce(ds, claim.metric, claim.run) * factor
 
     def at(self, label: str, epsilon: float) -> xr.DataArray:
         """One number for each seed."""
-        values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon)
+        values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon, drop=True)
         return values
 
     def mean(self, label: str, epsilon: float) -> float:
         return float(self.at(label, epsilon).mean("seed"))
 
-    def failed(self, label: str, epsilon: float) -> str:
-        """Say how many runs have no value, or nothing if all have one."""
-        state = statistics.counts(self.ds).sel(algorithm=label, epsilon=epsilon)
-        parts, total = statistics.lost(state)
-        return (
-            f"{label} at ε = {_number(epsilon)}: {' and '.join(parts)} of {total} runs"
-            if parts
-            else ""
+    def part(
+        self,
+        name: str,
+        region: Region,
+        values: xr.DataArray,
+        needs: Iterable[tuple[str, float]],
+        estimate: Estimate | Difference | None = None,
+    ) -> Part:
+        """Make a part of a claim about a mean over seeds, or about another estimate.
+
+        Parameters
+        ----------
+        name, region, estimate
+            As in `Part`.
+        values
+            One for each seed.
+        needs
+            Methods and budgets that must not have lost a run.
+        """
+        finite = values.values[np.isfinite(values.values)]
+        lost, limited = self.lost(needs)
+        return Part(
+            name,
+            region,
+            estimate or Estimate.of(values, self.redrawn),
+            None if estimate else finite,
+            lost,
+            limited,
+            by_value=len(finite) == 1 and self._is_of_one_run(),
         )
+
+    def _is_of_one_run(self) -> bool:
+        """Whether the file says that one run is all there is to compare."""
+        return self.claim.requires is not None and self.claim.requires.seeds == 1
+
+    def lost(self, needs: Iterable[tuple[str, float]]) -> tuple[str, bool]:
+        """Say which runs have no value, and whether limits of the study ended all of these."""
+        texts: list[str] = []
+        ends: set[int] = set()
+        for label, epsilon in dict.fromkeys(needs):
+            own = self.ds[["status"]].sel(algorithm=label, epsilon=epsilon)
+            found = set(own["status"].values.tolist()) & set(FAILED)
+            ends |= found
+            if found:
+                parts, total = statistics.lost(statistics.counts(own))
+                name = f"{label} at ε = {_number(epsilon)}"
+                texts.append(f"{name}: {' and '.join(parts)} of {total} runs")
+        return "; ".join(texts), ends <= set(LIMITS)
 
     def text(self, *values: float, join: str = " to ") -> str:
         """Write values with their unit."""
-        return _quantity(values, self.unit, join=join)
+        return _quantity(values, self.claim.unit, join=join)
 
     def gap(self, *values: float, signed: bool = False) -> str:
         """Write differences with their unit: those of percentages are percentage points."""
-        return _quantity(values, "pp" if self.unit == "%" else self.unit, signed=signed)
+        return _quantity(values, "pp" if self.claim.unit == "%" else self.claim.unit, signed=signed)
+
+    def verdict(
+        self,
+        parts: Sequence[Part],
+        supported: str,
+        show: Callable[..., str],
+        ours: str,
+        interval: str,
+    ) -> Verdict:
+        """Decide, and give the reason.
+
+        Parameters
+        ----------
+        parts
+            Of the claim.
+        supported
+            The reason if all of them hold.
+        show
+            Writes one or two numbers of a part with their unit.
+        ours, interval
+            Texts for the table.
+        """
+        outcome = decide(parts)
+        reasons = {"supported": supported, "not run": _too_few(parts)}
+        why = reasons.get(outcome) or _reason(parts, outcome, show)
+        if agreement := permutations_agree(parts, outcome):
+            why += f" {agreement}"
+        if outcome in ("contradicted", "undecided") and self.claim.note:
+            why += f" {self.claim.note}"
+        random = [part for part in parts if part.is_random]
+        judged = outcome != "not run"
+        return Verdict(
+            claim=self.claim,
+            verdict=outcome,
+            ours=ours,
+            interval=interval,
+            why=why,
+            seeds=min((part.estimate.n for part in random), default=0) if judged else 0,
+            size=max((part.size() for part in random), default=0.0) if judged else 0.0,
+        )
+
+
+def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str]) -> str:
+    """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it."""
+    found = [part for part in parts if part.outcome(len(parts)) == outcome]
+    lost = [f"{part.lost}." for part in found if part.lost]
+    tested = [part for part in found if not part.lost]
+    texts = list(dict.fromkeys(lost))
+    if tested:
+        first, *others = tested
+        level = 1 - 2 * first.region.refuted.among(len(parts)).bounds[0].level
+        text = f"{first.name} is {show(first.estimate.value)}"
+        if outcome == "undecided":
+            text += ", which may or may not be "
+        elif first.is_random and level != statistics.LEVEL:  # the table has the others
+            text += f" ({_level(level)} interval {show(*first.estimate.bounds(level))}), not "
+        else:
+            text += ", not "
+        texts.append(f"{text}{first.region.words}.")
+        named = [f"{part.name} ({show(part.estimate.value)})" for part in others[:NAMED]]
+        if len(others) > NAMED:
+            named.append(f"{len(others) - NAMED} more")
+        if named:
+            texts.append(f"Likewise {', '.join(named)}.")
+    if outcome == "undecided" and not lost:
+        n = seeds_to_decide(parts)
+        number = f"About {n:,}" if n else f"More than {MOST:,}"
+        texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")
+    return " ".join(texts)
+
+
+def _too_few(parts: Sequence[Part]) -> str:
+    """Say what a claim lacks that has too few seeds for any verdict."""
+    few = [part for part in parts if part.outcome(len(parts)) == "not run"]
+    if not few:
+        return "No two runs of it can be compared."
+    n = min(part.estimate.n for part in few)
+    named = next(part.name for part in few if part.estimate.n == n)
+    return f"Needs at least {FEWEST} seeds; {named} has {n or 'none'}."
 
 
 def _judge_value(claim: Value, view: _View) -> Verdict:
-    """Compare with the tolerance; a method that lost a run has no value over all seeds."""
-    values = view.at(claim.algorithm, claim.epsilon)
-    number = float(statistics.over_seeds(values, claim.over_seeds))
-    spread = statistics.interval(values)
+    """Ask for the published number, within the tolerance."""
+    values, other = view.at(claim.algorithm, claim.epsilon), None
+    form: Callable[..., str] = view.text
     if claim.minus:
-        other = view.at(claim.minus, claim.epsilon)
-        number -= float(statistics.over_seeds(other, claim.over_seeds))
-        spread = statistics.paired(values, other)
+        other, form = view.at(claim.minus, claim.epsilon), view.gap
     elif claim.over:
-        ratios = values / view.at(claim.over, claim.epsilon)
-        number = float(statistics.over_seeds(ratios, claim.over_seeds))
-        spread = statistics.interval(ratios)
-    failed = [text for text in (view.failed(*pair) for pair in claim.selections()) if text]
-    off = number - claim.published
+        values = values / view.at(claim.over, claim.epsilon)
     sampling = statistics.sampling_error(values, claim.instances) if claim.instances else 0.0
-    tolerance = claim.tolerance + sampling
-    ok = not failed and abs(off) <= tolerance
-    source = ", of which the sampling error of both means is " + view.gap(sampling)
+    margin = claim.tolerance + (0.0 if math.isnan(sampling) else sampling)
+    if claim.over_seeds == "best":
+        of = claim.requires.seeds if claim.requires else values.sizes["seed"]
+        number, estimate = _of_the_best(values, other, of, view.redrawn)
+        what = f"best of {of}"
+    else:
+        values = values if other is None else statistics.difference(values, other)
+        number, estimate = float(values.mean("seed")), None
+        what = f"mean of {int(values.notnull().sum())}"
+    words = f"within {view.gap(margin)} of the published value"
+    region = within(claim.published, margin, words)
+    part = view.part(
+        "The difference" if claim.minus else "The ratio" if claim.over else "The value",
+        region,
+        values,
+        claim.selections(),
+        estimate,
+    )
+    off = part.estimate.value - claim.published
     side = "above" if off > 0 else "below"
-    why = (
-        f"{_sentence(failed)}, so there is no value over all seeds."
-        if failed
-        else f"{view.gap(abs(off))} {side} the published value; "
-        f"the tolerance is {view.gap(tolerance)}{source if sampling else ''}."
+    source = f", of which {view.gap(sampling)} are the sampling error of the paper's mean"
+    supported = (
+        f"{f'{view.gap(abs(off))} {side} ' if off else 'At '}the published value"
+        f"{_and_interval(part)}within {view.gap(margin)} of it{source if sampling else ''}."
     )
-    what = {"mean": "mean of", "best": "best of"}[claim.over_seeds]
-    return _verdict(
-        claim,
-        "",
-        "reproduced" if ok else "not reproduced",
-        _because(claim, why, ok),
-        ours=f"{(view.gap if claim.minus else view.text)(number)} ({what} {int(spread['n'])})",
-        interval=_mean_interval(claim, view, spread),
+    return view.verdict(
+        [part], supported, form, ours=f"{form(number)} ({what})", interval=_both(part, form)
     )
+
+
+def _of_the_best(
+    values: xr.DataArray, other: xr.DataArray | None, of: int, redrawn: float
+) -> tuple[float, Estimate | Difference]:
+    """Lowest of so many runs, or its difference to that of another method: the number, and the estimate."""
+    depth = statistics.normal_minimum(of)
+    number, own = statistics.lowest(values, of), Estimate.of(values, redrawn, depth)
+    if other is None:
+        return number, own
+    second = Estimate.of(other, redrawn, depth)
+    return number - statistics.lowest(other, of), Difference(own, second)
 
 
 def _judge_order(claim: Order, view: _View) -> Verdict:
-    """Ask each difference between neighbouring tiers for an interval on the right side of 0."""
-    wrong: list[str] = []
-    single: list[str] = []
-    intervals: list[str] = []
+    """Ask each difference between neighbouring tiers to be above 0."""
+    parts: list[Part] = []
     chains: list[str] = []
     for epsilon in claim.epsilon:
         runs = {label for label, e in view.present if e == epsilon}
         chains += _chain(claim, view, epsilon, runs)
-        bounds: list[str] = []
-        for low, high in claim.pairs():
-            if not {low, high} <= runs:
-                continue
-            gap = statistics.paired(view.at(high, epsilon), view.at(low, epsilon))
-            name = f"{high} − {low} at ε = {_number(epsilon)}"
-            bounds.append(f"{high} − {low} {_bounds(view, gap)}")
-            if view.failed(low, epsilon) or gap["n"] == 0:
-                wrong.append(view.failed(low, epsilon) or view.failed(high, epsilon))
-            elif gap["n"] == 1:
-                single.append(f"{name} has no interval from one seed")
-            elif not gap["lower"] > 0:
-                text = f"{name} is {view.gap(float(gap['mean']), signed=True)}"
-                if gap["upper"] > 0:
-                    text += ", an interval with 0 in it"
-                undecided = gap["upper"] > 0 and _too_few(claim, gap)
-                (single if undecided else wrong).append(text)
-        if bounds:
-            intervals.append(f"ε = {_number(epsilon)}: {', '.join(bounds)}")
-    why = "Every difference is positive, and no interval contains 0."
-    outcome: Judgement = "reproduced"
-    if wrong:
-        outcome, why = "not reproduced", f"{_sentence(wrong)}."
-    elif single or not intervals:
-        outcome = "not run at this scale"
-        why = "No two methods of it were run together."
-        if single:
-            why = f"Too few seeds to decide: {_sentence(single)}."
-    return _verdict(
-        claim,
-        "",
-        outcome,
-        _because(claim, why, outcome != "not reproduced"),
+        parts += [
+            _ordered(claim, view, low, high, epsilon)
+            for low, high in claim.pairs()
+            if {low, high} <= runs
+        ]
+    return view.verdict(
+        parts,
+        "Every difference is above 0.",
+        view.gap,
         ours="\n".join(chains),
-        interval="\n".join(intervals),
+        interval="\n".join(f"{part.name}: {_bounds(part, view.gap)}" for part in parts),
     )
 
 
-def _too_few(claim: Claim, gap: xr.Dataset) -> bool:
-    """Whether fewer seeds were run than in the paper, so that an interval with 0 in it decides nothing."""
-    seeds = claim.requires.seeds if claim.requires else None
-    return seeds is not None and int(gap["n"]) < seeds
+def _ordered(claim: Order, view: _View, low: str, high: str, epsilon: float) -> Part:
+    """One comparison of an order: a better method must not have lost a run, a worse one not all."""
+    smallest = claim.smallest(view.mean(low, epsilon), view.mean(high, epsilon))
+    gap = statistics.difference(view.at(high, epsilon), view.at(low, epsilon))
+    needs = [(low, epsilon)]
+    part = view.part(
+        f"{high} − {low} at ε = {_number(epsilon)}",
+        above_zero(smallest, f"above 0 by a relevant {view.gap(smallest)}"),
+        gap,
+        needs,
+    )
+    if part.lost or part.estimate.n:
+        return part
+    lost, _ = view.lost([(high, epsilon)])
+    return replace(part, lost=lost, limited=True)
 
 
 def _chain(claim: Order, view: _View, epsilon: float, runs: set[str]) -> Iterator[str]:
@@ -314,118 +474,126 @@ def _chain(claim: Order, view: _View, epsilon: float, runs: set[str]) -> Iterato
 
 def _judge_close(claim: Close, view: _View) -> Verdict:
     """Ask the method to lie within the tolerance of the reference, and the others outside."""
-    reference = view.at(claim.reference.algorithm, claim.reference.epsilon)
-    wrong, ours, intervals = [], [], []
-    for label in (claim.algorithm, *claim.others):
-        gap = statistics.paired(view.at(label, claim.epsilon), reference)
-        mean = float(gap["mean"])
-        near = abs(mean) <= claim.tolerance
-        ours.append(f"{label} {view.gap(mean, signed=True)}")
-        intervals.append(f"{label}: {_bounds(view, gap)}")
-        if text := view.failed(label, claim.epsilon):
-            wrong.append(text)
-        elif near != (label == claim.algorithm):
-            wrong.append(f"{label} is {view.gap(abs(mean))} away")
-    ok = not wrong
-    limit = f"the tolerance is {view.gap(claim.tolerance)}"
-    why = f"{_sentence(wrong)}; {limit}." if wrong else f"As stated; {limit}."
-    return _verdict(
-        claim,
-        "",
-        "reproduced" if ok else "not reproduced",
-        _because(claim, why, ok),
-        ours=f"minus {claim.reference.algorithm}:\n" + "\n".join(ours),
-        interval="\n".join(intervals),
+    reference = claim.reference.algorithm, claim.reference.epsilon
+    limit = view.gap(claim.tolerance)
+    parts = [
+        view.part(
+            f"{label} − {reference[0]}",
+            within(0, claim.tolerance, f"within {limit} of 0")
+            if label == claim.algorithm
+            else apart(0, claim.tolerance, f"farther than {limit} from 0"),
+            statistics.difference(view.at(label, claim.epsilon), view.at(*reference)),
+            [(label, claim.epsilon), reference],
+        )
+        for label in (claim.algorithm, *claim.others)
+    ]
+    ours = [f"{part.name} {view.gap(part.estimate.value, signed=True)}" for part in parts]
+    others = f", and the others lie outside of it at {_level(statistics.LEVEL)}"
+    return view.verdict(
+        parts,
+        f"{parts[0].name} is {view.gap(parts[0].estimate.value, signed=True)}"
+        f"{_and_interval(parts[0])}within {limit} of 0{others if claim.others else ''}.",
+        view.gap,
+        ours="\n".join(ours),
+        interval="\n".join(f"{part.name}: {_both(part, view.gap)}" for part in parts),
     )
 
 
 def _falls_in_rounds(claim: Trend, view: _View) -> Verdict:
-    """Ask the mean over seeds to end at no more than a fraction of its largest value."""
-    wrong, ours = [], []
-    for label, epsilon in view.present:
-        curve = view.ds[view.metric].sel(algorithm=label, epsilon=epsilon).mean("seed")
-        curve = curve.dropna("round")
-        part = float(curve[-1] / curve.max()) if curve.size else math.nan
-        name = f"{label} at ε = {_number(epsilon)}"
-        ours.append(f"{name}: {_number(100 * part)} %")
-        if failed := view.failed(label, epsilon):
-            wrong.append(failed)
-        elif not part <= claim.fraction:
-            wrong.append(f"{name} ends at {_number(100 * part)} % of its maximum")
-    limit = f"{_number(100 * claim.fraction)} %"
-    why = (
-        f"{_sentence(wrong)}; at most {limit} was asked for."
-        if wrong
-        else (f"Every curve ends at no more than {limit} of its maximum.")
-    )
-    ok = not wrong
-    return _verdict(
-        claim,
-        "",
-        "reproduced" if ok else "not reproduced",
-        _because(claim, why, ok),
-        ours="last value / maximum:\n" + "\n".join(ours),
+    """Ask the mean over seeds of last over largest value to be at most a fraction."""
+    metric = view.ds[claim.metric]
+    ratios = 100 * statistics.final(view.ds, claim.metric) / metric.max("round")
+    limit = f"at most {_percent(100 * claim.fraction)} of the maximum"
+    parts = [
+        view.part(
+            f"The end of {label} at ε = {_number(epsilon)}",
+            at_most(100 * claim.fraction, limit),
+            ratios.sel(algorithm=label, epsilon=epsilon, drop=True),
+            [(label, epsilon)],
+        )
+        for label, epsilon in view.present
+    ]
+    names = [f"{label} at ε = {_number(epsilon)}" for label, epsilon in view.present]
+    pairs = list(zip(names, parts, strict=True))
+    return view.verdict(
+        parts,
+        f"Every curve ends at {limit}.",
+        _percent,
+        ours="last value / maximum:\n"
+        + "\n".join(f"{name}: {_percent(part.estimate.value)}" for name, part in pairs),
+        interval="\n".join(f"{name}: {_bounds(part, _percent)}" for name, part in pairs),
     )
 
 
 def _falls_in_epsilon(claim: Trend, view: _View) -> Verdict:
-    """Ask the means to fall at every step, and the interval from first to last to exclude 0."""
-    wrong, single, ours, intervals = [], [], [], []
+    """Ask for a fall from first to last budget, and for no relevant rise at any step."""
+    parts: list[Part] = []
+    ours, intervals = [], []
     for label in claim.algorithms:
         epsilons = [e for e in claim.epsilon if (label, e) in view.present]
         if len(epsilons) < 2:
-            single.append(f"{label} was run at fewer than two budgets")
             continue
         means = [view.mean(label, epsilon) for epsilon in epsilons]
         ours.append(f"{label}: {view.text(*means, join=' → ')}")
-        gap = statistics.paired(view.at(label, epsilons[0]), view.at(label, epsilons[-1]))
-        intervals.append(f"{label}, first − last: {_bounds(view, gap)}")
-        wrong += [text for text in (view.failed(label, e) for e in epsilons) if text]
-        wrong += [
-            f"{label} rises from ε = {_number(a)} to {_number(b)}"
-            for (a, x), (b, y) in itertools.pairwise(zip(epsilons, means, strict=True))
-            if not y < x
+        own = list(_falling(claim, view, label, epsilons))
+        intervals += [
+            f"{part.name.removeprefix('The ')}: {_bounds(part, view.gap)}" for part in own
         ]
-        if gap["n"] < 2:
-            single.append(f"{label} has no interval from one seed")
-        elif not gap["lower"] > 0 and means[-1] < means[0]:
-            text = f"the interval of {label} from first to last contains 0"
-            (single if _too_few(claim, gap) else wrong).append(text)
-    outcome: Judgement = "reproduced"
-    why = "Falls at every step, and no interval from the first to the last budget contains 0."
-    if wrong:
-        outcome, why = "not reproduced", f"{_sentence(wrong)}."
-    elif single:
-        outcome = "not run at this scale"
-        why = f"Too little to decide: {_sentence(single)}."
-    return _verdict(
-        claim,
-        "",
-        outcome,
-        _because(claim, why, outcome != "not reproduced"),
+        parts += own
+    return view.verdict(
+        parts,
+        "Falls from the first to the last budget, and rises by no relevant difference at any step.",
+        view.gap,
         ours="\n".join(ours),
         interval="\n".join(intervals),
     )
 
 
+def _falling(claim: Trend, view: _View, label: str, epsilons: list[float]) -> Iterator[Part]:
+    """Parts about one method; between two budgets, the fall says it all."""
+    smallest = claim.smallest(*(view.mean(label, epsilon) for epsilon in epsilons))
+    steps = list(itertools.pairwise(epsilons)) if len(epsilons) > 2 else []
+    for first, last in [(epsilons[0], epsilons[-1]), *steps]:
+        falls = (first, last) not in steps
+        change = statistics.difference(view.at(label, first), view.at(label, last))
+        yield view.part(
+            f"The {'fall' if falls else 'rise'} of {label} from ε = {_number(first)} to {_number(last)}",
+            above_zero(smallest, f"above 0 by a relevant {view.gap(smallest)}")
+            if falls
+            else at_most(smallest, f"at most {view.gap(smallest)}"),
+            change if falls else -change,
+            [(label, epsilon) for epsilon in epsilons],
+        )
+
+
 def _judge_spread(claim: Spread, view: _View) -> Verdict:
-    """Compare the ranges of the means, averaged over the other dimension of each group."""
-    ranges = [_range(group, view) for group in (claim.narrow, claim.wide)]
-    failed = [text for text in (view.failed(*pair) for pair in view.present) if text]
-    ok = not failed and ranges[0] < ranges[1]
-    comparison = "smaller" if ranges[0] < ranges[1] else "not smaller"
-    why = f"The first range is {comparison} than the second."
-    if failed:
-        why = f"{_sentence(failed)}."
-    names = [f"over {_OVER[group.over]} of {_span(group)}" for group in (claim.narrow, claim.wide)]
-    return _verdict(
-        claim,
-        "",
-        "reproduced" if ok else "not reproduced",
-        _because(claim, why, ok),
+    """Ask the second range less the first to be above 0."""
+    values = view.values.sel(
+        algorithm=sorted({label for label, _ in view.present}),
+        epsilon=sorted({epsilon for _, epsilon in view.present}),
+    )
+    narrow, wide = (_range(group, values) for group in (claim.narrow, claim.wide))
+    groups = claim.narrow, claim.wide
+
+    def excess(values: xr.DataArray) -> float:
+        return _range(claim.wide, values) - _range(claim.narrow, values)
+
+    smallest = claim.smallest(narrow, wide)
+    part = view.part(
+        "The second range less the first",
+        above_zero(smallest, f"above 0 by a relevant {view.gap(smallest)}"),
+        statistics.jackknife(values, excess),
+        view.present,
+    )
+    names = [f"over {_OVER[group.over]} of {_span(group)}" for group in groups]
+    return view.verdict(
+        [part],
+        "The second range is larger than the first.",
+        view.gap,
         ours="\nagainst ".join(
-            f"{view.gap(size)} {name}" for size, name in zip(ranges, names, strict=True)
+            f"{view.gap(size)} {name}" for size, name in zip((narrow, wide), names, strict=True)
         ),
+        interval=f"second − first: {_bounds(part, view.gap)}",
     )
 
 
@@ -437,8 +605,9 @@ def _span(group: Group) -> str:
     return labels[0] if len(labels) == 1 else f"{labels[0]} … {labels[-1]}"
 
 
-def _range(group: Group, view: _View) -> float:
-    means = view.values.sel(algorithm=group.algorithms, epsilon=group.epsilon).mean("seed")
+def _range(group: Group, values: xr.DataArray) -> float:
+    """Highest minus lowest mean over seeds along one dimension, averaged over the other."""
+    means = values.sel(algorithm=group.algorithms, epsilon=group.epsilon).mean("seed")
     return float((means.max(group.over) - means.min(group.over)).mean())
 
 
@@ -459,9 +628,9 @@ def _dispatch(claim: Claim, view: _View) -> Verdict:
 def _published(claim: Claim) -> str:
     """Say what the paper gives, as short as it goes."""
     if isinstance(claim, Value):
-        return _quantity(
-            [claim.published], "pp" if claim.minus and claim.unit == "%" else claim.unit
-        )
+        if claim.unit == "1":
+            return f"{claim.published:.6g}".replace("-", "−")
+        return _quantity([claim.published], "pp" if claim.minus else claim.unit)
     if isinstance(claim, Order):
         return " < ".join(", ".join(tier) for tier in claim.labels)
     if isinstance(claim, Close):
@@ -476,29 +645,32 @@ def _published(claim: Claim) -> str:
     )
 
 
-def _verdict(
-    claim: Claim, published: str, outcome: Judgement, why: str, ours: str = "", interval: str = ""
-) -> Verdict:
-    return Verdict(
-        claim=claim, verdict=outcome, published=published, ours=ours, interval=interval, why=why
-    )
+def _bounds(part: Part, show: Callable[..., str]) -> str:
+    """Interval of the report's level."""
+    if not part.is_random:
+        return "all seeds agree" if part.estimate.n > 1 else "none"
+    return show(*part.estimate.bounds(statistics.LEVEL))
 
 
-def _because(claim: Claim, why: str, ok: bool) -> str:
-    """Add the known reason where the numbers deviate."""
-    return why if ok or not claim.note else f"{why} {claim.note}"
+def _both(part: Part, show: Callable[..., str]) -> str:
+    """Intervals that refute and show equivalence."""
+    if not part.is_random:
+        return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
+    levels = statistics.LEVEL, 1 - 2 * TEST
+    return "\n".join(f"{_level(each)}: {show(*part.estimate.bounds(each))}" for each in levels)
 
 
-def _mean_interval(claim: Value, view: _View, spread: xr.Dataset) -> str:
-    if spread["n"] < 2:
-        return "none from one seed"
-    if claim.minus:
-        return f"difference of means: {_bounds(view, spread)}"
-    return f"mean: {view.text(float(spread['lower']), float(spread['upper']))}"
+def _and_interval(part: Part) -> str:
+    """Go on from an estimate to where its interval lies."""
+    return f"; its {_level(1 - 2 * TEST)} interval lies " if part.is_random else ", "
 
 
-def _bounds(view: _View, gap: xr.Dataset) -> str:
-    return view.gap(float(gap["lower"]), float(gap["upper"])) if gap["n"] > 1 else "none"
+def _level(level: float) -> str:
+    return f"{100 * level:.4g} %"
+
+
+def _percent(*values: float) -> str:
+    return f"{' to '.join(_number(value) for value in values)} %"
 
 
 def _quantity(
@@ -512,8 +684,3 @@ def _quantity(
 
 def _number(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.3g}"
-
-
-def _sentence(parts: list[str]) -> str:
-    text = "; ".join(dict.fromkeys(parts))
-    return text[:1].upper() + text[1:]
