@@ -499,8 +499,10 @@ def lost(counts: xr.Dataset) -> tuple[list[str], int]:
     counts
         What :func:`counts` gives, without dimensions.
     """
-    found = [f"{int(counts[each.word])} {each.words}" for each in FAILED if counts[each.word] > 0]
-    return found, int(sum(counts[each.word] for each in (*SUCCESSFUL, *FAILED)))
+    # Variables without labels, as a report asks for thousands.
+    number = {each: int(counts.variables[each.word]) for each in (*SUCCESSFUL, *FAILED)}
+    found = [f"{number[each]} {each.words}" for each in FAILED if number[each]]
+    return found, sum(number.values())
 
 
 def _completed(ds: xr.Dataset, values: xr.DataArray) -> xr.DataArray:

@@ -214,7 +214,7 @@ def results() -> xr.Dataset:
     return build(ERRORS, noise={"OutP": 0.1})
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def figure() -> Callable[..., Figure]:
     """Make a figure, curves of the test error if nothing else is given."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,9 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
     with mpl.rc_context(STYLE):
         drawing = figure.draw(shown, looks(results))
         FigureCanvasAgg(drawing)
-        _add_foot(drawing, _entries(drawing, shown, figure), _notes(shown, figure))
+        lost = _lost(shown, figure)
+        entries = _entries(drawing, shown, {label for label, _ in lost})
+        _add_foot(drawing, entries, _notes(shown, figure, lost))
     return drawing
 
 
@@ -110,20 +112,22 @@ def _write(drawing: Drawing, buffer: io.BytesIO, suffix: str, name: str) -> None
         drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
 
 
-def _lost(shown: xr.Dataset, figure: Figure) -> Iterator[tuple[str, str]]:
+def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
     """(label, text) for each method and budget of which runs did not complete."""
     if "seed" not in shown[figure.metric].dims:
-        return
+        return []
     counts = statistics.counts(shown)
+    found = []
     for label in map(str, shown["algorithm"].values):
         for epsilon in map(float, shown["epsilon"].values):
-            state = counts.sel(algorithm=label, epsilon=epsilon)
-            lost, total = statistics.lost(state)
+            lost, total = statistics.lost(counts.sel(algorithm=label, epsilon=epsilon))
             if lost:
-                yield label, f"{label}, {budget(epsilon)}: {' and '.join(lost)} of {total} runs"
+                text = f"{label}, {budget(epsilon)}: {' and '.join(lost)} of {total} runs"
+                found.append((label, text))
+    return found
 
 
-def _notes(shown: xr.Dataset, figure: Figure) -> list[str]:
+def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
     """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
@@ -131,14 +135,13 @@ def _notes(shown: xr.Dataset, figure: Figure) -> list[str]:
         notes.append(figure.says(shown.sizes["seed"]))
     if note := shown.attrs.get("dataset_note"):
         notes.append(f"Data: {note}.")
-    if lost := [text for _, text in _lost(shown, figure)]:
-        notes.append(f"† {'; '.join(lost)}; {figure.lost_runs}.")
+    if lost:
+        notes.append(f"† {'; '.join(text for _, text in lost)}; {figure.lost_runs}.")
     return notes
 
 
-def _entries(drawing: Drawing, shown: xr.Dataset, figure: Figure) -> dict[str, Line2D]:
+def _entries(drawing: Drawing, shown: xr.Dataset, lost: set[str]) -> dict[str, Line2D]:
     """Find one line for each method, in the order of the figure; † where runs were lost."""
-    lost = {label for label, _ in _lost(shown, figure)}
     lines = {str(line.get_label()): line for panel in drawing.axes for line in panel.lines}
     methods = [str(label) for label in shown["algorithm"].values]
     labels = [label for label in methods if label in lines]
