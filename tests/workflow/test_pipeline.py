@@ -62,25 +62,32 @@ def test_experiments_that_ask_for_the_same_runs_share_them(project):
 
 
 def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
-    """Published noise fails, worst-case noise holds; neither is an error, nor a reason to attack again."""
+    """Published noise fails, worst-case noise holds; neither is an error, nor a reason to attack again.
+
+    One study has both.
+    """
     methods = [
         {"name": "objp", "label": "ObjP"},
         {"name": "iadmm", "label": "I", "epsilon": ".inf"},
     ]
     attack = {"rounds": 2, "repeats": 24, "canaries": ["worst"]}
-    for sensitivity, words in (("local", "of 5 checks fail."), ("global", "5 checks hold.")):
-        project.configure(sensitivity=sensitivity, audit=attack, algorithms=methods)
-        project.run()
-        page = (project.folder / "results/report/tiny/index.html").read_text()
-        assert words in page
-        assert "Attacks on the first rounds of runs" in page
-    audits = sorted((project.folder / "results/tiny/audits").iterdir())
-    assert len(audits) == 2
-    assert all(re.fullmatch(r"objp-\w+\+epsilon=0\.5\.json", path.name) for path in audits)
+    worst = {**STUDY, "sensitivity": "global", "audit": attack, "algorithms": methods}
+    (project.folder / "config/experiments/worst.yaml").write_text(yaml.safe_dump(worst))
+    (project.folder / "config/tiny.yaml").write_text("experiments: [tiny, worst]\n")
+    project.configure(audit=attack, algorithms=methods)
+    project.run()
+    page = (project.folder / "results/report/tiny/index.html").read_text()
+    for name, words in (("tiny", "of 5 checks fail."), ("worst", "5 checks hold.")):
+        section = page[page.index(f'id="{name}"') :]
+        table = section[section.index("Attacks on the first rounds of runs") :]
+        assert words in table[: table.index("</table>")]
+        (path,) = (project.folder / f"results/{name}/audits").iterdir()
+        assert re.fullmatch(r"objp-\w+\+epsilon=0\.5\.json", path.name)
     assert "Nothing to be done" in project.run()
-    project.configure(sensitivity="global", audit={**attack, "repeats": 25}, algorithms=methods)
+    project.configure(audit={**attack, "repeats": 25}, algorithms=methods)
     planned = project.run("-n")
     assert "audit_tiny" in planned
+    assert "audit_worst" not in planned
     assert "runs on digits" not in planned
 
 
