@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from admmbench import simulate
-from admmbench.datasets import load_dataset
+from admmbench.datasets import load_dataset, prepare
 from admmbench.engine.rounds import Snapshot
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import Trace
@@ -168,12 +168,21 @@ def test_a_wrong_interval_is_named(monkeypatch):
         job.checkpoint_minutes()
 
 
-def start(folder, rounds):
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared") / "digits"
+    prepare("digits", folder)
+    return folder
+
+
+def start(folder, rounds, prepared):
+    """A job, as the pipeline starts it."""
     words = [
         *("dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", f"rounds={rounds}"),
         *(f"evaluate_every={rounds}", "seeds=0-1"),
     ]
     files = ["--output", str(folder / "x.nc"), "--checkpoint", str(folder / "state")]
+    files += ["--data", str(prepared)]
     return subprocess.Popen(
         [sys.executable, "-m", "admmbench", "run", *words, *files],
         env={**os.environ, "ADMMBENCH_CHECKPOINT_MINUTES": "0.0005"},
@@ -194,27 +203,27 @@ def saved(path):
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path):
+def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path, prepared):
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     for folder in (undisturbed, killed):
         folder.mkdir()
-    assert start(undisturbed, 2500).wait() == 0
+    assert start(undisturbed, 2500, prepared).wait() == 0
     moments, last = random.Random(0), 0
     for _ in range(4):
-        process = start(killed, 2500)
+        process = start(killed, 2500, prepared)
         wait_for(lambda since=last: saved(killed / "state") > since, process)
         time.sleep(moments.uniform(0, 0.3))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         last = saved(killed / "state")
     assert not (killed / "x.nc").exists()
-    process = start(killed, 2500)
+    process = start(killed, 2500, prepared)
     assert "going on after round" in process.communicate()[1]
     assert (killed / "x.nc").read_bytes() == (undisturbed / "x.nc").read_bytes()
 
 
-def test_a_warning_is_heard(tmp_path):
-    process = start(tmp_path, 100_000)
+def test_a_warning_is_heard(tmp_path, prepared):
+    process = start(tmp_path, 100_000, prepared)
     wait_for((tmp_path / "state").exists, process)
     process.terminate()
     _, log = process.communicate()

@@ -1,5 +1,6 @@
 """Fingerprints follow meaning."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -47,12 +48,8 @@ def test_every_other_constant_counts(value):
 
 @pytest.fixture
 def package(tmp_path):
-    """A copy of the package that may be edited; fingerprints are taken in another process."""
-    shutil.copytree(
-        Path(admmbench.__file__).parent,
-        tmp_path / "admmbench",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    """A copy of the package, with compiled code, that may be edited; fingerprints are taken in another process."""
+    shutil.copytree(Path(admmbench.__file__).parent, tmp_path / "admmbench")
     return tmp_path / "admmbench"
 
 
@@ -74,7 +71,7 @@ def fingerprints(package, names=("objp", "objt", "outp")):
     done = subprocess.run(
         [sys.executable, "-B", "-c", code],
         cwd=package.parent,
-        env={"PYTHONPATH": str(package.parent)},
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
         capture_output=True,
         text=True,
         check=True,
@@ -88,9 +85,12 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
-def changed(package, before):
-    after = fingerprints(package, tuple(before))
+def differ(before, after):
     return {name for name in after if after[name] != before[name]}
+
+
+def changed(package, before):
+    return differ(before, fingerprints(package, tuple(before)))
 
 
 def test_edits_reach_the_runs_that_they_concern(package):
@@ -98,13 +98,11 @@ def test_edits_reach_the_runs_that_they_concern(package):
     assert len(set(before.values())) == 3
 
     edit(package / "algorithms/objp.py", "Closed form of (8).", "The closed form of (8).")
+    edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
+    edit(package / "figures/style.py", "import ", "import json\nimport ")
     assert changed(package, before) == set()
 
     edit(package / "algorithms/objp.py", "math.sqrt(sub.t)", "math.sqrt(1 + sub.t)")
-    assert changed(package, before) == {"objp"}
-
-    edit(package / "datasets/mnist.py", '"mnist"', '"mnist2"')
-    edit(package / "figures/style.py", "import ", "import json\nimport ")
     assert changed(package, before) == {"objp"}
 
     edit(
@@ -123,20 +121,17 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     losses = package / "problems/losses"
 
     edit(losses / "softmax.py", "row[y] -= 1", "row[y] -= 2")
-    assert changed(package, before) == {"objp", "objt", "outp"}
+    after = fingerprints(package, tuple(RUNS))
+    assert differ(before, after) == {"objp", "objt", "outp"}
 
-    before = fingerprints(package, tuple(RUNS))
+    # Of the other losses, and of what only columns need, nothing counts.
     edit(losses / "huber.py", "quadratic / 2", "quadratic / 3")
-    assert changed(package, before) == {"huber"}
     edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
-    assert changed(package, before) == {"huber"}
-    edit(losses / "base.py", "np.sqrt(mean)", "np.cbrt(mean)")
-    assert changed(package, before) == set(RUNS)
-
-    # What only columns need is in no run over rows.
-    before = fingerprints(package, tuple(RUNS))
     edit(package / "algorithms/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
-    assert changed(package, before) == set()
+    assert changed(package, after) == {"huber"}
+
+    edit(losses / "base.py", "np.sqrt(mean)", "np.cbrt(mean)")
+    assert changed(package, after) == set(RUNS)
 
 
 def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
