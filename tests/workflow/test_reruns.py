@@ -173,7 +173,7 @@ def test_an_update_line_on_another_branch_and_back(project):
     changed = {name for name in before if before[name] != after[name]}
     assert {f"runs/{run}.nc" for run in OBJP} < changed
     assert not any("objt" in name or "outp" in name for name in changed)
-    assert project.planned_jobs() == {"figures", "report"}
+    assert project.planned_jobs() == {"figures", "report", "overview"}
     git("checkout", "--quiet", "main")
     assert project.planned() == OBJP
     project.run("--", "results")
