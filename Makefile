@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: env quick test test-cluster coverage check lock schema clean
+.PHONY: env quick test test-cluster coverage check lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -49,5 +49,9 @@ lock:
 schema: env
 	$(BIN)/python -m admmbench schema --output workflow/schemas
 
+# The library that the report draws with, from vendor/ (needs Node and npm).
+vendor:
+	cd vendor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
 clean:
-	rm -rf .venv results/*/ resources .snakemake
+	rm -rf .venv vendor/node_modules results/*/ resources .snakemake

@@ -4,9 +4,11 @@ import ast
 import re
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import yaml
+from flit_core import buildapi
 
 import admmbench
 
@@ -65,3 +67,11 @@ def test_the_version_is_one():
 
 def test_types_are_for_users_too():
     assert (ROOT / "src/admmbench/py.typed").exists()
+
+
+def test_a_wheel_has_all_that_the_report_includes(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    names = zipfile.ZipFile(tmp_path / buildapi.build_wheel(str(tmp_path))).namelist()
+    parts = ["templates/explore.js", "templates/explore.css", "templates/report.css"]
+    parts += ["vendor/plot.min.js", "vendor/LICENSES.txt", "vendor/README.md"]
+    assert {f"admmbench/analysis/{part}" for part in parts} <= set(names)

@@ -60,7 +60,7 @@ class Page(HTMLParser):
         for key in ("href", "xlink:href"):
             if key in given:
                 self.links.append(given[key])
-        if "src" in given or tag in {"link", "script", "iframe", "object"}:
+        if "src" in given or tag in {"link", "iframe", "object"}:
             self.loads.append(tag)
         for key in ("aria-labelledby", "clip-path"):
             if key in given:
@@ -70,7 +70,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open and self.open[-1] not in {"style"}:
+        if self.open and self.open[-1] not in {"style", "script"}:
             self.text += data
 
 

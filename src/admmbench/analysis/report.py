@@ -1,7 +1,7 @@
 """The report: one HTML page that holds everything, from claims to provenance.
 
-The page needs nothing else: style and figures are inside, there are no scripts, and nothing is
-loaded from elsewhere. The same results give the same bytes.
+The page needs nothing else: style, figures, data and scripts are inside, and nothing is loaded from elsewhere. Without
+scripts all but the view "Explore" is there. The same results give the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
-from admmbench.analysis import answer
+from admmbench.analysis import answer, explore, permalinks
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.verdicts import Verdict
@@ -123,8 +123,9 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         claims=_claims(verdicts),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
+        explore=explore.content([section.results for section in sections]),
     )
-    return str(page)
+    return permalinks.add(page)
 
 
 def write(
@@ -550,6 +551,7 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
+        "id": f"{section.name}-figure-{figure.name}",
         "svg": _inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,

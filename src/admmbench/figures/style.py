@@ -68,7 +68,11 @@ class Look(NamedTuple):
         panel.fill_between(x, lower, upper, color=self.color, alpha=0.2, linewidth=0)
 
 
-_PALETTE = sns.color_palette("colorblind", 10).as_hex()
+_PALETTE = (
+    *("#0173b2", "#ca8205", "#029e73", "#d55e00", "#cb74ba"),
+    *("#c4844e", "#f64bc2", "#919191", "#9e950f", "#1d99e0"),
+)
+"""Seaborn's palette for the colour-blind, the light ones darkened until their contrast to white is 3:1."""
 _LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
     (0, (5, 1.5)),

@@ -1,0 +1,508 @@
+"""The interactive view: what is packed, what a browser makes of it, and that both agree."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import hashlib
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.request import url2pathname
+
+import numpy as np
+import pytest
+
+from admmbench import statistics
+from admmbench.analysis import explore, report
+from admmbench.figures import Figure, style
+from tests.browser import CHROMIUM, Browser
+
+from .conftest import ERRORS, INF, build, totals
+
+BUDGETS = (0.05, 0.1, 0.5, 1.0, 3.0, INF)
+
+
+def realistic(number, *, methods=10, seeds=10, points=200, tests=10_000):
+    """Error curves that fall and level off; noise moves them from round to round, less at larger budgets.
+
+    The noise is about that of objp on digits, whose error moves by 1.6, 0.23 and 0.045 % between evaluations at
+    ε = 0.1, 1 and ∞, with the more test samples of MNIST.
+    """
+    rng = np.random.default_rng(number)
+    errors = {f"Method {k}": dict.fromkeys(BUDGETS, 0.1) for k in range(methods)}
+    rounds = tuple(range(10, 10 * points + 1, 10))
+    ds = build(errors, name=f"study_{number}", rounds=rounds, seeds=seeds, n_test=tests)
+    grid = (methods, len(BUDGETS), 1, 1)
+    floor, speed = rng.uniform(0.05, 0.3, grid), rng.uniform(3, 30, grid)
+    fall = np.exp(-speed * np.linspace(0, 1, points))
+    shake = np.array([0.008, 0.004, 0.001, 0.0006, 0.0003, 0.0001])[None, :, None, None]
+    shape = ds["test_error"].shape
+    curve = floor + (0.9 - floor) * fall + shake * rng.normal(size=shape)
+    ds["test_error"][:] = np.rint(np.clip(curve, 0, 1) * tests) / tests
+    for name, factor in (("test_loss", 3), ("train_loss", 2.5)):
+        ds[name][:] = factor * curve * (1 + shake * rng.normal(size=shape))
+    ds["noise_magnitude"][:] = rng.uniform(0.1, 3, grid) * (1 + 0.002 * rng.normal(size=shape))
+    ds["consensus_violation"][:] = 40 * fall * (1 + 0.02 * rng.normal(size=shape))
+    return ds
+
+
+def described(**given):
+    return SimpleNamespace(
+        **{
+            "title": "A study",
+            "description": "",
+            "artefacts": [],
+            "figures": [],
+            "algorithms": [],
+            "tuned": {},
+            **given,
+        }
+    )
+
+
+def unpack(text):
+    """Header and arrays, by the format's description alone."""
+    body = gzip.decompress(base64.b64decode(text))
+    length = int.from_bytes(body[:4], "little")
+    return json.loads(body[4 : 4 + length]), body[4 + length :]
+
+
+def decode(body, note):
+    count, width = int(np.prod(note["shape"])), note["bytes"]
+    part = np.frombuffer(body[note["at"] : note["at"] + count * width], np.uint8).astype(np.int64)
+    folded = sum(part.reshape(width, count)[b] << (8 * b) for b in range(width))
+    steps = np.where(folded % 2, -(folded + 1) // 2, folded // 2).reshape(note["shape"])
+    values = np.cumsum(steps, axis=-1) % (1 << 8 * width)
+    if "drop" not in note:
+        return values
+    return (values << note["drop"]).astype(np.uint32).view(np.float32)
+
+
+def test_counts_of_every_seed_come_back_exactly():
+    ds = realistic(1, methods=2, seeds=4, points=20, tests=360)
+    ds["test_error"][0, 0, 1, 10:] = np.nan
+    header, body = unpack(explore.pack(ds))
+    (metric,) = [each for each in header["metrics"] if each["name"] == "test_error"]
+    assert header["metrics"][0] is metric
+    counts = decode(body, metric["counts"]).astype(float)
+    counts[counts == explore.NO_COUNT] = np.nan
+    for (a, e), own in zip(header["curves"], counts, strict=True):
+        np.testing.assert_array_equal(own / 360, ds["test_error"].values[a, e])
+
+
+@pytest.mark.parametrize(("drop", "error"), [(0, 2**-24), (8, 2**-16), (13, 2**-11)])
+def test_numbers_of_any_size_come_back_as_precisely_as_promised(drop, error):
+    values = np.array([[0.0, 1.5, -2e-7, 3e12, np.nan, -np.inf, 1 / 3, 1e-30, 0.999999]])
+    arrays = explore._Arrays()
+    note = arrays.add_numbers(values, drop)
+    np.testing.assert_allclose(decode(arrays.parts[0], note), values, rtol=1.01 * error)
+
+
+def test_other_metrics_keep_some_rounds_with_their_first_and_last():
+    ds = realistic(2, methods=2, points=150)
+    ds["test_loss"][0, 0, :, 90:] = np.nan  # as of a method with fewer rounds
+    header, body = unpack(explore.pack(ds))
+    (metric,) = [each for each in header["metrics"] if each["name"] == "test_loss"]
+    kept = decode(body, metric["kept"])
+    assert kept.shape == (12, explore.MOST_POINTS)
+    assert kept[0, [0, -1]].tolist() == [0, 89]
+    assert kept[1, [0, -1]].tolist() == [0, 149]
+    band = statistics.band(ds["test_loss"])
+    for name in ("mean", "lower", "upper", "n"):
+        found = decode(body, metric[name])
+        wanted = band[name].values.reshape(12, 150)
+        np.testing.assert_allclose(found, np.take_along_axis(wanted, kept, 1), rtol=2**-11)
+
+
+def test_the_same_results_give_the_same_text():
+    assert explore.pack(realistic(3, points=5)) == explore.pack(realistic(3, points=5))
+
+
+def test_suboptimality_is_the_distance_to_the_optimum_of_the_same_seed():
+    errors = {"ObjP": {1.0: 0.2}, "Centralized": {INF: 0.1}, "Others": {1.0: 0.3}}
+    ds = build(errors, methods={"Centralized": "centralized"})
+    ds["agents"] = ("algorithm", [10, 10, 5])
+    found = explore._with_suboptimality(ds)["suboptimality"]
+    loss = ds["train_loss"]
+    optimum = loss.sel(algorithm="Centralized", epsilon=INF).values.min(axis=-1)
+    excess = loss.sel(algorithm="ObjP", epsilon=1.0).values - optimum[:, None]
+    np.testing.assert_allclose(found.sel(algorithm="ObjP", epsilon=1.0), excess)
+    assert np.isnan(found.sel(algorithm="Others")).all()  # its objective is a sum over other agents
+    tuned = ds.assign_coords(
+        tuned=(("algorithm", "epsilon"), np.full((3, 2), '{"problem.strength": 1}'))
+    )
+    for without in (ds.drop_sel(algorithm="Centralized"), tuned):
+        assert "suboptimality" not in explore._with_suboptimality(without)
+
+
+def test_a_large_study_fits_into_five_megabytes():
+    sections = [report.Section(realistic(k), described()) for k in range(20)]
+    page = report.render(sections, [], report.Meta())
+    assert len(page.encode()) < 5e6
+
+
+def test_the_library_is_the_one_that_is_written_down():
+    folder = files("admmbench.analysis") / "vendor"
+    bytes_ = (folder / "plot.min.js").read_bytes()
+    page = (folder / "README.md").read_text()
+    assert f"`{hashlib.sha256(bytes_).hexdigest()}`" in page
+    assert f"| bytes | {len(bytes_)} |" in page
+    licences = (folder / "LICENSES.txt").read_text()
+    assert {"@observablehq/plot", "d3-scale", "d3-shape"} <= set(
+        re.findall(r"^(\S+) [\d.]+ \(ISC\)", licences, re.M)
+    )
+
+
+def luminance(color):
+    """Relative luminance of WCAG 2.1."""
+    digits = color.lstrip("#")
+    digits = "".join(2 * d for d in digits) if len(digits) == 3 else digits
+    parts = np.array([int(digits[k : k + 2], 16) / 255 for k in (0, 2, 4)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_lines_stand_out_from_the_card_and_text_from_the_page():
+    assert contrast("#777", "#fff") == pytest.approx(4.48, abs=0.01)  # a value of WCAG's tutorials
+    for color in (*style._PALETTE, style._DARK):
+        assert contrast(color, "#ffffff") >= 3
+    css = (files("admmbench.analysis") / "templates/report.css").read_text()
+    schemes = [
+        dict(re.findall(r"--(\w+): (#\w+)", line)) for line in css.splitlines() if "--ink:" in line
+    ]
+    assert len(schemes) == 2
+    for colors in schemes:
+        for ground in ("paper", "wash"):
+            for text in ("ink", "soft", "accent", "good", "bad", "open"):
+                assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
+        assert contrast(colors["ink"], colors["warned"]) >= 4.5
+        assert contrast(colors["edge"], colors["paper"]) >= 3  # frames of buttons
+
+
+# ------------------------------------------------------------------ in a browser
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
+READY = "document.getElementById('explore-view').dataset.shown"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def results():
+    """An experiment with counts, an optimum and lost runs, one of two seeds, and one whose errors are no counts."""
+    first = totals(
+        build(
+            {**ERRORS, "Centralized": {INF: 0.05}, 'A label, "quoted" <&> 50 %': {0.1: 0.3}},
+            name="first",
+            sensitivity="global",
+            methods={"Centralized": "centralized"},
+            rounds=tuple(range(1, 300, 23)),
+            n_test=777,
+            diverged={("OutP", 0.1): 2},
+            dataset_note="a part <of> it",
+        )
+    )
+    noise = np.random.default_rng(0).normal(0, 0.01, first["test_error"].shape)
+    first["test_error"][:] = np.rint((first["test_error"] + noise) * 777) / 777
+    few = build(ERRORS, name="few", seeds=2)
+    other = build({"ObjP": {1.0: 0.3}}, name="other").rename(test_error="test_rmse")
+    other["test_rmse"].attrs = {"long_name": "test root mean squared error", "units": "points"}
+    return [first, few, other.assign_attrs(metric="test_rmse")]
+
+
+@pytest.fixture(scope="module")
+def page(results, tmp_path_factory, request):
+    curves = Figure.model_validate({"name": "curves", "kind": "curves", "caption": "Curves."})
+    sections = [report.Section(results[0], described(figures=[curves]))]
+    sections += [report.Section(each, described()) for each in results[1:]]
+    path = tmp_path_factory.mktemp("page") / "index.html"
+    return report.write(path, sections, [], report.Meta("c.yaml", "1.0")).as_uri()
+
+
+@pytest.fixture
+def tab(browser, tmp_path):
+    """Open the page in a fresh tab; afterwards it has neither complained nor asked for anything else."""
+    with browser.tab(tmp_path) as opened:
+        yield opened
+        assert opened.complaints() == []
+        own = ("file:", "blob:", "data:")
+        assert all(address.startswith(own) for address in opened.requests())
+        assert len({a.split("#")[0] for a in opened.requests() if a.startswith("file:")}) == 1
+
+
+def shown(tab, address, **choices):
+    """Open a view."""
+    query = "&".join(f"{key}={value}" for key, value in choices.items())
+    tab.open(f"{address}#explore?{query}" if query else address)
+    tab.wait(READY)
+
+
+def press(tab, name, within=".explore"):
+    """Press a button below a figure or a table."""
+    buttons = f"[...document.querySelectorAll({json.dumps(within + ' .tools button')})]"
+    tab.run(f"{buttons}.find(each => each.textContent === {json.dumps(name)}).click()")
+
+
+def table(tab, name):
+    return list(csv.DictReader(io.StringIO(tab.downloaded(name))))
+
+
+@needs_browser
+def test_statistics_of_the_browser_are_those_of_the_tables(tab, page, results):
+    shown(tab, page, experiment="first", epsilon="0.1")
+    press(tab, "CSV")
+    rows = table(tab, "explore-first-test_error-0.1.csv")
+    values = 100 * results[0]["test_error"]
+    band, interval = statistics.band(values), statistics.interval(values)
+    labels = {row["method"] for row in rows}
+    assert labels == {str(label) for label in results[0]["algorithm"].values}
+    assert len(rows) == len(labels) * results[0].sizes["round"]
+    for row in rows:
+        epsilon = INF if row["epsilon"] == "∞" else float(row["epsilon"])
+        at = {"algorithm": row["method"], "epsilon": epsilon, "round": int(row["round"])}
+        wanted = {
+            "mean of Test error (%)": band["mean"],
+            "percentile_20": band["lower"],
+            "percentile_80": band["upper"],
+            "interval_95_lower": interval["lower"],
+            "interval_95_upper": interval["upper"],
+            "n": band["n"],
+        }
+        for column, numbers in wanted.items():
+            assert float(row[column]) == pytest.approx(float(numbers.sel(at)), rel=1e-9)
+    assert {row["n"] for row in rows if row["method"] == "OutP"} == {"10", "8"}
+
+
+@needs_browser
+def test_keys_tell_the_values_that_the_tables_print(tab, page, results):
+    shown(tab, page, experiment="first", epsilon="0.1", hide="OutP")
+    tab.run("document.querySelector('.chart').focus()")
+    tab.key("ArrowRight")
+    tab.key("End")
+    said = tab.run("document.getElementById('explore-live').textContent")
+    values = 100 * results[0]["test_error"].sel(algorithm="ObjP", epsilon=0.1).isel(round=-1)
+    band, interval = statistics.band(values), statistics.interval(values)
+    mean, lower, upper = (f"{float(band[name]):.2f}" for name in ("mean", "lower", "upper"))
+    ends = " to ".join(f"{float(interval[name]):.2f}" for name in ("lower", "upper"))
+    assert said == (
+        f"ObjP, round 277, Test error (%) {mean}, 20–80 percentile {lower} to {upper}, "
+        f"95 % interval of the mean {ends}, n = 10"
+    )
+    assert tab.run("document.querySelector('.tip').innerText").startswith("ObjP\nround 277\n")
+    tab.key("ArrowDown")
+    tab.key("ArrowLeft")
+    said = tab.run("document.getElementById('explore-live').textContent")
+    assert said.startswith("ObjPM, round 254, ")
+    tab.key("Escape")
+    assert tab.run("document.querySelector('.tip').hidden")
+
+
+@needs_browser
+def test_the_pointer_tells_the_nearest_point_and_a_drag_zooms(tab, page):
+    shown(tab, page, experiment="first", epsilon="1")
+    x, y = tab.place(".chart")
+    tab.move(x, y)
+    assert tab.wait(
+        "document.querySelector('.chart .cursor') && document.querySelector('.tip strong').textContent"
+    )
+    tab.press(x - 200, y - 60)
+    tab.move(x + 100, y + 60)
+    tab.press(x + 100, y + 60, "mouseReleased")
+    zoom = tab.wait("new URLSearchParams(location.hash.split('?')[1]).get('zoom')")
+    assert len(zoom.split(",")) == 4
+    assert "Reset zoom" in tab.run("document.querySelector('.explore .tools').innerText")
+    tab.run("document.querySelector('.chart').focus()")
+    tab.key("0")
+    tab.wait("!location.hash.includes('zoom')")
+
+
+@needs_browser
+def test_choices_are_in_the_address_and_come_back_from_it(tab, page):
+    shown(tab, page)
+    assert tab.run("location.hash") == ""  # the page's own address stays as it is
+    tab.choose("#explore-epsilon", "1")
+    tab.choose("#explore-x", "floats_sent")
+    tab.click("#explore-logx")
+    tab.choose("#explore-spread", "seeds")
+    tab.click('.legend [data-label="ObjP"]')
+    address = tab.wait("location.hash.includes('hide') && location.href")
+    lines = tab.run("document.querySelectorAll('.chart path').length")
+    assert tab.run("document.querySelector('.legend [data-label=ObjP]').ariaPressed") == "false"
+    tab.send("Page.navigate", url="about:blank")
+    tab.wait("location.href === 'about:blank'")
+    tab.open(address)
+    tab.wait(READY)
+    assert tab.run("document.querySelectorAll('.chart path').length") == lines
+    chosen = {
+        name: tab.run(f"document.getElementById('explore-{name}').value")
+        for name in ("experiment", "metric", "epsilon", "x", "spread")
+    }
+    assert chosen == {
+        "experiment": "first",
+        "metric": "test_error",
+        "epsilon": "1",
+        "x": "floats_sent",
+        "spread": "seeds",
+    }
+    assert tab.run("document.getElementById('explore-logx').checked")
+    assert not tab.run("document.getElementById('explore-logy').checked")
+    assert tab.run("document.querySelector('.legend [data-label=ObjP]').ariaPressed") == "false"
+    assert tab.run("document.querySelector('.tools a').href") == address
+
+
+@needs_browser
+def test_a_wrong_address_shows_what_there_is(tab, page):
+    shown(tab, page, experiment="nothing", metric="x", epsilon="-3", x="y", zoom="1,b", hide="none")
+    assert tab.run("document.getElementById('explore-experiment').value") == "first"
+    assert tab.run("document.querySelectorAll('.chart path').length") > 4
+
+
+@needs_browser
+def test_a_double_click_shows_one_method_alone(tab, page):
+    shown(tab, page, epsilon="0.1")
+    tab.click('.legend [data-label="ObjPM"]', times=2)
+    tab.wait("document.querySelectorAll('.legend [aria-pressed=true]').length === 1")
+    assert tab.run("document.querySelector('.legend [aria-pressed=true]').dataset.label") == "ObjPM"
+
+
+@needs_browser
+def test_few_seeds_are_shown_one_by_one(tab, page):
+    shown(tab, page, experiment="few", spread="band")
+    assert tab.run("document.getElementById('explore-spread').value") == "seeds"
+    assert tab.run("document.getElementById('explore-spread').disabled")
+    assert "each of 2 seeds" in tab.run("document.getElementById('explore-note').textContent")
+    assert not tab.run("document.querySelector('.chart [fill-opacity]')?.outerHTML ?? ''")
+
+
+@needs_browser
+def test_the_distance_to_the_optimum_has_a_logarithmic_axis(tab, page):
+    shown(tab, page, experiment="first", metric="suboptimality", x="epsilon_total", epsilon="1")
+    assert tab.run("document.getElementById('explore-logy').checked")
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert "F − F*" in note
+    assert "No values on these axes: Non-private, Centralized." in note
+
+
+@needs_browser
+def test_errors_that_are_no_counts_have_their_seeds_too(tab, page):
+    shown(tab, page, experiment="other")
+    assert not tab.run("document.getElementById('explore-spread').disabled")
+    assert "root mean squared error (points)" in tab.run(
+        "document.querySelector('.chart').innerHTML"
+    )
+
+
+@needs_browser
+def test_tables_sort_and_are_saved_as_they_are_shown(tab, page, results):
+    shown(tab, page)
+    own = "#first-errors-1 + .scroll table"
+    column = f"[...document.querySelectorAll('{own} tbody tr')].map(r => r.cells[2].innerText)"
+    original = tab.run(column)
+    head = f"{own} thead th:nth-child(3)"
+    orders = []
+    for wanted in ("ascending", "descending", "none"):
+        tab.click(f"{head} button")
+        assert tab.run(f"document.querySelector('{head}').ariaSort") == wanted
+        orders.append(tab.run(column))
+    numbers = [float(text.split()[0]) for text in original if text[0] != "–"]
+    dashes = [text for text in original if text[0] == "–"]
+    assert [float(t.split()[0]) for t in orders[0] if t[0] != "–"] == sorted(numbers)
+    assert [float(t.split()[0]) for t in orders[1] if t[0] != "–"] == sorted(numbers, reverse=True)
+    assert orders[0][-len(dashes) :] == orders[1][-len(dashes) :] == dashes
+    assert orders[2] == original
+    tab.click(f"{head} button")
+    for kind in ("CSV", "LaTeX"):
+        press(tab, kind, within="#first-errors-1 + .scroll +")
+    rows = table(tab, "first-errors-1.csv")
+    assert [row["ε = 0.1"].split()[0] for row in rows] == [t.split()[0] for t in orders[0]]
+    assert 'A label, "quoted" <&> 50 %' in {row["Method"] for row in rows}
+    tex = tab.downloaded("first-errors-1.tex")
+    assert 'A label, "quoted" <\\&> 50 \\% & ' in tex
+    assert "Method & $\\varepsilon$ = 0.05 & " in tex
+    assert "\\begin{tabular}{lrrrr}" in tex
+
+
+@needs_browser
+def test_the_figure_is_saved_as_a_drawing_and_printed_alone(tab, page):
+    shown(tab, page, experiment="first", epsilon="1", hide="ObjP")
+    name = "explore-first-test_error-1"
+    press(tab, "SVG")
+    drawing = tab.downloaded(f"{name}.svg")
+    root = ET.fromstring(drawing)
+    texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"OutP", "ObjPM", "Non-private", "Round", "Test error (%)"} <= texts
+    assert "ObjP" not in texts
+    whole = tab.pdf()
+    tab.run("window.print = () => {}")
+    press(tab, "PDF")
+    assert tab.run("document.title") == name
+    alone = tab.pdf()
+    pages = [len(re.findall(rb"/Type\s*/Page\b", pdf)) for pdf in (whole, alone)]
+    assert pages[0] > 2
+    assert pages[1] == 1
+    assert b"/Font" in alone  # text is text
+    assert len(alone) > 5000
+    tab.run("dispatchEvent(new Event('afterprint'))")
+    assert not tab.run("document.getElementById('explore-print')")
+
+
+@needs_browser
+def test_without_scripts_all_else_is_there(browser, page, tmp_path):
+    with browser.tab(tmp_path, scripts=False) as tab:
+        tab.open(page)
+        text = tab.run("document.documentElement.outerHTML")
+        assert "This view needs JavaScript" in text
+        assert '<figure id="first-figure-curves">' in text
+        assert 'class="sort"' not in text
+        assert len(tab.pdf()) > 20_000
+        assert tab.requests() == [page]
+
+
+@needs_browser
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_does_not_scroll_sideways(browser, page, tmp_path, dark):
+    with browser.tab(tmp_path, width=390, height=844, dark=dark) as tab:
+        shown(tab, page, epsilon="0.1")
+        assert tab.run("document.documentElement.scrollWidth") == 390
+        assert tab.complaints() == []
+
+
+@needs_browser
+def test_dark_pages_have_figures_on_light_cards(browser, page, tmp_path):
+    with browser.tab(tmp_path, dark=True) as tab:
+        shown(tab, page)
+        ground = "getComputedStyle(document.querySelector('{}')).backgroundColor"
+        assert tab.run(ground.format("body")) == "rgb(22, 25, 28)"
+        for card in ("#explore-figure", "#first-figure-curves .card"):
+            assert tab.run(ground.format(card)) == "rgb(255, 255, 255)"
+        assert (
+            tab.run("getComputedStyle(document.querySelector('.legend button')).color")
+            == "rgb(29, 33, 37)"
+        )
+
+
+def test_every_part_has_a_link_to_itself(page, results):
+    text = Path(url2pathname(page.removeprefix("file://"))).read_text(encoding="utf-8")
+    text = text[: text.index("<script")] + text[text.rindex('<section class="experiment"') :]
+    links = re.findall(r'<a class="permalink" href="#([^"]+)"', text)
+    parts = re.findall(
+        r'<h[1-6] id="([^"]+)"|class="caption" id="([^"]+)"|<figure id="([^"]+)"', text
+    )
+    assert len(links) == len(set(links)) > 5
+    assert {"".join(names) for names in parts} == set(links)
