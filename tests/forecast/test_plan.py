@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from rich.console import Console
+from scipy import optimize
 
 from admmbench import config
 from admmbench.algorithms.exact import UnsolvedSubproblemError
@@ -328,6 +329,26 @@ def test_what_is_done_once_is_not_taken_for_a_round(monkeypatch):
     monkeypatch.setattr(calibration, "_SECONDS", 0.0)
     speed = time_rounds(slow, threads=1)
     assert speed.once > 10 * speed.round
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_some_steps_stand_for_a_search(penalty, monkeypatch):
+    """On random labels a search would take far longer than on real ones."""
+    steps = []
+    search = optimize.minimize
+
+    def counted(*args, **given):
+        found = search(*args, **given)
+        steps.append(found.nit)
+        return found
+
+    monkeypatch.setattr(optimize, "minimize", counted)
+    problem = {"loss": "softmax", "penalty": penalty, "strength": 1e-6}
+    given = spec(algorithm="centralized", epsilon=math.inf, problem=problem)
+    found = time_rounds(given, 1)
+    assert max(steps) == calibration._TIMED_STEPS
+    monkeypatch.setattr(calibration, "_USUAL_STEPS", 100 * calibration._USUAL_STEPS)
+    assert time_rounds(given, 1).once > 10 * found.once
 
 
 def test_a_warming_up_that_fails_does_no_harm(monkeypatch):

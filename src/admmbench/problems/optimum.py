@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 import numpy as np
 
 from admmbench.problems.base import Array
@@ -11,6 +15,27 @@ from admmbench.problems.penalties import Penalty
 # A line search that gains nothing ends the search where rounding ends it.
 _OPTIONS = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
 _MOST_SEARCHES = 100
+
+
+@dataclass
+class Limit:
+    """Steps after which searches end, and whether one has ended so."""
+
+    steps: int
+    reached: bool = False
+
+
+_LIMITS: list[Limit] = []
+
+
+@contextmanager
+def at_most(steps: int) -> Iterator[Limit]:
+    """Let searches in all threads end after so many steps: what they find is no optimum, and only their time counts."""
+    _LIMITS.append(Limit(steps))
+    try:
+        yield _LIMITS[-1]
+    finally:
+        _LIMITS.pop()
 
 
 def minimize(
@@ -60,10 +85,14 @@ def minimize(
         both = np.stack([gradient, -gradient]) + strength / total
         return value + strength / total * v.sum(), both.ravel()
 
+    limit = _LIMITS[-1] if _LIMITS else None
+    options = {**_OPTIONS, "maxiter": limit.steps} if limit else _OPTIONS
     if penalty.smooth:
         found = optimize.minimize(
-            smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=_OPTIONS
+            smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=options
         )
+        if limit:
+            limit.reached |= found.nit == limit.steps
         return np.asarray(found.x.reshape(shape))
     # Steps along both parts of an entry, or against a bound, can end the search early: without what it remembers of
     # them it goes on, until that gains nothing.
@@ -71,10 +100,13 @@ def minimize(
     start, least = np.zeros((2, *shape)), np.inf
     for _ in range(_MOST_SEARCHES):
         found = optimize.minimize(
-            split, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
+            split, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
         )
         plus, minus = found.x.reshape(2, *shape)
         W: Array = plus - minus
+        if limit and found.nit == limit.steps:
+            limit.reached = True
+            break
         if not found.fun < least:
             break
         start, least = np.stack([W.clip(0), (-W).clip(0)]), found.fun
