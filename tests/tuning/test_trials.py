@@ -1,5 +1,6 @@
 """Trials: which rows they see, what they measure, and how they go on."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 
 from admmbench import load_dataset, simulate
 from admmbench.datasets import Attribute
+from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.tuning import trials
 from admmbench.tuning.settings import Axis, TuningSettings
@@ -127,6 +129,31 @@ def test_a_run_that_diverges_is_the_worst(digits):
     axes = {"params.learning_rate": Axis(start=1e38)}
     found = tune(SPEC, axes, TuningSettings(trials=1, seeds=[1]), digits)
     assert found.best.score.error == math.inf
+
+
+def failing(monkeypatch, which):
+    """Let some runs fail, by their number."""
+    run, count = trials.run_rounds, itertools.count()
+
+    def run_rounds(spec, data):
+        if which(next(count)):
+            raise AlgorithmError("no solution")
+        return run(spec, data)
+
+    monkeypatch.setattr(trials, "run_rounds", run_rounds)
+
+
+def test_a_run_that_fails_is_the_worst(digits, monkeypatch):
+    failing(monkeypatch, lambda number: number % 2)
+    found = tune(SPEC, AXES, SETTINGS, digits)
+    assert [math.isinf(trial.score.error) for trial in found.trials] == 3 * [False, True]
+    assert math.isfinite(found.best.score.error)
+
+
+def test_a_search_whose_first_run_fails_says_so(digits, monkeypatch):
+    failing(monkeypatch, lambda number: True)
+    with pytest.raises(AlgorithmError, match="no solution"):
+        tune(SPEC, AXES, SETTINGS, digits)
 
 
 def test_progress_counts_trials(digits):

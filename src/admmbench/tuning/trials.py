@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from admmbench.datasets import Attribute, Dataset
-from admmbench.engine.rounds import run_rounds
+from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files import replacing
 from admmbench.outcomes import SUCCESSFUL
@@ -20,6 +20,8 @@ from admmbench.tuning.search import Found, Score, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
 
 Progress = Callable[[int, int], None]
+
+_FAILED = Score(math.inf, math.inf)
 
 
 def held_out(data: Dataset, every: int) -> Dataset:
@@ -81,6 +83,9 @@ def tune(
     ------
     ValueError
         If a setting does not suit the method.
+    AlgorithmError
+        If the first run fails. Later ones may: noise can be too large for an exact subproblem, and then the setting is
+        none to choose.
     """
     part = held_out(data, settings.held_out)
     identity = [code, spec.complete(), settings.model_dump()]
@@ -89,7 +94,12 @@ def tune(
 
     def measure(values: Settings) -> Score:
         if (found := made.get(values)) is None:
-            found = _score(changed(spec, values, part, settings), part)
+            try:
+                found = _score(changed(spec, values, part, settings), part)
+            except AlgorithmError:
+                if not made:
+                    raise
+                found = _FAILED
             made.add(values, found)
         if progress:
             progress(next(done), settings.trials)
@@ -108,7 +118,7 @@ def _score(spec: RunSpec, data: Dataset) -> Score:
     """Metric of the problem and loss after the last round, means over seeds; infinite if a run did not complete."""
     trace = run_rounds(spec, data).variables()
     if not np.isin(trace["status"], SUCCESSFUL).all():
-        return Score(math.inf, math.inf)
+        return _FAILED
     names = spec.as_problem.metric, "test_loss"
     return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
 
@@ -121,6 +131,9 @@ class _Made:
         if path is not None and path.exists():
             kept = json.loads(path.read_text())
             self._scores = kept["scores"] if kept["of"] == of else {}
+
+    def __len__(self) -> int:
+        return len(self._scores)
 
     def get(self, settings: Settings) -> Score | None:
         found = self._scores.get(json.dumps(settings))
