@@ -432,6 +432,11 @@ def of_whole_runs(ds: xr.Dataset) -> bool:
     return bool(ds["epsilon"].attrs["budget_of"] == "the whole run")
 
 
+def is_constrained(ds: xr.Dataset) -> bool:
+    """Whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    return "feasibility" in ds
+
+
 def equally_private(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods are rivals: those that may be compared at a budget.
 

@@ -171,9 +171,21 @@ def test_claims_are_told_by_symbol_and_words(text):
     for outcome, symbol in report.SYMBOLS.items():
         count = int(outcome != "supported")
         tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}'
-        assert text.count(tag) == 2  # in the head, and where meanings are told
+        assert text.count(tag) == 1  # where meanings are told
         assert MEANING[outcome] in page.text
     assert "1 claim of ryu2022 not judged" in page.text
+
+
+def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
+    other = verdicts[0].claim.model_copy(update={"experiment": "e", "paper": "hu2019"})
+    page = report.render(
+        sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], META
+    )
+    assert "<dt>Not examined here</dt><dd>claims of hu2019</dd>" in page
+    assert 'href="#claims-hu2019"' not in page
+    start = page.index('<h2 id="papers">')
+    rows = re.findall("<tr>(.*)</tr>", page[start : page.index("</section>", start)])
+    assert re.findall(r">(\w+)<", rows[-1]) == ["ryu2022", "0", "1", "1", "1", "3"]
 
 
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
@@ -270,7 +282,10 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
             diverged={("OutP", 1.0): 3},
         )
     )
-    page, answer = answered(figure, first, second, verdicts=verdicts)
+    named = verdicts[0].model_copy(
+        update={"claim": verdicts[0].claim.model_copy(update={"experiment": "one"})}
+    )
+    page, answer = answered(figure, first, second, verdicts=[*verdicts, named])
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
     assert {link[1:] for link in parsed.links} <= set(parsed.ids)

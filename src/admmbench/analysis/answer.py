@@ -32,7 +32,7 @@ def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
     places = _places(comparison)
     return {
         "facts": _facts(comparison, places),
-        "rows": [_row(cell, place) for cell, place in zip(_cells(comparison), places, strict=True)],
+        "rows": [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)],
         "matrix": _matrix(comparison, ranks, places),
         "ranks": _about_ranks(ranks),
         "described": _described(ranks),
@@ -40,7 +40,8 @@ def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
     }
 
 
-def _cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
+def cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
+    """Cells of a comparison, one after another."""
     return (comparison.isel(cell=number) for number in range(comparison.sizes["cell"]))
 
 
@@ -56,7 +57,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
 
     def each(write: Callable[[xr.Dataset], str]) -> str:
         found: dict[str, dict[str, None]] = {}
-        for cell, place in zip(_cells(comparison), places, strict=True):
+        for cell, place in zip(cells(comparison), places, strict=True):
             found.setdefault(write(cell), {})[place] = None
         if len(found) == 1:
             return next(iter(found))
@@ -65,7 +66,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
     level = f"{100 * comparison.attrs['level']:g} %"
     pairs = int(comparison.attrs["comparisons"])
     return {
-        "Budgets": f"ε of the whole run, at δ = {each(lambda cell: _short(float(cell['delta'])))}",
+        "Budgets": f"ε of the whole run, at δ = {each(lambda cell: short(float(cell['delta'])))}",
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
         "Errors": f"{each(_measure)}: mean over {each(_seeds)} seeds [{level} interval of this mean]",
         "Differences": f"runner-up minus lowest{each(_points)}, paired by seed. The {level} intervals hold together "
@@ -88,7 +89,7 @@ def _seeds(cell: xr.Dataset) -> str:
     return " to ".join(str(number) for number in sorted({runs.min(), runs.max()}))
 
 
-def _row(cell: xr.Dataset, place: str) -> dict[str, Any]:
+def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
     """One row of the first table."""
     winner, runner_up = str(cell["winner"].item()), str(cell["runner_up"].item())
     own = cell.sel(algorithm=winner) if winner else None
@@ -99,12 +100,12 @@ def _row(cell: xr.Dataset, place: str) -> dict[str, Any]:
         **_name(cell, place),
         "winner": winner if len(tied) == 1 else "",
         "tied": tied if len(tied) > 1 else [],
-        "error": _NONE if own is None else _interval(own, "mean", "lower", "upper"),
+        "error": _NONE if own is None else interval(own, "mean", "lower", "upper"),
         "runner_up": runner_up,
-        "error_behind": _NONE if second is None else _number(second, "mean"),
-        "difference": _NONE if second is None else _interval(second.sel(rival=winner), *difference),
+        "error_behind": _NONE if second is None else number(second, "mean"),
+        "difference": _NONE if second is None else interval(second.sel(rival=winner), *difference),
         "floor_method": str(cell["floor_method"].item()),
-        "floor": _number(cell, "floor"),
+        "floor": number(cell, "floor"),
     }
 
 
@@ -113,7 +114,7 @@ def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
         "place": place,
         "experiment": str(cell["experiment"].item()),
         "note": str(cell["dataset_note"].item()),
-        "epsilon": _short(float(cell["epsilon"])),
+        "epsilon": short(float(cell["epsilon"])),
     }
 
 
@@ -128,8 +129,8 @@ def _matrix(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str])
     compared = [str(a) for a in comparison["algorithm"].values[comparison["compared"].any("cell")]]
     order = [] if ranks is None else [str(label) for label in ranks["algorithm"].values]
     order += [label for label in compared if label not in order]
-    cells = list(_cells(comparison))
-    heads = [_name(cell, place) for cell, place in zip(cells, places, strict=True)]
+    columns = list(cells(comparison))
+    heads = [_name(cell, place) for cell, place in zip(columns, places, strict=True)]
     spans = itertools.groupby(heads, key=lambda head: head["experiment"])
     return {
         "spans": [{**group[0], "size": len(group)} for _, own in spans for group in [list(own)]],
@@ -139,11 +140,11 @@ def _matrix(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str])
             {
                 "label": label,
                 "rank": _rank(ranks, label),
-                "cells": [_of_method(cell.sel(algorithm=label)) for cell in cells],
+                "cells": [_of_method(cell.sel(algorithm=label)) for cell in columns],
             }
             for label in order
         ],
-        "floors": [_number(cell, "floor") for cell in cells],
+        "floors": [number(cell, "floor") for cell in columns],
     }
 
 
@@ -156,7 +157,7 @@ def _rank(ranks: xr.Dataset | None, label: str) -> str:
 def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
-        "error": _number(cell, "mean"),
+        "error": number(cell, "mean"),
         "tied": bool(cell["tied"]),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }
@@ -226,14 +227,15 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
     return notes
 
 
-def _interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:
-    text = _number(values, centre)
+def interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:
+    """A number of a cell with its interval, if it has one."""
+    text = number(values, centre)
     if math.isnan(float(values[lower])):
         return text
-    return f"{text} [{_number(values, lower)} to {_number(values, upper)}]"
+    return f"{text} [{number(values, lower)} to {number(values, upper)}]"
 
 
-def _number(values: xr.Dataset, name: str) -> str:
+def number(values: xr.Dataset, name: str) -> str:
     """A number of a cell: fractions in percent with two decimals, others with four digits, a dash for none."""
     value = float(values[name])
     if math.isnan(value):
@@ -242,5 +244,6 @@ def _number(values: xr.Dataset, name: str) -> str:
     return text.replace("-", "−")
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """A budget or delta with few digits."""
     return f"{value:g}".replace("e-0", "e-")

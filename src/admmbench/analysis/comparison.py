@@ -1,7 +1,8 @@
-"""Who wins at equal privacy: methods of several experiments, cell by cell and over all cells.
+"""Who wins at equal privacy: methods of several experiments, cell by cell and over all cells. And who leads elsewhere.
 
 A *cell* is a data set and a guarantee: an experiment, a total epsilon of the whole run, its delta and its neighbours.
-The rivals of a cell are the methods that give this guarantee, see `admmbench.statistics.equally_private`.
+The rivals of a cell are the methods that give this guarantee, see `admmbench.statistics.equally_private`. Studies
+without totals have cells as well, whose rivals need not be equally private.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 
 from admmbench import statistics
 from admmbench.outcomes import FAILED, Outcome
+
+FEASIBLE = 0.01
+"""Largest violation of constraints of a point that counts as a solution."""
 
 # What stands for a method that an experiment does not have, where NaN does not.
 _FILLS = {
@@ -69,7 +73,52 @@ def compare(
         ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
         ``level`` and ``comparisons``, the number of pairs.
     """
-    cells = [cell for results in experiments for cell in _cells(results)]
+    return _together([cell for results in experiments for cell in _cells(results)], level)
+
+
+def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
+    """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
+
+    Without a budget, methods that add noise of their own are left out. With constraints the objective is compared, of
+    several methods for as many agents. Runs whose last point violates constraints by more than `FEASIBLE` are lost.
+
+    Parameters
+    ----------
+    results, level
+        As in :func:`compare`; intervals of differences hold together for all pairs of this experiment.
+
+    Returns
+    -------
+    xarray.Dataset or None
+        As of :func:`compare`; ``delta`` and ``neighbours`` are those of one method. None if no budget has two methods.
+    """
+    constrained = statistics.is_constrained(results)
+    if constrained:
+        results = _by_objective(results)
+    facts = results.reset_coords()
+    ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
+    ran &= (facts["epsilon"] < math.inf) | ~statistics.noisy(facts)
+    found = []
+    for epsilon in map(float, facts["epsilon"].values):
+        own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
+        # An objective may add up over agents.
+        groups = [each for _, each in own.groupby("agents")] if constrained else [own]
+        for group in groups:
+            several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
+            if several > 1:
+                found.append(_Cell(results, epsilon, list(group["algorithm"].values)))
+    return _together(found, level)
+
+
+def _by_objective(results: xr.Dataset) -> xr.Dataset:
+    """Compare by the objective, and count runs as lost that do not meet the constraints."""
+    met = ~(statistics.final(results, "feasibility") > FEASIBLE)
+    status = results["status"].where(met | (results["status"] < 0), Outcome.INFEASIBLE)
+    return results.assign(status=status).assign_attrs(metric="train_loss")
+
+
+def _together(cells: Sequence[_Cell], level: float) -> xr.Dataset | None:
+    """Compare the rivals of all cells."""
     if not cells:
         return None
     comparisons = sum(math.comb(len(cell.rivals), 2) for cell in cells)

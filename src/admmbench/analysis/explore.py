@@ -309,7 +309,12 @@ def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
     tuned = "tuned" in results and any(
         "problem." in str(each) for each in results["tuned"].values.flat
     )
-    if "train_loss" not in results or not found.any() or tuned or "feasibility" in results:
+    if (
+        "train_loss" not in results
+        or not found.any()
+        or tuned
+        or statistics.is_constrained(results)
+    ):
         return results
     objective = results["train_loss"]
     optima = objective.isel(algorithm=found.values).min(["epsilon", "round"])

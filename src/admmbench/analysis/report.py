@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
-from admmbench.analysis import answer, explore, permalinks
+from admmbench.analysis import answer, explore, permalinks, standings
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.verdicts import Verdict
@@ -98,7 +98,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         The experiments, in the order of the page. Where methods of whole runs have equal totals, the page begins with
         who wins.
     verdicts
-        What became of the papers' claims; the table is left out if there are none.
+        What became of the papers' claims. Papers without an experiment among the sections are named alone.
     meta
         Head of the page.
 
@@ -115,12 +115,18 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         lstrip_blocks=True,
     )
     environment.filters.update(delta=_delta)
+    here = {section.name for section in sections}
+    papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
+    judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
+    elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
     page = environment.get_template("report.html.jinja").render(
         meta=meta,
         answer=_answer([section.results for section in sections]),
+        standings=standings.content([section.results for section in sections]),
         sections=[_section(section) for section in sections],
-        papers=_by_paper(verdicts),
-        claims=_claims(verdicts),
+        papers=_by_paper(judged),
+        claims=_claims(judged),
+        elsewhere=list(elsewhere),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
         explore=explore.content([section.results for section in sections]),
@@ -206,15 +212,10 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _is_constrained(results: xr.Dataset) -> bool:
-    """Whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
-    return "feasibility" in results
-
-
 def _setting(results: xr.Dataset) -> dict[str, str]:
     """What was run, as name and value."""
     attrs = results.attrs
-    constrained = _is_constrained(results)
+    constrained = statistics.is_constrained(results)
     budgets = {
         f"Budgets {_budget(results)}": ", ".join(
             _stated(float(e)) for e in results["epsilon"].values
@@ -323,7 +324,7 @@ _OF_SOLUTIONS = {
 
 def _solutions(results: xr.Dataset) -> dict[str, Any]:
     """Where methods for a constrained problem end: how runs ended, and means over seeds."""
-    if not _is_constrained(results):
+    if not statistics.is_constrained(results):
         return {}
     heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
     heads |= {
@@ -399,7 +400,7 @@ def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
 
 def _times(results: xr.Dataset) -> list[dict[str, str]]:
     """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
-    if "seconds" not in results or _is_constrained(results):  # then solutions have them
+    if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
         return []
     band = statistics.band(statistics.final(results, "seconds"))
     shortest = band["mean"].min("algorithm")

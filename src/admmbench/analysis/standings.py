@@ -1,0 +1,122 @@
+"""Who leads in studies whose methods are not equally private, or not private: in the words that the report shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from admmbench import statistics
+from admmbench.analysis.answer import cells, row, short
+from admmbench.analysis.comparison import FEASIBLE, lead
+
+MOST_NAMED = 3
+"""Methods that a cell of the table names before it says how many more there are."""
+
+
+def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
+    """Rows of the table: one for each experiment and budget that the answer at equal privacy has no row for.
+
+    Parameters
+    ----------
+    experiments
+        Results, each as its ``results.nc`` holds them.
+
+    Returns
+    -------
+    list of dict
+        What `admmbench.analysis.answer.row` gives, and ``title``, ``budget``, ``agents``, ``measure``, ``tied``,
+        ``privacy`` and ``lost``, as text, and ``single``: the method with the lowest value of one seed.
+    """
+    without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
+    return [found for results in without_totals for found in _rows(results)]
+
+
+def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
+    comparison = lead(results)
+    if comparison is None:
+        return
+    for cell in cells(comparison):
+        epsilon = float(cell["epsilon"])
+        known = row(cell, "")
+        single = int(cell["runs"].max()) == 1
+        yield {
+            **known,
+            "single": known["tied"][0] if single and known["tied"] else "",
+            "title": results.attrs["title"],
+            "budget": "" if math.isinf(epsilon) else f"ε = {short(epsilon)} of one iteration",
+            "agents": _agents(results, cell),
+            "measure": _measure(cell),
+            "tied": _some(known["tied"]),
+            "privacy": _privacy(results, cell),
+            "lost": _lost(results, cell),
+        }
+
+
+def _measure(cell: xr.Dataset) -> str:
+    unit = "%" if cell["fraction"] else str(cell["units"].item())
+    return f"final {cell['long_name'].item()}" + ("" if unit == "1" else f", {unit}")
+
+
+def _some(labels: list[str]) -> str:
+    """The first labels, and how many more there are."""
+    more = len(labels) - MOST_NAMED
+    return ", ".join(labels[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _privacy(results: xr.Dataset, cell: xr.Dataset) -> str:
+    """What the methods of a row promise of a whole run, and whether it is the same."""
+    epsilon = float(cell["epsilon"])
+    if math.isinf(epsilon):
+        return "none, and no noise"
+    labels = cell["algorithm"].values[cell["compared"].values]
+    own = results.reset_coords().sel(epsilon=epsilon, algorithm=labels)
+    composed = _range(_last(own, "epsilon_composed"))
+    rivals = statistics.equally_private(results)
+    if rivals.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
+        return f"equal: total ε = {composed}"
+    worth = f"unequal: composed ε = {composed}"
+    without = [str(label) for label in labels[own["guarantee"].values == "none"]]
+    if len(without) == len(labels):
+        return f"{worth}, without a guarantee"
+    return f"{worth}; without a guarantee: {_some(without)}" if without else worth
+
+
+def _last(own: xr.Dataset, name: str) -> NDArray[np.float64]:
+    """Finite values after the last round, the largest of all seeds."""
+    values = statistics.final(own, name)
+    if "seed" in values.dims:
+        values = values.max("seed")
+    return np.asarray(values.values[np.isfinite(values.values)])
+
+
+def _range(values: NDArray[np.float64]) -> str:
+    if not values.size:
+        return "unknown"
+    ends = [f"{end:,.0f}" if end >= 1000 else f"{end:.3g}" for end in (values.min(), values.max())]
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _agents(results: xr.Dataset, cell: xr.Dataset) -> str:
+    """How many agents share the problem, where methods for other numbers are in other rows."""
+    if not statistics.is_constrained(results):
+        return ""
+    found = results["agents"].sel(algorithm=cell["algorithm"].values[cell["compared"].values])
+    n = int(found.max())
+    return "1 agent" if n == 1 else f"{n} agents"
+
+
+def _lost(results: xr.Dataset, cell: xr.Dataset) -> str:
+    """Methods that lost runs, which the other runs would flatter."""
+    labels = cell["algorithm"].values[(cell["compared"] & (cell["lost"] > 0)).values]
+    counts = cell[["lost", "runs"]].sel(algorithm=labels)
+    found = [
+        f"{label} ({int(lost)} of {int(runs)})"
+        for label, lost, runs in zip(labels, counts["lost"], counts["runs"], strict=True)
+    ]
+    what = f"violation above {FEASIBLE:g}" if statistics.is_constrained(results) else "lost runs"
+    return f"{what}: {_some(found)}" if found else ""
