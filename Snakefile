@@ -25,6 +25,9 @@ become_own_member()
 configfile: "config/config.yaml"
 
 
+report: "workflow/report/introduction.rst"
+
+
 try:
     STUDY = load(config)
 except ConfigError as error:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import zipfile
+from pathlib import Path
 
 import pytest
 import xarray as xr
@@ -163,9 +165,13 @@ def test_a_wrong_configuration_stops_before_any_job(project, changes, message):
     assert "Traceback" not in shown
 
 
-def test_snakemakes_own_report_holds_the_figures(project):
+def test_snakemakes_own_report_holds_figures_and_report_with_an_introduction(project):
     project.run("--report", "report.zip")
-    assert (project.folder / "report.zip").stat().st_size > 10_000
+    with zipfile.ZipFile(project.folder / "report.zip") as packed:
+        names = packed.namelist()
+        text = packed.read("report/report.html").decode()
+    assert {Path(name).suffix for name in names} == {".html", ".svg"}
+    assert "The experiments of this configuration are: tiny" in " ".join(text.split())
 
 
 def test_what_is_timed_is_made_by_one_job(project):
