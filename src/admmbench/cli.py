@@ -11,12 +11,15 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
 
 from admmbench import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Columns where the output is no terminal.
 _WIDTH = 120
@@ -150,6 +153,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("folder", type=Path, help="folder with a report for each configuration")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
+    command = _command(commands, "compare", _compare, "compare two result files of one study")
+    command.add_argument("first", type=Path, help="results.nc")
+    command.add_argument("second", type=Path, help="of another machine, version or code")
+
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)
     command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
@@ -270,8 +277,6 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from admmbench.audit import AuditSettings, audit, table
     from admmbench.datasets import load_dataset, open_prepared
     from admmbench.engine.spec import RunSpec
@@ -289,9 +294,7 @@ def _audit(options: argparse.Namespace) -> int:
         with replacing(options.output) as temporary:
             temporary.write_text(json.dumps(found.to_dict(), indent=1))
         return 0
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
+    console = _console()
     if found.findings:
         console.print(table(found))
     for finding in found.failures:
@@ -446,9 +449,42 @@ def _overview(options: argparse.Namespace) -> None:
     overview.write(options.folder, options.output)
 
 
-def _plan(options: argparse.Namespace) -> None:
+def _compare(options: argparse.Namespace) -> int:
+    from admmbench.analysis import contrast
+
+    first, second = (_results(path) for path in (options.first, options.second))
+    found = contrast.contrast(first, second)
+    console = _console()
+    for difference in contrast.settings(first, second):
+        console.print(difference, soft_wrap=True, markup=False)
+    console.print(contrast.table(found))
+    console.print(contrast.summary(found), soft_wrap=True)
+    return int((found["state"] == "different").any())
+
+
+def _results(path: Path) -> xr.Dataset:
+    """A file of labelled results."""
+    import xarray as xr
+
+    try:
+        found = xr.load_dataset(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: no file of results can be read there ({error})") from None
+    if not {"algorithm", "epsilon", "status"} <= set(found.variables):
+        raise ValueError(
+            f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"
+        )
+    return found
+
+
+def _console() -> Any:
     from rich.console import Console
 
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=_WIDTH, highlight=False)
+
+
+def _plan(options: argparse.Namespace) -> None:
     from admmbench.config import read
     from admmbench.forecast import plan as forecast
     from admmbench.housekeeping import notices
@@ -458,9 +494,7 @@ def _plan(options: argparse.Namespace) -> None:
     _collect_garbage()
     with shown("Measuring this machine", "method") as progress:
         machine = forecast.calibrate(study, progress, renew=options.measure)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
+    console = _console()
     costs = forecast.plan(study, machine)
     console.print(forecast.table(costs))
     console.print(forecast.summary(costs["all"], options.cores), soft_wrap=True)
