@@ -89,7 +89,7 @@ def test_the_error_of_a_trial_is_that_of_the_last_round_on_held_out_rows(digits)
     last = trace.isel(round=-1).mean("seed")
     assert found.best.score.error == pytest.approx(float(last.test_error))
     assert found.best.score.loss == pytest.approx(float(last.test_loss))
-    assert len(found.trials) == 6
+    assert len(found.trials) in (6, 7)  # one may look beyond an edge
 
 
 def test_the_test_part_is_never_looked_at(digits):
@@ -117,12 +117,14 @@ def test_a_search_goes_on_where_it_was_stopped(digits, tmp_path, monkeypatch):
         tune(SPEC, AXES, SETTINGS, digits, kept, "code")
     monkeypatch.setattr(trials, "_score", counted)
     assert tune(SPEC, AXES, SETTINGS, digits, kept, "code") == whole
-    assert len(made) == 6
+    assert len(made) == len(whole.trials)
     # Other code, or another search, makes all trials again.
+    made.clear()
     tune(SPEC, AXES, SETTINGS, digits, kept, "other code")
-    assert len(made) == 12
-    tune(SPEC.at(8.0), AXES, SETTINGS, digits, kept, "other code")
-    assert len(made) == 18
+    assert len(made) == len(whole.trials)
+    made.clear()
+    other = tune(SPEC.at(8.0), AXES, SETTINGS, digits, kept, "other code")
+    assert len(made) == len(other.trials)
 
 
 def test_a_run_that_diverges_is_the_worst(digits):
@@ -146,7 +148,7 @@ def failing(monkeypatch, which):
 def test_a_run_that_fails_is_the_worst(digits, monkeypatch):
     failing(monkeypatch, lambda number: number % 2)
     found = tune(SPEC, AXES, SETTINGS, digits)
-    assert [math.isinf(trial.score.error) for trial in found.trials] == 3 * [False, True]
+    assert [math.isinf(trial.score.error) for trial in found.trials[:6]] == 3 * [False, True]
     assert math.isfinite(found.best.score.error)
 
 
@@ -159,4 +161,5 @@ def test_a_search_whose_first_run_fails_says_so(digits, monkeypatch):
 def test_progress_counts_trials(digits):
     seen = []
     tune(SPEC, AXES, SETTINGS, digits, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(k, 6) for k in range(1, 7)]
+    assert seen[:6] == [(k, 6) for k in range(1, 7)]
+    assert seen[6:] in ([], [(7, 7)])

@@ -15,6 +15,8 @@ Direction = tuple[int, int]
 
 # Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
 _STEPS = tuple(0.5**k for k in range(7))
+# Where the best is at an edge of what was tried, so many-th part of the trials may be added to look beyond.
+_FURTHER = 4
 
 
 class Score(NamedTuple):
@@ -62,7 +64,8 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
     axes
         What is tuned, by the path of its key.
     trials
-        How many settings are tried; fewer if there are no more.
+        How many settings are tried; fewer if there are no more. Up to a quarter more look beyond edges: where the best
+        is at an end of what was tried along an axis, the next value there is tried as well.
     measure
         Tries some settings.
 
@@ -96,8 +99,17 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
         tried[place] = Trial(settings(place), measure(settings(place)))
         if tried[place].score < tried[best].score:
             best, last = place, direction
+    for _ in range(trials // _FURTHER):
+        beyond = _beyond(axes, tried[best].settings, list(tried.values()))
+        if not beyond:
+            break
+        axis, sign = beyond[0]
+        place = tuple(k + sign * (name == names[axis]) for name, k in zip(names, best, strict=True))
+        tried[place] = Trial(settings(place), measure(settings(place)))
+        best = min(best, place, key=lambda at: tried[at].score)
     found = list(tried.values())
-    return Found(found, tried[best], _edges(axes, tried[best].settings, found))
+    edges = [names[axis] for axis, _ in _beyond(axes, tried[best].settings, found)]
+    return Found(found, tried[best], list(dict.fromkeys(edges)))
 
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:
@@ -108,13 +120,14 @@ def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[P
         yield tuple(moved), (axis, sign)
 
 
-def _edges(axes: Mapping[str, Axis], best: Settings, trials: list[Trial]) -> list[str]:
-    """Axes along which nothing smaller than the best was tried, or nothing larger, ends aside."""
+def _beyond(axes: Mapping[str, Axis], best: Settings, trials: list[Trial]) -> list[Direction]:
+    """Directions in which nothing was tried beyond the best, and where there is something to try."""
     found = []
-    for name, axis in axes.items():
+    for number, (name, axis) in enumerate(axes.items()):
         tried = [trial.settings[name] for trial in trials]
         least = max(axis.least, 1) if axis.whole else axis.least
-        lowest, highest = best[name] == min(tried), best[name] == max(tried)
-        if (lowest and best[name] > least) or (highest and best[name] < axis.most):
-            found.append(name)
+        if best[name] == max(tried) and best[name] < axis.most:
+            found.append((number, 1))
+        if best[name] == min(tried) and best[name] > least:
+            found.append((number, -1))
     return found

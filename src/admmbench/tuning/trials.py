@@ -77,7 +77,7 @@ def tune(
     code
         Fingerprint of the code; trials by other code are made again.
     progress
-        Called with the trials done, and their number.
+        Called with the trials done, and their number; a search may add some.
 
     Raises
     ------
@@ -102,7 +102,8 @@ def tune(
                 found = _FAILED
             made.add(values, found)
         if progress:
-            progress(next(done), settings.trials)
+            number = next(done)
+            progress(number, max(number, settings.trials))
         return found
 
     return search(axes, settings.trials, measure)
