@@ -149,7 +149,7 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
         path.write_text(text)
         done = subprocess.run(
             [sys.executable, "-c", code, path],
-            env={"ADMMBENCH_CACHE": str(cache)},
+            env={**os.environ, "ADMMBENCH_CACHE": str(cache)},
             capture_output=True,
             text=True,
             check=True,

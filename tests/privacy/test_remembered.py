@@ -1,6 +1,7 @@
 """Totals that are kept between processes: the same numbers, and never those of other code."""
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -25,7 +26,7 @@ def totals(cache, *releases):
     """Two totals of each releases, of a hundred pure ones by default, and whether any was composed."""
     done = subprocess.run(
         [sys.executable, "-c", CODE, *(releases or ["ledger.pure(0.5, 100)"])],
-        env={"ADMMBENCH_CACHE": str(cache)},
+        env={**os.environ, "ADMMBENCH_CACHE": str(cache)},
         check=True,
         capture_output=True,
         text=True,
