@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
 from admmbench.config import ConfigError, Experiment, check_experiment
 from admmbench.figures import ranks as diagram
+from admmbench.figures import style
 from admmbench.figures.base import KINDS
 from admmbench.figures.drawing import as_svg, draw, save, svg
 from admmbench.figures.style import look, looks
@@ -165,6 +169,67 @@ def test_parameters_of_one_method_have_colours_of_their_own():
     assert len({look.color for look in found.values()}) == 4
 
 
+def row_of(found, labels):
+    """Luminances of looks that share a line and have markers of their own; all stand out from white."""
+    shown = [found[label] for label in labels]
+    assert len({each.linestyle for each in shown}) == 1
+    assert len({each.marker for each in shown}) == len(labels)
+    luminances = [relative_luminance(each.color) for each in shown]
+    assert all(1.05 / (each + 0.05) >= 2.99 for each in luminances)
+    return luminances
+
+
+def test_methods_that_differ_in_one_quantity_go_from_light_to_dark():
+    values = {"rho=10": 10, "rho=0.1": 0.1, "rho=1": 1.0}
+    params = {label: {"rho": value} for label, value in values.items()}
+    more = {"scaled": {"rho": {"scale": 0.01}}, "other": {"rho": 1, "kind": "x"}}
+    labels = [*params, *more, "best"]
+    methods = {**dict.fromkeys(labels, "outp"), "best": "iadmm"}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods=methods, params={**params, **more})
+    found = looks(ds)
+    luminances = row_of(found, ["rho=0.1", "rho=1", "rho=10"])
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({found[label].color for label in labels}) == len(labels)
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == len(labels)
+
+
+def test_each_method_of_a_study_of_a_quantity_has_a_scale_of_its_own():
+    labels = {f"{name} {n}": n for name in ("OutP", "ObjP", "Sharing") for n in (5, 10, 20, 50)}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods={"Sharing": "admm_sharing"})
+    ds = ds.assign_coords(agents=("algorithm", list(labels.values())))
+    found = looks(ds)
+    for name in ("OutP", "ObjP", "Sharing"):
+        luminances = row_of(found, [f"{name} {n}" for n in (5, 10, 20, 50)])
+        assert luminances == sorted(luminances, reverse=True)
+    assert len({each.color for each in found.values()}) == 12
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == 12
+
+
+@pytest.mark.parametrize(
+    ("quantities", "rows"),
+    [
+        # Two tolerances that shrink together, and a penalty that was adapted to the number of agents.
+        ([(1, 1), (2, 2), (3, 3)], [[0, 1, 2]]),
+        ([(3, 0.3), (2, 0.1), (1, 0.3)], [[2, 1, 0]]),
+        # A grid has a scale for each value of what is listed first, or of what has fewer values.
+        (list(itertools.product((1, 2, 3), (1, 2, 3))), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+        (list(itertools.product((1, 2, 3), (1, 2))), [[0, 2, 4], [1, 3, 5]]),
+        # Two lines need none; two quantities in two orders, and nothing that differs, have none.
+        ([(1, 1), (2, 1)], []),
+        ([(1, 2), (2, 3), (3, 1)], []),
+        ([(1, 1), (1, 1), (1, 1)], []),
+    ],
+)
+def test_rows_of_methods(quantities, rows):
+    labels = [f"method {number}" for number in range(len(quantities))]
+    params = {
+        label: {"a": a, "b": b, "warm": True, "name": "x"}
+        for label, (a, b) in zip(labels, quantities, strict=True)
+    }
+    ds = build({label: {1.0: 0.1} for label in labels}, params=params)
+    assert style._rows(ds) == [[labels[k] for k in row] for row in rows]
+
+
 def test_methods_of_two_papers_do_not_look_alike():
     """Papers give some colours twice; other methods take the place that is left, whatever their number."""
     methods = [
@@ -282,6 +347,25 @@ def test_groups_whose_labels_begin_alike_are_told_apart(figure):
     more = build({**{label: {INF: 0.1} for label in (*params, "SGD c")}}, params=params)
     drawing = draw(more, figure(kind="tradeoff", against="agents"))
     assert len(legend(drawing)) == 3
+
+
+def test_budgets_on_the_way_to_something_else_go_from_light_to_dark(figure):
+    budgets = dict.fromkeys((0.05, 0.1, 0.2, 1.0), 0.3)
+    ds = build({"a": budgets, "b": budgets, "c": budgets})
+    ds = ds.assign_coords(agents=("algorithm", [10, 20, 50]))
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="agents")))
+    luminances = [relative_luminance(line.get_color()) for line in lines(panel).values()]
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({line.get_linestyle() for line in lines(panel).values()}) == 1
+
+
+def test_text_of_files_is_text(results, figure, tmp_path):
+    drawing, printed = save(results, [figure()], tmp_path)
+    root = ET.fromstring(drawing.read_text("utf-8"))
+    said = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(said)
+    assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
+    assert b"/Type3" not in printed.read_bytes()
 
 
 def test_files_are_reproducible(results, figure, tmp_path):

@@ -108,7 +108,7 @@ def _write(drawing: Drawing, buffer: io.BytesIO, suffix: str, name: str) -> None
         "svg": ("Date", "Creator", "Format", "Type"),
         "pdf": ("CreationDate", "Creator", "Producer"),
     }
-    with mpl.rc_context({**STYLE, "svg.hashsalt": name, "svg.fonttype": "path"}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
         drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
 
 

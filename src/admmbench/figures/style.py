@@ -11,12 +11,15 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import seaborn as sns
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from seaborn.utils import relative_luminance
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,7 +39,11 @@ STYLE = {
     **sns.axes_style("whitegrid"),
     "axes.edgecolor": "#444444",
     "axes.linewidth": 0.8,
-    "font.family": "DejaVu Sans",
+    # Text stays text. Where a reader of SVG lacks the font of the layout, another as wide stands for it.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
     "font.size": 8.5,
     "axes.labelsize": 8.5,
     "axes.titlesize": 8.5,
@@ -46,7 +53,6 @@ STYLE = {
     "legend.fontsize": 8.5,
     "lines.linewidth": 1.5,
     "lines.markersize": 4.5,
-    "pdf.fonttype": 42,
     "xtick.labelsize": 7.5,
     "ytick.labelsize": 7.5,
 }
@@ -95,6 +101,23 @@ _FAMILIES = {
     "dpsgd": (_PALETTE[4], 5),
 }
 """Colour and first marker of the papers' methods; dp_admm and outp are one mechanism."""
+_SCALES = {
+    _PALETTE[0]: "Blues",
+    _PALETTE[1]: "YlOrBr",
+    _PALETTE[2]: "BuGn",
+    _PALETTE[3]: "flare",
+    _PALETTE[4]: "RdPu",
+    _PALETTE[5]: "Oranges",
+    _PALETTE[6]: "PuRd",
+    _PALETTE[7]: "Greys",
+    _PALETTE[8]: "YlGn",
+    _PALETTE[9]: "GnBu",
+}
+"""Sequential scale of each colour, from light to dark."""
+_DARKEST, _LIGHTEST = 0.01, 0.3
+"""Relative luminances at the ends of what is cut from a scale: not quite black, and a contrast of 3:1 to white."""
+SHORTEST_ROW = 3
+"""Two lines need no scale."""
 _FREE_MARKER = 4
 """First marker for other methods: one that no family begins with."""
 _BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
@@ -115,7 +138,11 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     marker. Where no family is told from another, as in a study of one method's parameters, and for methods without
     a colour of their own, each label takes a colour that the experiment leaves, in its order. So does a family whose
     colour is that of another paper's, which comes before it in the experiment.
+
+    Methods that differ in one quantity alone are a row: they share a line, and a scale from light to dark as the
+    quantity grows in the place of one colour.
     """
+    labels = [str(label) for label in results["algorithm"].values]
     methods = [str(name) for name in results["method"].values]
     params = [json.loads(str(text)) for text in results["params"].values]
     families = list(map(_family, methods, params))
@@ -126,11 +153,16 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     for family in filter(None, families):
         owners.setdefault(_FAMILIES[family][0], family)
     families = [family if family in owners.values() else "" for family in families]
-    colors = [c for c in _BY_CONTRAST if c not in {_FAMILIES[f][0] for f in families if f}]
-    labels = [str(label) for label in results["algorithm"].values]
+    free = itertools.cycle(
+        c for c in _BY_CONTRAST if c not in {_FAMILIES[f][0] for f in families if f}
+    )
+    rows = _rows(results)
+    in_rows = {label for row in rows for label in row}
     chosen: dict[str, Look] = {}
     used: Counter[object] = Counter()
     for label, method, family in zip(labels, methods, families, strict=True):
+        if label in in_rows:
+            continue
         line = _REFERENCES.get(method)
         step = used[line or family]
         used[line or family] += 1
@@ -139,9 +171,124 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
             chosen[label] = Look(_DARK, line, _MARKERS[step - 1] if step else "")
         elif family:
             chosen[label] = _look(*_FAMILIES[family], step)
+    colors = {
+        label: _FAMILIES[family][0]
+        for label, family in zip(labels, families, strict=True)
+        if family
+    }
+    for turn, row in enumerate(rows):
+        # Of two rows of one family, one has its colour.
+        color = colors.pop(row[0], "") or next(free)
+        colors = {label: own for label, own in colors.items() if own != color}
+        chosen.update(zip(row, series(color, len(row), turn, chosen.values()), strict=True))
     for step, label in enumerate(label for label in labels if label not in chosen):
-        chosen[label] = _unlike(chosen.values(), colors[step % len(colors)], step)
+        chosen[label] = _unlike(chosen.values(), next(free), step)
     return {label: chosen[label] for label in labels}
+
+
+def series(color: str, count: int, turn: int, others: Iterable[Look] = ()) -> list[Look]:
+    """Styles of lines in an order: one line, from light to dark, with markers that no other has on such a line.
+
+    Parameters
+    ----------
+    color
+        One of the palette's; its scale is taken.
+    count
+        How many lines there are.
+    turn
+        How many series there are already, which have other lines.
+    others
+        Styles of other lines of the figure.
+    """
+    scale = [
+        shade
+        for shade in sns.color_palette(_SCALES[color], 256)
+        if _DARKEST <= relative_luminance(shade) <= _LIGHTEST
+    ]
+    scale.sort(key=relative_luminance, reverse=True)
+    shades = [to_hex(scale[k]) for k in np.linspace(0, len(scale) - 1, count).round().astype(int)]
+    shapes = {(each.linestyle, each.marker) for each in others}
+    options = [
+        [
+            (_LINES[(turn + line) % len(_LINES)], _MARKERS[(k + first) % len(_MARKERS)])
+            for k in range(count)
+        ]
+        for line in range(len(_LINES))
+        for first in range(len(_MARKERS))
+    ]
+    best = min(options, key=lambda each: sum(shape in shapes for shape in each))
+    return [Look(shade, *shape) for shade, shape in zip(shades, best, strict=True)]
+
+
+def grid_of_looks(rows: int, columns: int) -> list[list[Look]]:
+    """Styles of lines that stand for no single method: columns are in an order, such as that of budgets."""
+    if columns < SHORTEST_ROW:
+        turns = iter(range(rows * columns))
+        return [[look(next(turns)) for _ in range(columns)] for _ in range(rows)]
+    colors = itertools.cycle(_BY_CONTRAST)
+    return [series(next(colors), columns, turn) for turn in range(rows)]
+
+
+def _rows(results: xr.Dataset) -> list[list[str]]:
+    """Labels of methods that differ in one quantity alone, in ascending order of it.
+
+    Quantities that grow together, such as two tolerances, count as one; so does a quantity in which no two methods are
+    alike, whatever else was adapted to it.
+    """
+    alike: dict[object, dict[str, dict[str, float]]] = {}
+    for label in results["algorithm"].values:
+        own = results.sel(algorithm=label)
+        method = str(own["method"].item())
+        facts = {name: own[name].item() for name in ("agents", "features", "delta")}
+        facts |= _flat(json.loads(str(own["params"].item())), "params")
+        numbers = {name: value for name, value in facts.items() if _is_number(value)}
+        rest = {name: repr(value) for name, value in facts.items() if name not in numbers}
+        kind = (
+            method,
+            own["variant"].item(),
+            own["noise"].item(),
+            *sorted(rest.items()),
+            *sorted(numbers),
+        )
+        if method not in _REFERENCES:
+            alike.setdefault(kind, {})[str(label)] = numbers
+    rows = (row for members in alike.values() for row in _rows_of(members))
+    return [row for row in rows if len(row) >= SHORTEST_ROW]
+
+
+def _rows_of(members: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """Divide methods that have the same quantities into rows, by their values."""
+    numbers = list(members.values())
+    names = [name for name in numbers[0] if len({each[name] for each in numbers}) > 1]
+    orders = [
+        sorted(members, key=lambda label: members[label][name])
+        for name in names
+        if len({each[name] for each in numbers}) == len(members)
+    ]
+    if orders:
+        agree = all(order in (orders[0], orders[0][::-1]) for order in orders)
+        return orders[:1] if agree else []
+    divisions = []
+    for name in reversed(names):  # what varies fastest comes last
+        groups: dict[object, list[str]] = {}
+        for label in sorted(members, key=lambda label: members[label][name]):
+            others = tuple(members[label][other] for other in names if other != name)
+            groups.setdefault(others, []).append(label)
+        divisions.append(list(groups.values()))
+    return min(divisions, key=len, default=[])
+
+
+def _flat(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Parameters by their paths."""
+    found: dict[str, Any] = {}
+    for key, value in params.items():
+        path = f"{name}.{key}"
+        found |= _flat(value, path) if isinstance(value, Mapping) else {path: value}
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _unlike(others: Iterable[Look], color: str, step: int) -> Look:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -163,14 +162,16 @@ class Tradeoff(Figure):
             groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
         budgets = values["epsilon"].values
         names = zip(style.common(groups.values()), groups.values(), strict=True)
-        for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
-            line = along.sel(algorithm=labels, epsilon=budget).swap_dims(algorithm="x").sortby("x")
-            words = [name] * (len(groups) > 1)
-            if len(budgets) > 1 or (not words and math.isfinite(budget)):
-                words.append(style.budget(budget))
-            if not words:  # nothing is private
-                words = [str(shown["method"].sel(algorithm=labels[0]).item())]
-            yield ", ".join(words), style.look(turn), line
+        looks = style.grid_of_looks(len(groups), len(budgets))
+        for (name, labels), row in zip(names, looks, strict=True):
+            for budget, look in zip(budgets, row, strict=True):
+                line = along.sel(algorithm=labels, epsilon=budget)
+                words = [name] * (len(groups) > 1)
+                if len(budgets) > 1 or (not words and math.isfinite(budget)):
+                    words.append(style.budget(budget))
+                if not words:  # nothing is private
+                    words = [str(shown["method"].sel(algorithm=labels[0]).item())]
+                yield ", ".join(words), look, line.swap_dims(algorithm="x").sortby("x")
 
     def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
