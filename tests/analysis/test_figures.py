@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
 from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
@@ -457,6 +458,12 @@ def test_curves_against_the_numbers_sent(results, figure):
         lines(panel)["ObjP"].get_xdata(), 7840 * results["round"].values.astype(float)
     )
     assert panel.get_xlabel() == "Numbers sent"
+
+
+def test_captions_call_a_round_as_the_axis_does():
+    for path in (ROOT / "config/experiments").glob("*.yaml"):
+        for figure in check_experiment(yaml.safe_load(path.read_text("utf-8"))).figures:
+            assert not re.search(r"epoch|communication round", figure.caption), path.name
 
 
 def of_agents(outer):
