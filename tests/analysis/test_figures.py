@@ -293,6 +293,43 @@ def test_one_seed_has_no_band(figure):
     assert "One seed" in texts(drawing)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_few_seeds_are_thin_lines_or_points(figure, log):
+    ds = build({"OutP": {0.1: 0.2, 1.0: 0.1}}, seeds=3)
+    drawing = draw(ds, figure(epsilon=[0.1], log=log))
+    (panel,) = panels(drawing)
+    mean, *each = panel.lines
+    assert not panel.collections
+    own = 100 * ds["test_error"].sel(algorithm="OutP", epsilon=0.1)
+    np.testing.assert_allclose([line.get_ydata() for line in each], own.transpose("seed", "round"))
+    assert all(line.get_linewidth() < mean.get_linewidth() / 2 for line in each)
+    assert "each of 3 seeds" in texts(drawing)
+    assert legend(drawing) == ["OutP"]
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", log=log)))
+    assert not panel.collections
+    assert [line.get_linestyle() for line in panel.lines[1:]] == ["None"] * 3
+
+
+def test_what_does_not_depend_on_the_seed_is_named_and_has_no_band(results, figure):
+    everything = {"algorithm": ["ObjP", "Non-private"]}
+    first = results["test_error"].sel(everything).isel(seed=0)
+    results["test_error"].loc[everything] = first * (1 + 1e-15 * results["seed"])
+    for kind in ("curves", "tradeoff"):
+        drawing = draw(results, figure(kind=kind))
+        assert len(panels(drawing)[0].collections) == 2
+        assert "The same for all seeds: ObjP, Non-private." in texts(drawing)
+    few = draw(results.isel(seed=slice(3)), figure(algorithms=["ObjP"], epsilon=[0.1]))
+    assert len(panels(few)[0].lines) == 1
+    one = draw(results.isel(seed=[0]), figure())
+    assert "The same" not in texts(one)
+
+
+def test_a_logarithmic_band_ends_at_the_line_where_it_would_reach_zero(results, figure):
+    results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1}] -= 0.13
+    panel = panels(draw(results, figure(log=True, algorithms=["ObjP"], epsilon=[0.1])))[0]
+    assert panel.collections[0].get_paths()[0].vertices[:, 1].min() > 0
+
+
 def test_tradeoff_of_the_final_error(results, figure):
     (panel,) = draw(results, figure(kind="tradeoff")).axes
     assert panel.get_xscale() == "log"

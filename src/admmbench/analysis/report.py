@@ -193,6 +193,7 @@ def _section(section: Section) -> dict[str, Any]:
         "methods": _methods(results),
         "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
+        "spread": _spread(results),
         "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
         "solutions": _solutions(results),
         "times": _times(results),
@@ -356,23 +357,22 @@ def _cell(value: float) -> str:
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
     """Metric of each method: mean and band for each epsilon, the lowest marked."""
     percent = statistics.is_fraction(results)
-    values = statistics.reduce(results, results.attrs["metric"], how)
-    band = statistics.band(100 * values if percent else values)
+    values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
+    band = statistics.band(values)
     best = _best(results, band["mean"])
     lost = statistics.counts(results)
     rows = []
     for label in results["algorithm"].values:
-        own = band.sel(algorithm=label)
         cells = []
         for epsilon in results["epsilon"].values:
-            cell = own.sel(epsilon=epsilon)
-            state = lost.sel(algorithm=label, epsilon=epsilon)
+            here = {"algorithm": label, "epsilon": epsilon}
+            state = lost.sel(here)
             failed = sum(int(state[each.word]) for each in FAILED)
             started = statistics.lost(state)[1]
             cells.append(
                 {
-                    **_band(cell, ".2f" if percent else ".4g"),
-                    "best": bool(best.sel(algorithm=label, epsilon=epsilon)),
+                    **_cell_of_seeds(values.sel(here), band.sel(here), ".2f" if percent else ".4g"),
+                    "best": bool(best.sel(here)),
                     "lost": f"{failed} of {started} lost" if failed else "",
                 }
             )
@@ -388,27 +388,49 @@ def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
     return found
 
 
-def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
-    n = int(cell["n"])
-    mean, lower, upper = (float(cell[name]) for name in ("mean", "lower", "upper"))
+def _cell_of_seeds(values: xr.DataArray, band: xr.Dataset, form: str) -> dict[str, str]:
+    """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
+    n = int(band["n"])
+    mean, lower, upper = (float(band[name]) for name in ("mean", "lower", "upper"))
+    spread, same = "", bool(statistics.same_for_all_seeds(values))
+    if values.sizes["seed"] > statistics.FEW_SEEDS:
+        spread = f"[{lower:{form}}–{upper:{form}}]"
+    elif n > 1:
+        spread = f"({', '.join(_number(float(value), form) for value in values)})"
     return {
-        "mean": f"{mean:{form}}" if n else "–",
-        "band": f"[{lower:{form}}–{upper:{form}}]" if n > 1 else "",
+        "mean": _number(mean, form),
+        "band": spread if n > 1 and not same else "",
+        "same": "the same for all seeds" if same else "",
     }
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}"
+
+
+def _spread(results: xr.Dataset) -> str:
+    """What stands behind a mean in a table."""
+    n = results.sizes["seed"]
+    if n == 1:
+        return "of one seed"
+    if n <= statistics.FEW_SEEDS:
+        return f"over seeds (each of the {n})"
+    low, high = statistics.PERCENTILES
+    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds"
 
 
 def _times(results: xr.Dataset) -> list[dict[str, str]]:
     """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
     if "seconds" not in results or _is_constrained(results):  # then solutions have them
         return []
-    band = statistics.band(statistics.final(results, "seconds"))
+    values = statistics.final(results, "seconds")
+    band = statistics.band(values)
     shortest = band["mean"].min("algorithm")
     return [
         {
             "label": str(label),
             "epsilon": _stated(float(epsilon)),
-            "seconds": f"{float(cell['mean']):.3g}",
-            "band": f"[{float(cell['lower']):.3g}–{float(cell['upper']):.3g}]",
+            **_cell_of_seeds(values.sel(algorithm=label, epsilon=epsilon), cell, ".3g"),
             "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
         }
         for label in results["algorithm"].values

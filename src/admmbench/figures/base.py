@@ -79,8 +79,12 @@ class Figure(Strict):
 
     def says(self, n_seeds: int) -> str:
         """Tell in a sentence of the small print what the figure makes of the seeds."""
+        from admmbench import statistics
+
         if n_seeds == 1:
             return "One seed, no band."
+        if n_seeds <= statistics.FEW_SEEDS:
+            return f"Mean, and each of {n_seeds} seeds."
         return f"Mean and 20–80 percentile band over {n_seeds} seeds."
 
     def select(self, results: xr.Dataset) -> xr.Dataset:

@@ -127,12 +127,23 @@ def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
     return found
 
 
+def _same(shown: xr.Dataset, figure: Figure) -> list[str]:
+    """Labels of methods whose metric does not depend on the seed."""
+    values = shown[figure.metric]
+    several = values.notnull().sum("seed") > 1
+    same = (statistics.same_for_all_seeds(values) | ~several).all(["epsilon", "round"])
+    found = same & several.any(["epsilon", "round"])
+    return [str(label) for label in shown["algorithm"].values[found.values]]
+
+
 def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
     """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
     if seeded:
         notes.append(figure.says(shown.sizes["seed"]))
+        if same := _same(shown, figure):
+            notes.append(f"The same for all seeds: {', '.join(same)}.")
     if note := shown.attrs.get("dataset_note"):
         notes.append(f"Data: {note}.")
     if lost:

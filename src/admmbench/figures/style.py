@@ -21,6 +21,8 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from seaborn.utils import relative_luminance
 
+from admmbench import statistics
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
@@ -72,6 +74,36 @@ class Look(NamedTuple):
     def shade(self, panel: Axes, x: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
         """Draw the band of a line."""
         panel.fill_between(x, lower, upper, color=self.color, alpha=0.2, linewidth=0)
+
+    def spread(
+        self, panel: Axes, values: xr.DataArray, *, points: bool = False, log: bool = False
+    ) -> None:
+        """Draw how seeds spread about a line: a band, or each of a few seeds; nothing where all are the same.
+
+        Parameters
+        ----------
+        panel
+            Where to.
+        values
+            Over ``seed`` and one dimension more, the horizontal axis.
+        points
+            Whether the few are points and not thin lines.
+        log
+            Whether the vertical axis is logarithmic: there a band ends at the line where it would reach 0.
+        """
+        if "seed" not in values.dims or values.sizes["seed"] < 2:
+            return
+        if statistics.same_for_all_seeds(values).all():
+            return
+        values = values.transpose(..., "seed")
+        x = values[values.dims[0]].values
+        if values.sizes["seed"] <= statistics.FEW_SEEDS:
+            shape = {"linestyle": "", "marker": "."} if points else {"linewidth": 0.5}
+            panel.plot(x, values, color=self.color, alpha=0.7, zorder=1.5, label="_seed", **shape)
+            return
+        band = statistics.band(values)
+        lower = band["lower"].where(band["lower"] > 0, band["mean"]) if log else band["lower"]
+        self.shade(panel, x, lower, band["upper"])
 
 
 _PALETTE = (

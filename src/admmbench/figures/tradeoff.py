@@ -99,9 +99,8 @@ class Tradeoff(Figure):
             if line.size == 0:
                 continue
             panel.plot(line["x"], line, label=label, **look.line())
-            if self.statistic == "final" and "seed" in own.dims and own.sizes["seed"] > 1:
-                band = statistics.band(own).sel(x=line["x"])
-                look.shade(panel, band["x"], band["lower"], band["upper"])
+            if self.statistic == "final":
+                look.spread(panel, own.sel(x=line["x"]), points=True)
         style.finish(panel, self)
         self._set_axis(panel, shown)
         lowest = "\nlowest over rounds and seeds" if self.statistic == "best" else ""
