@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
+from matplotlib.text import Text
 from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
@@ -343,7 +344,7 @@ def test_tradeoff_of_the_best_error_is_the_lowest_over_seeds_and_rounds(results,
     results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 4, "round": 1}] = 0.01
     (panel,) = draw(results, figure(kind="tradeoff", statistic="best")).axes
     assert lines(panel)["ObjP"].get_ydata()[1] == pytest.approx(1.0)
-    assert "lowest over rounds and seeds" in panel.get_ylabel()
+    assert "lowest over rounds and seeds" in panel.get_ylabel().replace("\n", " ")
     assert not panel.collections
 
 
@@ -357,7 +358,7 @@ def test_many_panels_stay_wide_enough(figure):
     drawing = draw(build(errors), figure())
     assert len(panels(drawing)) == 5
     assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
-    assert drawing.get_figwidth() <= 7.5
+    assert drawing.get_figwidth() <= 7.16
 
 
 def test_the_best_of_one_seed(figure):
@@ -404,6 +405,51 @@ def test_text_of_files_is_text(results, figure, tmp_path):
     assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(said)
     assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
     assert b"/Type3" not in printed.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        ([["n = 1", "n = 5"], ["cProx, n = 1", "cProx, n = 5"]], ["n = …", "cProx, n = …"]),
+        ([["n = 1, ρ = 1", "n = 5, ρ = 1"], ["n = 1", "n = 5"]], ["n = …, ρ = 1", "n = …"]),
+        ([["ADMM, 5", "ADMM, 10"], ["SGD 5"]], ["ADMM", "SGD 5"]),
+        ([["a 1", "b 2"], ["c 1", "d 2"]], ["a 1 …", "c 1 …"]),
+    ],
+)
+def test_groups_are_named_by_the_words_that_they_share(groups, names):
+    assert style.common(groups) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "budgets", "width", "columns"),
+    [
+        ({}, 1, 3.5, 1),
+        ({"width": "page"}, 1, 7.16, 1),
+        ({}, 3, 7.16, 3),
+        ({"width": "column"}, 3, 3.5, 2),
+        ({"kind": "tradeoff"}, 3, 3.5, 1),
+        ({"kind": "tradeoff", "width": "page"}, 3, 7.16, 1),
+        ({"kind": "agents"}, 6, 7.16, 3),
+    ],
+)
+def test_figures_are_as_wide_as_a_column_or_a_page(figure, given, budgets, width, columns):
+    label = "A method with a long name"
+    errors = {f"{label} {k}": dict.fromkeys(range(1, budgets + 1), 0.1) for k in range(8)}
+    shown = [f"{label} 0"] if given.get("kind") == "agents" else None
+    drawing = draw(build(errors), figure(algorithms=shown, **given))
+    assert drawing.get_figwidth() == width
+    assert panels(drawing)[0].get_gridspec().ncols == columns
+    drawing.draw_without_rendering()  # lays it out
+    inside = drawing.get_window_extent()
+    said = [text for text in drawing.findobj(Text) if text.get_visible() and text.get_text()]
+    assert all(float(text.get_fontsize()) >= 7 for text in said)
+    labels = [each for panel in panels(drawing) for each in (panel.xaxis.label, panel.yaxis.label)]
+    for part in [*drawing.legends, *(each for each in labels if each.get_text())]:
+        extent = part.get_window_extent()
+        assert extent.x0 >= inside.x0
+        assert extent.x1 <= inside.x1
+        assert extent.y0 >= inside.y0 - 1
+        assert extent.y1 <= inside.y1
 
 
 def test_files_are_reproducible(results, figure, tmp_path):

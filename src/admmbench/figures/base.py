@@ -32,6 +32,10 @@ KINDS: dict[str, type[Figure]] = {}
 """Classes by what the key ``kind`` calls them."""
 
 
+Width = Literal["column", "page"]
+"""How wide a figure is on paper."""
+
+
 class Scale(NamedTuple):
     """Axis of a metric: factor from the stored unit to the shown one, and the label."""
 
@@ -56,6 +60,14 @@ class Figure(Strict):
         None
     )
     epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
+
+    width: Annotated[
+        Width | None,
+        Field(
+            description="of a paper: a column (3.5 in) or the page (7.16 in); "
+            "if absent, a column for one panel and the page for several"
+        ),
+    ] = None
 
     lost_runs: ClassVar[str] = "left out"
     """What became of runs that diverged or timed out, for the small print."""

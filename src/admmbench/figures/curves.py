@@ -41,7 +41,7 @@ class Curves(Figure):
         budgets = self.budgets(shown)
         references = self.references(shown)
         scale = self.scale(shown)
-        drawing, panels = style.grid(len(budgets), COURSES[self.against])
+        drawing, panels = style.grid(self, len(budgets), COURSES[self.against])
         for panel, budget in zip(panels.flat, budgets, strict=False):
             if math.isfinite(budget) or len(budgets) > 1:
                 panel.set_title(style.budget(budget))
@@ -54,7 +54,7 @@ class Curves(Figure):
             style.finish(panel, self)
             style.set_rounds(panel, shown[self.against])
         for panel in panels[:, 0]:
-            panel.set_ylabel(style.wrapped(scale.label, style.PANEL[1]))
+            style.set_label(panel, scale.label)
         return drawing
 
     def _curve(self, panel: Axes, values: xr.DataArray, label: str, look: Look, turn: int) -> None:

@@ -28,14 +28,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-    from admmbench.figures.base import Figure
+    from admmbench.figures.base import Figure, Width
 
-SINGLE = (4.7, 3.0)
-"""Width and height of a panel that is alone, in inches."""
-
-PANEL = (2.35, 2.0)
-"""Width and height of one of several panels, in inches."""
-MAX_COLUMNS = 3
+WIDTHS: dict[Width, float] = {"column": 3.5, "page": 7.16}
+"""Of a figure, in inches: one column and two columns of a paper (IEEE, ACM)."""
+_SINGLE: dict[Width, float] = {"column": 2.3, "page": 3.0}
+"""Height of a panel that is alone, in inches."""
+_ROW = 1.9
+"""Height of one of several rows of panels, in inches."""
+_MOST_COLUMNS: dict[Width, int] = {"column": 2, "page": 3}
+"""Panels side by side."""
 
 STYLE = {
     **sns.axes_style("whitegrid"),
@@ -46,18 +48,22 @@ STYLE = {
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
-    "font.size": 8.5,
-    "axes.labelsize": 8.5,
-    "axes.titlesize": 8.5,
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
     "axes.titleweight": "bold",
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
 }
+
+
+SMALL_PRINT = 7.0
+"""Size of the smallest text, in points: what journals ask for."""
 
 
 class Look(NamedTuple):
@@ -361,24 +367,23 @@ def _look(color: str, marker: int, step: int) -> Look:
     return Look(color, _LINES[step % len(_LINES)], _MARKERS[(marker + 3 * step) % len(_MARKERS)])
 
 
-def sheet(
-    size: tuple[float, float], rows: int = 1, columns: int = 1
-) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty figure of a size in inches, and its panels by row and column, which share their axes."""
-    drawing = Drawing(figsize=size, layout="constrained")
+def sheet(figure: Figure, rows: int = 1, columns: int = 1) -> tuple[Drawing, NDArray[Any]]:
+    """Make an empty drawing for a figure, and its panels by row and column, which share their axes."""
+    width = figure.width or _usual_width(rows * columns)
+    height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
+    drawing = Drawing(figsize=(WIDTHS[width], height), layout="constrained")
     return drawing, drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
 
 
-def grid(count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty figure with some panels, and a label on the horizontal axes of the lowest.
+def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
+    """Make an empty drawing with some panels, and a label on the horizontal axes of the lowest.
 
     The array has rows and columns, and may have more panels than are asked for; the last ones are then not visible.
     """
+    most = _MOST_COLUMNS[figure.width or _usual_width(count)]
     # Four panels are a square rather than a row of three and one.
-    columns = 2 if count == 4 else max(1, min(count, MAX_COLUMNS))
-    rows = max(1, -(-count // columns))
-    size = (max(columns * PANEL[0], 3.6), rows * PANEL[1] + 0.55)
-    drawing, panels = sheet(SINGLE if count == 1 else size, rows, columns)
+    columns = 2 if count == 4 else max(1, min(count, most))
+    drawing, panels = sheet(figure, max(1, -(-count // columns)), columns)
     for panel in panels.flat[count:]:
         panel.set_visible(False)
     # The lowest panel of each column has the axis, also above a gap in the last row.
@@ -386,6 +391,10 @@ def grid(count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
         panel.tick_params(labelbottom=True)
         panel.set_xlabel(label)
     return drawing, panels
+
+
+def _usual_width(panels: int) -> Width:
+    return "column" if panels == 1 else "page"
 
 
 def finish(panel: Axes, figure: Figure) -> None:
@@ -418,21 +427,37 @@ def budget(epsilon: float) -> str:
     return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
-def wrapped(label: str, height: float) -> str:
-    """Break a label of a vertical axis that is longer than the panel, whose height is in inches, is high."""
-    return textwrap.fill(label, int(height * 14))
+def set_label(panel: Axes, label: str) -> None:
+    """Label the vertical axis, in as many lines as the height of the panel asks for."""
+    inches = panel.bbox.height / panel.figure.dpi
+    lines = [textwrap.fill(line, int(inches * 13)) for line in label.splitlines()]
+    panel.set_ylabel("\n".join(lines))
 
 
 def common(groups: Iterable[Sequence[str]]) -> list[str]:
-    """Name groups of methods by the words that their labels begin with, or by their first labels if those are alike."""
+    """Name groups of methods by the words that their labels share, or by their first labels if those are alike."""
     groups = list(groups)
-    names = []
-    for labels in groups:
-        words = zip(*(label.split() for label in labels), strict=False)
-        same = itertools.takewhile(lambda each: len(set(each)) == 1, words)
-        names.append(" ".join(each[0] for each in same).rstrip(" ,="))
+    names = [_shared(labels) for labels in groups]
     distinct = all(names) and len(set(names)) == len(names)
     return names if distinct else [f"{labels[0]} …" for labels in groups]
+
+
+def _shared(labels: Sequence[str]) -> str:
+    """Words with which all labels begin and end; a value between them, or after "=", is an ellipsis."""
+    words = [label.split() for label in labels]
+    head = _leading(words)
+    tail = _leading([each[len(head) :][::-1] for each in words])[::-1]
+    if len(labels) == 1 or not (tail or (head and head[-1] == "=")):
+        return " ".join(head).rstrip(" ,=")
+    value = words[0][len(head) : len(words[0]) - len(tail)]
+    comma = "," if value and value[-1].endswith(",") else ""
+    return " ".join([*head, f"…{comma}", *tail])
+
+
+def _leading(words: Iterable[Sequence[str]]) -> list[str]:
+    """Words with which all begin."""
+    same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
+    return [each[0] for each in same]
 
 
 def _thousands(value: float, _: object = None) -> str:

@@ -84,7 +84,7 @@ class Tradeoff(Figure):
         from admmbench import statistics
         from admmbench.figures import style
 
-        drawing, ((panel,),) = style.sheet(style.SINGLE)
+        drawing, ((panel,),) = style.sheet(self)
         scale = self.scale(shown)
         references = self.references(shown)
         values = statistics.reduce(shown, self.metric, self.statistic) * scale.factor
@@ -104,7 +104,7 @@ class Tradeoff(Figure):
         style.finish(panel, self)
         self._set_axis(panel, shown)
         lowest = "\nlowest over rounds and seeds" if self.statistic == "best" else ""
-        panel.set_ylabel(style.wrapped(scale.label, style.SINGLE[1]) + lowest)
+        style.set_label(panel, scale.label + lowest)
         return drawing
 
     def _centre(self, values: xr.DataArray) -> xr.DataArray:
