@@ -701,7 +701,28 @@ def test_a_critical_difference_beyond_the_axis_is_a_number():
     (panel,) = drawing.axes
     assert "critical difference 2.50, more than the axis" in [t.get_text() for t in panel.texts]
     assert not [line for line in panel.lines if np.size(line.get_xdata()) == 4]
-    assert np.ptp([t.get_position()[0] for t in panel.texts]) < drawing.get_figwidth()
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 16])
+@pytest.mark.parametrize(
+    "name", ["M", "WWW MMM Gaussian WWW", "Private ADMM with a very long name indeed"]
+)
+@pytest.mark.parametrize("part", [0.1, 0.97, 1.2])
+def test_no_word_of_the_diagram_is_cut_or_covers_another(count, name, part):
+    """Whatever the number of methods, their names and the critical difference are."""
+    ds, found = ranked(np.linspace(1, count, count), [], part * (count - 1))
+    labels = [f"{k} {name}" for k in range(count)]
+    ds = ds.assign_coords(algorithm=labels)
+    drawing = diagram.draw(ds, dict(zip(labels, found.values(), strict=True)))
+    assert drawing.get_figwidth() == 7.16
+    extents = [text.get_window_extent() for text in drawing.axes[0].texts]
+    inside = drawing.get_window_extent()
+    for extent in extents:
+        assert inside.x0 <= extent.x0
+        assert extent.x1 <= inside.x1
+        assert inside.y0 <= extent.y0
+        assert extent.y1 <= inside.y1
+    assert not [pair for pair in itertools.combinations(extents, 2) if pair[0].overlaps(pair[1])]
 
 
 def test_the_diagram_is_the_same_every_time():
