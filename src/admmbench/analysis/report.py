@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from admmbench import statistics
 from admmbench.analysis import answer, explore, permalinks
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
+from admmbench.analysis.inline import inline
 from admmbench.analysis.verdicts import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
@@ -157,7 +156,7 @@ def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     # A method looks as in the figures of the first experiment that has it.
     looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
     text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
-    return {**found, "diagram": _inline(text, "answer-ranks", found["described"])}
+    return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
@@ -574,32 +573,11 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     note = section.results.attrs.get("dataset_note")
     return {
         "id": f"{section.name}-figure-{figure.name}",
-        "svg": _inline(text, f"{section.name}-{figure.name}", label),
+        "svg": inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
     }
-
-
-def _inline(text: str, prefix: str, label: str) -> Markup:
-    """Make an SVG file part of the page: identifiers unique in the page, size fluid, described."""
-    body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{prefix}-', body)
-    body = re.sub(r'((?:xlink:)?href)="#', rf'\1="#{prefix}-', body)
-    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
-    head, rest = body.split(">", 1)
-    width, height = (
-        float(re.search(rf'{side}="([\d.]+)pt"', head)[1])  # type: ignore[index]
-        for side in ("width", "height")
-    )
-    head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
-    # At 1.4 px for each point the text of a figure is as large as that of the page.
-    size = f"--w:{width * 1.4:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
-    described = Markup('{} role="img" aria-label="{}" style="{}">').format(
-        Markup(head), label, size
-    )
-    return described + Markup(rest)
 
 
 def _mapping(text: str) -> str:
