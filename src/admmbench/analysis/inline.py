@@ -17,10 +17,10 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 TOLERANCE = 0.35
-"""How far a line may move, in points: half a pixel, where the page shows a point as 1.4 pixels."""
+"""How far a line may move, in points: about half a pixel, as the page shows a point as 1.6 pixels."""
 
-_ZOOM = 1.4
-"""Pixels of the page for each point: the text of a figure is as large as that of the page."""
+_ZOOM = 1.6
+"""Pixels of the page for each point: the smallest text of a figure is as large as small print of the page."""
 
 _PALE = 2
 """How many times the tolerance the edge of a band may move, which is pale."""
