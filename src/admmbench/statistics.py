@@ -35,6 +35,9 @@ ROUNDING = 1e-9
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
 
+FEW_SEEDS = 3
+"""So many seeds or fewer have no band: each of them is shown."""
+
 EQUAL_TOTALS = 1.02
 """Totals of a smaller ratio are equal: noise that is solved for a total meets it within one percent."""
 
@@ -164,6 +167,13 @@ def band(values: xr.DataArray) -> xr.Dataset:
         }
     ).where(n > 0)
     return result.assign(n=n)
+
+
+def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
+    """Whether several seeds have a value and all of them the same one, but for rounding; without ``seed``."""
+    spread = values.max("seed") - values.min("seed")
+    several = values.notnull().sum("seed") > 1
+    return several & (spread <= ROUNDING * abs(values).max("seed"))
 
 
 def redrawn(ds: xr.Dataset) -> float:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
+from matplotlib.text import Text
+from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
 from admmbench.config import ConfigError, Experiment, check_experiment
 from admmbench.figures import ranks as diagram
+from admmbench.figures import style
 from admmbench.figures.base import KINDS
 from admmbench.figures.drawing import as_svg, draw, save, svg
 from admmbench.figures.style import look, looks
@@ -165,6 +171,67 @@ def test_parameters_of_one_method_have_colours_of_their_own():
     assert len({look.color for look in found.values()}) == 4
 
 
+def row_of(found, labels):
+    """Luminances of looks that share a line and have markers of their own; all stand out from white."""
+    shown = [found[label] for label in labels]
+    assert len({each.linestyle for each in shown}) == 1
+    assert len({each.marker for each in shown}) == len(labels)
+    luminances = [relative_luminance(each.color) for each in shown]
+    assert all(1.05 / (each + 0.05) >= 2.99 for each in luminances)
+    return luminances
+
+
+def test_methods_that_differ_in_one_quantity_go_from_light_to_dark():
+    values = {"rho=10": 10, "rho=0.1": 0.1, "rho=1": 1.0}
+    params = {label: {"rho": value} for label, value in values.items()}
+    more = {"scaled": {"rho": {"scale": 0.01}}, "other": {"rho": 1, "kind": "x"}}
+    labels = [*params, *more, "best"]
+    methods = {**dict.fromkeys(labels, "outp"), "best": "iadmm"}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods=methods, params={**params, **more})
+    found = looks(ds)
+    luminances = row_of(found, ["rho=0.1", "rho=1", "rho=10"])
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({found[label].color for label in labels}) == len(labels)
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == len(labels)
+
+
+def test_each_method_of_a_study_of_a_quantity_has_a_scale_of_its_own():
+    labels = {f"{name} {n}": n for name in ("OutP", "ObjP", "Sharing") for n in (5, 10, 20, 50)}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods={"Sharing": "admm_sharing"})
+    ds = ds.assign_coords(agents=("algorithm", list(labels.values())))
+    found = looks(ds)
+    for name in ("OutP", "ObjP", "Sharing"):
+        luminances = row_of(found, [f"{name} {n}" for n in (5, 10, 20, 50)])
+        assert luminances == sorted(luminances, reverse=True)
+    assert len({each.color for each in found.values()}) == 12
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == 12
+
+
+@pytest.mark.parametrize(
+    ("quantities", "rows"),
+    [
+        # Two tolerances that shrink together, and a penalty that was adapted to the number of agents.
+        ([(1, 1), (2, 2), (3, 3)], [[0, 1, 2]]),
+        ([(3, 0.3), (2, 0.1), (1, 0.3)], [[2, 1, 0]]),
+        # A grid has a scale for each value of what is listed first, or of what has fewer values.
+        (list(itertools.product((1, 2, 3), (1, 2, 3))), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+        (list(itertools.product((1, 2, 3), (1, 2))), [[0, 2, 4], [1, 3, 5]]),
+        # Two lines need none; two quantities in two orders, and nothing that differs, have none.
+        ([(1, 1), (2, 1)], []),
+        ([(1, 2), (2, 3), (3, 1)], []),
+        ([(1, 1), (1, 1), (1, 1)], []),
+    ],
+)
+def test_rows_of_methods(quantities, rows):
+    labels = [f"method {number}" for number in range(len(quantities))]
+    params = {
+        label: {"a": a, "b": b, "warm": True, "name": "x"}
+        for label, (a, b) in zip(labels, quantities, strict=True)
+    }
+    ds = build({label: {1.0: 0.1} for label in labels}, params=params)
+    assert style._rows(ds) == [[labels[k] for k in row] for row in rows]
+
+
 def test_methods_of_two_papers_do_not_look_alike():
     """Papers give some colours twice; other methods take the place that is left, whatever their number."""
     methods = [
@@ -227,6 +294,43 @@ def test_one_seed_has_no_band(figure):
     assert "One seed" in texts(drawing)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_few_seeds_are_thin_lines_or_points(figure, log):
+    ds = build({"OutP": {0.1: 0.2, 1.0: 0.1}}, seeds=3)
+    drawing = draw(ds, figure(epsilon=[0.1], log=log))
+    (panel,) = panels(drawing)
+    mean, *each = panel.lines
+    assert not panel.collections
+    own = 100 * ds["test_error"].sel(algorithm="OutP", epsilon=0.1)
+    np.testing.assert_allclose([line.get_ydata() for line in each], own.transpose("seed", "round"))
+    assert all(line.get_linewidth() < mean.get_linewidth() / 2 for line in each)
+    assert "each of 3 seeds" in texts(drawing)
+    assert legend(drawing) == ["OutP"]
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", log=log)))
+    assert not panel.collections
+    assert [line.get_linestyle() for line in panel.lines[1:]] == ["None"] * 3
+
+
+def test_what_does_not_depend_on_the_seed_is_named_and_has_no_band(results, figure):
+    everything = {"algorithm": ["ObjP", "Non-private"]}
+    first = results["test_error"].sel(everything).isel(seed=0)
+    results["test_error"].loc[everything] = first * (1 + 1e-15 * results["seed"])
+    for kind in ("curves", "tradeoff"):
+        drawing = draw(results, figure(kind=kind))
+        assert len(panels(drawing)[0].collections) == 2
+        assert "The same for all seeds: ObjP, Non-private." in texts(drawing)
+    few = draw(results.isel(seed=slice(3)), figure(algorithms=["ObjP"], epsilon=[0.1]))
+    assert len(panels(few)[0].lines) == 1
+    one = draw(results.isel(seed=[0]), figure())
+    assert "The same" not in texts(one)
+
+
+def test_a_logarithmic_band_ends_at_the_line_where_it_would_reach_zero(results, figure):
+    results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1}] -= 0.13
+    panel = panels(draw(results, figure(log=True, algorithms=["ObjP"], epsilon=[0.1])))[0]
+    assert panel.collections[0].get_paths()[0].vertices[:, 1].min() > 0
+
+
 def test_tradeoff_of_the_final_error(results, figure):
     (panel,) = draw(results, figure(kind="tradeoff")).axes
     assert panel.get_xscale() == "log"
@@ -240,7 +344,7 @@ def test_tradeoff_of_the_best_error_is_the_lowest_over_seeds_and_rounds(results,
     results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 4, "round": 1}] = 0.01
     (panel,) = draw(results, figure(kind="tradeoff", statistic="best")).axes
     assert lines(panel)["ObjP"].get_ydata()[1] == pytest.approx(1.0)
-    assert "lowest over rounds and seeds" in panel.get_ylabel()
+    assert "lowest over rounds and seeds" in panel.get_ylabel().replace("\n", " ")
     assert not panel.collections
 
 
@@ -254,7 +358,7 @@ def test_many_panels_stay_wide_enough(figure):
     drawing = draw(build(errors), figure())
     assert len(panels(drawing)) == 5
     assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
-    assert drawing.get_figwidth() <= 7.5
+    assert drawing.get_figwidth() <= 7.16
 
 
 def test_the_best_of_one_seed(figure):
@@ -282,6 +386,70 @@ def test_groups_whose_labels_begin_alike_are_told_apart(figure):
     more = build({**{label: {INF: 0.1} for label in (*params, "SGD c")}}, params=params)
     drawing = draw(more, figure(kind="tradeoff", against="agents"))
     assert len(legend(drawing)) == 3
+
+
+def test_budgets_on_the_way_to_something_else_go_from_light_to_dark(figure):
+    budgets = dict.fromkeys((0.05, 0.1, 0.2, 1.0), 0.3)
+    ds = build({"a": budgets, "b": budgets, "c": budgets})
+    ds = ds.assign_coords(agents=("algorithm", [10, 20, 50]))
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="agents")))
+    luminances = [relative_luminance(line.get_color()) for line in lines(panel).values()]
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({line.get_linestyle() for line in lines(panel).values()}) == 1
+
+
+def test_text_of_files_is_text(results, figure, tmp_path):
+    drawing, printed = save(results, [figure()], tmp_path)
+    root = ET.fromstring(drawing.read_text("utf-8"))
+    said = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(said)
+    assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
+    assert b"/Type3" not in printed.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        ([["n = 1", "n = 5"], ["cProx, n = 1", "cProx, n = 5"]], ["n = …", "cProx, n = …"]),
+        ([["n = 1, ρ = 1", "n = 5, ρ = 1"], ["n = 1", "n = 5"]], ["n = …, ρ = 1", "n = …"]),
+        ([["ADMM, 5", "ADMM, 10"], ["SGD 5"]], ["ADMM", "SGD 5"]),
+        ([["a 1", "b 2"], ["c 1", "d 2"]], ["a 1 …", "c 1 …"]),
+    ],
+)
+def test_groups_are_named_by_the_words_that_they_share(groups, names):
+    assert style.common(groups) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "budgets", "width", "columns"),
+    [
+        ({}, 1, 3.5, 1),
+        ({"width": "page"}, 1, 7.16, 1),
+        ({}, 3, 7.16, 3),
+        ({"width": "column"}, 3, 3.5, 2),
+        ({"kind": "tradeoff"}, 3, 3.5, 1),
+        ({"kind": "tradeoff", "width": "page"}, 3, 7.16, 1),
+        ({"kind": "agents"}, 6, 7.16, 3),
+    ],
+)
+def test_figures_are_as_wide_as_a_column_or_a_page(figure, given, budgets, width, columns):
+    label = "A method with a long name"
+    errors = {f"{label} {k}": dict.fromkeys(range(1, budgets + 1), 0.1) for k in range(8)}
+    shown = [f"{label} 0"] if given.get("kind") == "agents" else None
+    drawing = draw(build(errors), figure(algorithms=shown, **given))
+    assert drawing.get_figwidth() == width
+    assert panels(drawing)[0].get_gridspec().ncols == columns
+    drawing.draw_without_rendering()  # lays it out
+    inside = drawing.get_window_extent()
+    said = [text for text in drawing.findobj(Text) if text.get_visible() and text.get_text()]
+    assert all(float(text.get_fontsize()) >= 7 for text in said)
+    labels = [each for panel in panels(drawing) for each in (panel.xaxis.label, panel.yaxis.label)]
+    for part in [*drawing.legends, *(each for each in labels if each.get_text())]:
+        extent = part.get_window_extent()
+        assert extent.x0 >= inside.x0
+        assert extent.x1 <= inside.x1
+        assert extent.y0 >= inside.y0 - 1
+        assert extent.y1 <= inside.y1
 
 
 def test_files_are_reproducible(results, figure, tmp_path):
@@ -373,6 +541,12 @@ def test_curves_against_the_numbers_sent(results, figure):
         lines(panel)["ObjP"].get_xdata(), 7840 * results["round"].values.astype(float)
     )
     assert panel.get_xlabel() == "Numbers sent"
+
+
+def test_captions_call_a_round_as_the_axis_does():
+    for path in (ROOT / "config/experiments").glob("*.yaml"):
+        for figure in check_experiment(yaml.safe_load(path.read_text("utf-8"))).figures:
+            assert not re.search(r"epoch|communication round", figure.caption), path.name
 
 
 def of_agents(outer):
@@ -527,7 +701,28 @@ def test_a_critical_difference_beyond_the_axis_is_a_number():
     (panel,) = drawing.axes
     assert "critical difference 2.50, more than the axis" in [t.get_text() for t in panel.texts]
     assert not [line for line in panel.lines if np.size(line.get_xdata()) == 4]
-    assert np.ptp([t.get_position()[0] for t in panel.texts]) < drawing.get_figwidth()
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 16])
+@pytest.mark.parametrize(
+    "name", ["M", "WWW MMM Gaussian WWW", "Private ADMM with a very long name indeed"]
+)
+@pytest.mark.parametrize("part", [0.1, 0.97, 1.2])
+def test_no_word_of_the_diagram_is_cut_or_covers_another(count, name, part):
+    """Whatever the number of methods, their names and the critical difference are."""
+    ds, found = ranked(np.linspace(1, count, count), [], part * (count - 1))
+    labels = [f"{k} {name}" for k in range(count)]
+    ds = ds.assign_coords(algorithm=labels)
+    drawing = diagram.draw(ds, dict(zip(labels, found.values(), strict=True)))
+    assert drawing.get_figwidth() == 7.16
+    extents = [text.get_window_extent() for text in drawing.axes[0].texts]
+    inside = drawing.get_window_extent()
+    for extent in extents:
+        assert inside.x0 <= extent.x0
+        assert extent.x1 <= inside.x1
+        assert inside.y0 <= extent.y0
+        assert extent.y1 <= inside.y1
+    assert not [pair for pair in itertools.combinations(extents, 2) if pair[0].overlaps(pair[1])]
 
 
 def test_the_diagram_is_the_same_every_time():

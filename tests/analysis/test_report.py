@@ -227,6 +227,27 @@ def test_tables_come_from_the_data(text):
     assert "15,440 training" in text
 
 
+def test_tables_say_how_seeds_spread(figure):
+    """A band of many seeds, each of a few, and no range of what does not depend on the seed."""
+    errors = {"ObjP": {0.1: 0.2}, "Centralized": {INF: 0.1}}
+    for seeds, spread, caption in (
+        (10, "[18.65–21.35]", "mean [20–80 percentile] over 10 seeds"),
+        (3, "(20.50, 19.50, 20.00)", "mean over seeds (each of the 3)"),
+        (1, "", "mean of one seed"),
+    ):
+        results = build(errors, name="x", seeds=seeds)
+        results["test_error"].loc[{"algorithm": "Centralized"}] = 0.1
+        results["seconds"] = 10 * results["test_error"]
+        section = report.Section(results, experiment(figure, figures=[]))
+        page = report.render([section], [], META)
+        own = page[page.index('id="x-errors"') : page.index('id="x-privacy"')]
+        assert caption in own
+        assert bool(spread) == ('class="band"' in own)
+        assert spread in own
+        same = re.findall(r"10\.00 *<small>the same for all seeds</small>", own)
+        assert len(same) == (2 if seeds > 1 else 0)  # final and lowest
+
+
 def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
     errors = {"ObjP": {0.1: 0.2, INF: 0.1}, "OutP": {0.1: 0.3, INF: 0.05}}
     for sensitivity, best in (("local", {"5.00"}), ("global", {"20.00", "5.00"})):
@@ -604,12 +625,14 @@ def test_figures_are_described(text):
 
 
 def test_drawings_are_taken_as_given(sections, verdicts):
-    drawn = '<?xml version="1.0"?><svg width="72pt" height="36pt" id="x"><g id="y"/></svg>'
+    drawn = (
+        '<?xml version="1.0"?><svg width="72pt" height="36pt"><text x="1" y="2">drawn</text></svg>'
+    )
     given = report.Section(
         sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
     )
-    page = Page(report.render([given], verdicts, META))
-    assert {"ryu2022_mnist-errors-x", "ryu2022_mnist-tradeoff-y"} <= set(page.ids)
+    page = report.render([given], verdicts, META)
+    assert page.count('<text x="5" y="10">drawn</text>') == 2
 
 
 def test_write_replaces_the_file_as_a_whole(tmp_path, figure, verdicts, monkeypatch):

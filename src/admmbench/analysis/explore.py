@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.uint16] | NDArray[np.uint32]
 
-FEW_SEEDS = 3
-"""So many seeds or fewer have no band: the report shows each of them."""
-
 MOST_POINTS = 50
 """Points that a curve keeps if it is not of the metric of the problem."""
 
@@ -84,7 +81,7 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
         "experiments": [
             {"name": each.attrs["experiment"], "title": each.attrs["title"]} for each in experiments
         ],
-        "few": FEW_SEEDS,
+        "few": statistics.FEW_SEEDS,
         "level": statistics.LEVEL,
         "percentiles": statistics.PERCENTILES,
         "t": _quantiles(max((each.sizes["seed"] for each in experiments), default=1)),
@@ -245,7 +242,7 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str, arrays: _Arrays)
     }
     if "seed" not in values.dims:
         return {**note, "values": _numbers(values, arrays, drop=8)}
-    if name == results.attrs["metric"] or values.sizes["seed"] <= FEW_SEEDS:
+    if name == results.attrs["metric"] or values.sizes["seed"] <= statistics.FEW_SEEDS:
         return {**note, **_seeds(values, points, arrays)}
     kept = _kept(values.notnull().any("seed").transpose("curve", "round").values)
     rounds = xr.DataArray(kept, dims=("curve", "round"))

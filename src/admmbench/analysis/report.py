@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from admmbench import statistics
 from admmbench.analysis import answer, explore, permalinks, standings
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
+from admmbench.analysis.inline import inline
 from admmbench.analysis.verdicts import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
@@ -163,7 +162,7 @@ def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     # A method looks as in the figures of the first experiment that has it.
     looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
     text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
-    return {**found, "diagram": _inline(text, "answer-ranks", found["described"])}
+    return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
@@ -199,6 +198,7 @@ def _section(section: Section) -> dict[str, Any]:
         "methods": _methods(results),
         "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
+        "spread": _spread(results),
         "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
         "solutions": _solutions(results),
         "times": _times(results),
@@ -357,23 +357,22 @@ def _cell(value: float) -> str:
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
     """Metric of each method: mean and band for each epsilon, the lowest marked."""
     percent = statistics.is_fraction(results)
-    values = statistics.reduce(results, results.attrs["metric"], how)
-    band = statistics.band(100 * values if percent else values)
+    values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
+    band = statistics.band(values)
     best = _best(results, band["mean"])
     lost = statistics.counts(results)
     rows = []
     for label in results["algorithm"].values:
-        own = band.sel(algorithm=label)
         cells = []
         for epsilon in results["epsilon"].values:
-            cell = own.sel(epsilon=epsilon)
-            state = lost.sel(algorithm=label, epsilon=epsilon)
+            here = {"algorithm": label, "epsilon": epsilon}
+            state = lost.sel(here)
             failed = sum(int(state[each.word]) for each in FAILED)
             started = statistics.lost(state)[1]
             cells.append(
                 {
-                    **_band(cell, ".2f" if percent else ".4g"),
-                    "best": bool(best.sel(algorithm=label, epsilon=epsilon)),
+                    **_cell_of_seeds(values.sel(here), band.sel(here), ".2f" if percent else ".4g"),
+                    "best": bool(best.sel(here)),
                     "lost": f"{failed} of {started} lost" if failed else "",
                 }
             )
@@ -389,27 +388,49 @@ def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
     return found
 
 
-def _band(cell: xr.Dataset, form: str) -> dict[str, str]:
-    n = int(cell["n"])
-    mean, lower, upper = (float(cell[name]) for name in ("mean", "lower", "upper"))
+def _cell_of_seeds(values: xr.DataArray, band: xr.Dataset, form: str) -> dict[str, str]:
+    """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
+    n = int(band["n"])
+    mean, lower, upper = (float(band[name]) for name in ("mean", "lower", "upper"))
+    spread, same = "", bool(statistics.same_for_all_seeds(values))
+    if values.sizes["seed"] > statistics.FEW_SEEDS:
+        spread = f"[{lower:{form}}–{upper:{form}}]"
+    elif n > 1:
+        spread = f"({', '.join(_number(float(value), form) for value in values)})"
     return {
-        "mean": f"{mean:{form}}" if n else "–",
-        "band": f"[{lower:{form}}–{upper:{form}}]" if n > 1 else "",
+        "mean": _number(mean, form),
+        "band": spread if n > 1 and not same else "",
+        "same": "the same for all seeds" if same else "",
     }
+
+
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}"
+
+
+def _spread(results: xr.Dataset) -> str:
+    """What stands behind a mean in a table."""
+    n = results.sizes["seed"]
+    if n == 1:
+        return "of one seed"
+    if n <= statistics.FEW_SEEDS:
+        return f"over seeds (each of the {n})"
+    low, high = statistics.PERCENTILES
+    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds"
 
 
 def _times(results: xr.Dataset) -> list[dict[str, str]]:
     """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
     if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
         return []
-    band = statistics.band(statistics.final(results, "seconds"))
+    values = statistics.final(results, "seconds")
+    band = statistics.band(values)
     shortest = band["mean"].min("algorithm")
     return [
         {
             "label": str(label),
             "epsilon": _stated(float(epsilon)),
-            "seconds": f"{float(cell['mean']):.3g}",
-            "band": f"[{float(cell['lower']):.3g}–{float(cell['upper']):.3g}]",
+            **_cell_of_seeds(values.sel(algorithm=label, epsilon=epsilon), cell, ".3g"),
             "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
         }
         for label in results["algorithm"].values
@@ -553,32 +574,11 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     note = section.results.attrs.get("dataset_note")
     return {
         "id": f"{section.name}-figure-{figure.name}",
-        "svg": _inline(text, f"{section.name}-{figure.name}", label),
+        "svg": inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
     }
-
-
-def _inline(text: str, prefix: str, label: str) -> Markup:
-    """Make an SVG file part of the page: identifiers unique in the page, size fluid, described."""
-    body = text[text.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{prefix}-', body)
-    body = re.sub(r'((?:xlink:)?href)="#', rf'\1="#{prefix}-', body)
-    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
-    head, rest = body.split(">", 1)
-    width, height = (
-        float(re.search(rf'{side}="([\d.]+)pt"', head)[1])  # type: ignore[index]
-        for side in ("width", "height")
-    )
-    head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
-    # At 1.4 px for each point the text of a figure is as large as that of the page.
-    size = f"--w:{width * 1.4:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
-    described = Markup('{} role="img" aria-label="{}" style="{}">').format(
-        Markup(head), label, size
-    )
-    return described + Markup(rest)
 
 
 def _mapping(text: str) -> str:

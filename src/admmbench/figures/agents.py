@@ -55,7 +55,7 @@ class Agents(Figure):
             if ran(shown, str(label), budget)
         ]
         means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
-        drawing, panels = style.grid(len(pairs), COURSES[self.against])
+        drawing, panels = style.grid(self, len(pairs), COURSES[self.against])
         for panel, (label, budget) in zip(panels.flat, pairs, strict=False):
             several = len(budgets) > 1
             panel.set_title(f"{label}, {style.budget(budget)}" if several else label)

@@ -32,6 +32,10 @@ KINDS: dict[str, type[Figure]] = {}
 """Classes by what the key ``kind`` calls them."""
 
 
+Width = Literal["column", "page"]
+"""How wide a figure is on paper."""
+
+
 class Scale(NamedTuple):
     """Axis of a metric: factor from the stored unit to the shown one, and the label."""
 
@@ -57,6 +61,14 @@ class Figure(Strict):
     )
     epsilon: Annotated[Epsilons | None, Field(description="budgets to show; all if absent")] = None
 
+    width: Annotated[
+        Width | None,
+        Field(
+            description="of a paper: a column (3.5 in) or the page (7.16 in); "
+            "if absent, a column for one panel and the page for several"
+        ),
+    ] = None
+
     lost_runs: ClassVar[str] = "left out"
     """What became of runs that diverged or timed out, for the small print."""
 
@@ -79,8 +91,12 @@ class Figure(Strict):
 
     def says(self, n_seeds: int) -> str:
         """Tell in a sentence of the small print what the figure makes of the seeds."""
+        from admmbench import statistics
+
         if n_seeds == 1:
             return "One seed, no band."
+        if n_seeds <= statistics.FEW_SEEDS:
+            return f"Mean, and each of {n_seeds} seeds."
         return f"Mean and 20–80 percentile band over {n_seeds} seeds."
 
     def select(self, results: xr.Dataset) -> xr.Dataset:

@@ -25,7 +25,8 @@ class Curves(Figure):
     """A metric against the round, the outer iteration or the numbers sent.
 
     There is a panel for each epsilon and a line for each method: the mean over seeds in a band from the 20th to the
-    80th percentile. Methods that ran only without noise are dashed lines in every panel.
+    80th percentile, or with a thin line for each of a few seeds. Methods that ran only without noise are dashed lines
+    in every panel.
     """
 
     kind: Literal["curves"]
@@ -40,7 +41,7 @@ class Curves(Figure):
         budgets = self.budgets(shown)
         references = self.references(shown)
         scale = self.scale(shown)
-        drawing, panels = style.grid(len(budgets), COURSES[self.against])
+        drawing, panels = style.grid(self, len(budgets), COURSES[self.against])
         for panel, budget in zip(panels.flat, budgets, strict=False):
             if math.isfinite(budget) or len(budgets) > 1:
                 panel.set_title(style.budget(budget))
@@ -53,15 +54,12 @@ class Curves(Figure):
             style.finish(panel, self)
             style.set_rounds(panel, shown[self.against])
         for panel in panels[:, 0]:
-            panel.set_ylabel(style.wrapped(scale.label, style.PANEL[1]))
+            style.set_label(panel, scale.label)
         return drawing
 
     def _curve(self, panel: Axes, values: xr.DataArray, label: str, look: Look, turn: int) -> None:
         """Mean over seeds against the round, with its band; points without any value are left out."""
-        from admmbench import statistics
-
-        band = statistics.band(values) if "seed" in values.dims else None
-        mean = values if band is None else band["mean"]
+        mean = values.mean("seed") if "seed" in values.dims else values
         mean = mean.where(np.isfinite(mean)).dropna("round")
         if self.log:
             mean = mean.where(mean > 0, drop=True)
@@ -72,7 +70,4 @@ class Curves(Figure):
         # coincide.
         every = (0.02 + 0.02 * (turn % 5), 1 / MARKERS_PER_LINE)
         panel.plot(rounds, mean, label=label, markevery=every, **look.line())
-        if band is not None and values.sizes["seed"] > 1:
-            edges = band.sel(round=rounds)
-            lower = edges["lower"].where(edges["lower"] > 0, mean) if self.log else edges["lower"]
-            look.shade(panel, rounds, lower, edges["upper"])
+        look.spread(panel, values.sel(round=rounds), log=self.log)

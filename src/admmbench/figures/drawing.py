@@ -15,11 +15,12 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from admmbench import statistics
-from admmbench.figures.style import STYLE, budget, looks
+from admmbench.figures.style import SMALL_PRINT, STYLE, budget, looks
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
     from admmbench.figures import Figure
@@ -108,7 +109,7 @@ def _write(drawing: Drawing, buffer: io.BytesIO, suffix: str, name: str) -> None
         "svg": ("Date", "Creator", "Format", "Type"),
         "pdf": ("CreationDate", "Creator", "Producer"),
     }
-    with mpl.rc_context({**STYLE, "svg.hashsalt": name, "svg.fonttype": "path"}):
+    with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
         drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
 
 
@@ -127,12 +128,23 @@ def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
     return found
 
 
+def _same(shown: xr.Dataset, figure: Figure) -> list[str]:
+    """Labels of methods whose metric does not depend on the seed."""
+    values = shown[figure.metric]
+    several = values.notnull().sum("seed") > 1
+    same = (statistics.same_for_all_seeds(values) | ~several).all(["epsilon", "round"])
+    found = same & several.any(["epsilon", "round"])
+    return [str(label) for label in shown["algorithm"].values[found.values]]
+
+
 def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
     """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
     if seeded:
         notes.append(figure.says(shown.sizes["seed"]))
+        if same := _same(shown, figure):
+            notes.append(f"The same for all seeds: {', '.join(same)}.")
     if note := shown.attrs.get("dataset_note"):
         notes.append(f"Data: {note}.")
     if lost:
@@ -146,7 +158,7 @@ def _entries(drawing: Drawing, shown: xr.Dataset, lost: set[str]) -> dict[str, L
     methods = [str(label) for label in shown["algorithm"].values]
     labels = [label for label in methods if label in lines]
     labels += [label for label in lines if label not in methods and not label.startswith("_")]
-    room = int(drawing.get_figwidth() * 11)
+    room = int(drawing.get_figwidth() * 13)
     names = {label: textwrap.shorten(label, room, placeholder=" …") for label in labels}
     if len(set(names.values())) < len(names):
         names = {label: label for label in labels}
@@ -156,35 +168,46 @@ def _entries(drawing: Drawing, shown: xr.Dataset, lost: set[str]) -> dict[str, L
 def _add_foot(drawing: Drawing, entries: dict[str, Line2D], notes: list[str]) -> None:
     """Put legend and small print into a strip below the panels; the drawing grows by its height."""
     width, height = drawing.get_size_inches()
-    # Sizes in inches at the font sizes of STYLE: 0.6 for the sample of a line, 0.075 a character.
-    longest = max(map(len, entries), default=0)
-    columns = max(1, min(len(entries), int((width - 0.2) / (0.75 + 0.075 * longest))))
-    rows = -(-len(entries) // columns) if entries else 0
+    box = _legend(drawing, entries) if entries else None
+    legend = box.get_window_extent().height / drawing.dpi + 0.08 if box else 0.0
+    # At the size of the small print an inch has 17 characters, and a line is 0.128 inches high.
     lines = [line for note in notes for line in textwrap.wrap(note, int(width * 17))]
-    legend, print_ = 0.19 * rows + 0.08 * bool(rows), 0.125 * len(lines) + 0.06 * bool(lines)
+    print_ = 0.128 * len(lines) + 0.06 * bool(lines)
     total = height + legend + print_
     drawing.set_size_inches(width, total)
     drawing.set_layout_engine("constrained", rect=(0, 1 - height / total, 1, height / total))
-    if entries:
-        box = drawing.legend(
-            list(entries.values()),
-            list(entries),
-            loc="upper center",
-            bbox_to_anchor=(0.5, 1 - height / total),
-            ncols=columns,
-            frameon=False,
-            handlelength=3.2,
-            columnspacing=1.6,
-            borderaxespad=0.2,
-            borderpad=0,
-            labelspacing=0.4,
-        )
-        box.set_in_layout(False)
+    if box:
+        box.set_bbox_to_anchor((0.5, 1 - height / total))
     text = drawing.text(
         *(0.1 / width, print_ / total, "\n".join(lines)),
-        fontsize=6.8,
+        fontsize=SMALL_PRINT,
         color="#444444",
         va="top",
         linespacing=1.3,
     )
     text.set_in_layout(False)
+
+
+def _legend(drawing: Drawing, entries: dict[str, Line2D]) -> Legend:
+    """Add a legend with as few rows as the width allows, and no more columns than these need."""
+    room = drawing.get_window_extent().width - 0.1 * drawing.dpi
+    rows = 1
+    while True:
+        columns = -(-len(entries) // rows)
+        box = drawing.legend(
+            list(entries.values()),
+            list(entries),
+            loc="upper center",
+            ncols=columns,
+            frameon=False,
+            handlelength=2.8,
+            columnspacing=1.4,
+            borderaxespad=0.2,
+            borderpad=0,
+            labelspacing=0.35,
+        )
+        if columns == 1 or box.get_window_extent().width <= room:
+            box.set_in_layout(False)
+            return box
+        box.remove()
+        rows += 1

@@ -10,18 +10,18 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
+from matplotlib.textpath import TextPath
 
-from admmbench.figures.style import STYLE, Look
+from admmbench.figures.style import SMALL_PRINT, STYLE, WIDTHS, Look
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-# In inches, from above: the difference, the axis, bars, names; the axis is between two columns of names.
-_DIFFERENCE, _AXIS, _BAR, _NAME = 0.14, 0.55, 0.1, 0.2
-_WIDTH = 3.7
-# A column of names: its longest name at 0.075 a character, and the numbers beside them.
-_LONGEST, _CHARACTER, _NUMBER = 32, 0.075, 0.5
+# In inches, from above: the difference in words and as a bar, the axis, bars, names.
+_WORDS, _DIFFERENCE, _AXIS, _BAR, _NAME = 0.12, 0.25, 0.65, 0.1, 0.19
+# The axis is between two columns of names, with the numbers beside them; "Mean rank" has room in the narrowest.
+_LONGEST, _NUMBER, _NARROWEST, _MARGIN = 28, 0.48, 0.85, 0.08
 _INK = "#333333"
 
 
@@ -46,26 +46,27 @@ def draw(ranks: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
     """
     labels = [str(label) for label in ranks["algorithm"].values]
     names = [textwrap.shorten(label, _LONGEST, placeholder=" …") for label in labels]
-    column = _CHARACTER * max(map(len, names)) + _NUMBER
     half = -(-len(labels) // 2)
     top = _AXIS + _BAR * (ranks.sizes["group"] + 1)
-    size = (2 * column + _WIDTH, top + _NAME * half)
+    size = (WIDTHS["page"], top + _NAME * half + _MARGIN)
     means = ranks["mean_rank"].values
-    places = column + _WIDTH * (means - 1) / (len(labels) - 1)
     with mpl.rc_context(STYLE):
+        start = max(_NARROWEST, _NUMBER + max(map(_width, names))) + _MARGIN
+        stop = size[0] - start
+        places = np.interp(means, (1, len(labels)), (start, stop))
         drawing = Drawing(figsize=size)
         FigureCanvasAgg(drawing)  # for files without pyplot's global state
         panel = drawing.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
         panel.set_axis_off()
-        _draw_axis(panel, column, len(labels))
-        _draw_difference(panel, column, len(labels), float(ranks["critical_difference"]))
+        _draw_axis(panel, start, stop, len(labels))
+        _draw_difference(panel, start, stop, len(labels), float(ranks["critical_difference"]))
         for level, group in enumerate(ranks["together"].values, 1):
             ends = places[group][[0, -1]] + (-0.04, 0.04)
             panel.plot(ends, [_AXIS + _BAR * level] * 2, color=_INK, linewidth=3, zorder=3)
         for turn, (label, name) in enumerate(zip(labels, names, strict=True)):
             # From either end of the axis inwards, so that no line crosses another.
             row, side = (turn, -1) if turn < half else (len(labels) - 1 - turn, 1)
-            end = column if side < 0 else column + _WIDTH
+            end = start if side < 0 else stop
             down = top + _NAME * (row + 0.3)
             x, y = [places[turn], places[turn], end], [_AXIS, down, down]
             look = looks[label]
@@ -80,26 +81,31 @@ def draw(ranks: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
     return drawing
 
 
-def _draw_axis(panel: Axes, start: float, count: int) -> None:
+def _width(text: str) -> float:
+    """Width of a text, in inches."""
+    return float(TextPath((0, 0), text, size=mpl.rcParams["font.size"]).get_extents().width) / 72
+
+
+def _draw_axis(panel: Axes, start: float, stop: float, count: int) -> None:
     """Draw the axis from rank 1 to the last, with its ticks above it."""
-    panel.plot([start, start + _WIDTH], [_AXIS] * 2, color=_INK, linewidth=0.8)
-    for rank, place in enumerate(np.linspace(start, start + _WIDTH, count), 1):
+    panel.plot([start, stop], [_AXIS] * 2, color=_INK, linewidth=0.8)
+    for rank, place in enumerate(np.linspace(start, stop, count), 1):
         panel.plot([place] * 2, [_AXIS - 0.05, _AXIS], color=_INK, linewidth=0.8)
-        panel.text(place, _AXIS - 0.08, str(rank), ha="center", va="bottom", fontsize=7.5)
+        panel.text(place, _AXIS - 0.08, str(rank), ha="center", va="bottom", fontsize=SMALL_PRINT)
     panel.text(start - 0.15, _AXIS, "Mean rank", ha="right", va="center_baseline")
 
 
-def _draw_difference(panel: Axes, start: float, count: int, difference: float) -> None:
+def _draw_difference(panel: Axes, start: float, stop: float, count: int, difference: float) -> None:
     """Draw the critical difference above the axis; one that is longer than the axis is a number only."""
-    length = _WIDTH * difference / (count - 1)
+    length = (stop - start) * difference / (count - 1)
     text = f"critical difference {difference:.2f}"
-    if length > _WIDTH:
-        panel.text(start, _DIFFERENCE, f"{text}, more than the axis", va="center_baseline")
-        return
-    panel.plot(
-        [start, start, start + length, start + length],
-        _DIFFERENCE + np.array([0.05, 0, 0, 0.05]),
-        color=_INK,
-        linewidth=0.8,
-    )
-    panel.text(start + length + 0.1, _DIFFERENCE, text, va="center_baseline")
+    if start + length > stop:
+        text += ", more than the axis"
+    else:
+        panel.plot(
+            [start, start, start + length, start + length],
+            _DIFFERENCE + np.array([0.05, 0, 0, 0.05]),
+            color=_INK,
+            linewidth=0.8,
+        )
+    panel.text(start, _WORDS, text, va="center_baseline")

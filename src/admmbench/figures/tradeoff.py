@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -85,7 +84,7 @@ class Tradeoff(Figure):
         from admmbench import statistics
         from admmbench.figures import style
 
-        drawing, ((panel,),) = style.sheet(style.SINGLE)
+        drawing, ((panel,),) = style.sheet(self)
         scale = self.scale(shown)
         references = self.references(shown)
         values = statistics.reduce(shown, self.metric, self.statistic) * scale.factor
@@ -100,13 +99,12 @@ class Tradeoff(Figure):
             if line.size == 0:
                 continue
             panel.plot(line["x"], line, label=label, **look.line())
-            if self.statistic == "final" and "seed" in own.dims and own.sizes["seed"] > 1:
-                band = statistics.band(own).sel(x=line["x"])
-                look.shade(panel, band["x"], band["lower"], band["upper"])
+            if self.statistic == "final":
+                look.spread(panel, own.sel(x=line["x"]), points=True)
         style.finish(panel, self)
         self._set_axis(panel, shown)
         lowest = "\nlowest over rounds and seeds" if self.statistic == "best" else ""
-        panel.set_ylabel(style.wrapped(scale.label, style.SINGLE[1]) + lowest)
+        style.set_label(panel, scale.label + lowest)
         return drawing
 
     def _centre(self, values: xr.DataArray) -> xr.DataArray:
@@ -163,14 +161,16 @@ class Tradeoff(Figure):
             groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
         budgets = values["epsilon"].values
         names = zip(style.common(groups.values()), groups.values(), strict=True)
-        for turn, ((name, labels), budget) in enumerate(itertools.product(names, budgets)):
-            line = along.sel(algorithm=labels, epsilon=budget).swap_dims(algorithm="x").sortby("x")
-            words = [name] * (len(groups) > 1)
-            if len(budgets) > 1 or (not words and math.isfinite(budget)):
-                words.append(style.budget(budget))
-            if not words:  # nothing is private
-                words = [str(shown["method"].sel(algorithm=labels[0]).item())]
-            yield ", ".join(words), style.look(turn), line
+        looks = style.grid_of_looks(len(groups), len(budgets))
+        for (name, labels), row in zip(names, looks, strict=True):
+            for budget, look in zip(budgets, row, strict=True):
+                line = along.sel(algorithm=labels, epsilon=budget)
+                words = [name] * (len(groups) > 1)
+                if len(budgets) > 1 or (not words and math.isfinite(budget)):
+                    words.append(style.budget(budget))
+                if not words:  # nothing is private
+                    words = [str(shown["method"].sel(algorithm=labels[0]).item())]
+                yield ", ".join(words), look, line.swap_dims(algorithm="x").sortby("x")
 
     def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
