@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import hashlib
-import io
 import json
 import re
 import xml.etree.ElementTree as ET
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.request import url2pathname
 
 import numpy as np
@@ -21,9 +18,8 @@ import pytest
 from admmbench import statistics
 from admmbench.analysis import explore, report
 from admmbench.figures import Figure, style
-from tests.browser import CHROMIUM, Browser
 
-from .conftest import ERRORS, INF, build, totals
+from .conftest import ERRORS, INF, build, described, needs_browser, press, table, totals
 
 BUDGETS = (0.05, 0.1, 0.5, 1.0, 3.0, INF)
 
@@ -50,20 +46,6 @@ def realistic(number, *, methods=10, seeds=10, points=200, tests=10_000):
     ds["noise_magnitude"][:] = rng.uniform(0.1, 3, grid) * (1 + 0.002 * rng.normal(size=shape))
     ds["consensus_violation"][:] = 40 * fall * (1 + 0.02 * rng.normal(size=shape))
     return ds
-
-
-def described(**given):
-    return SimpleNamespace(
-        **{
-            "title": "A study",
-            "description": "",
-            "artefacts": [],
-            "figures": [],
-            "algorithms": [],
-            "tuned": {},
-            **given,
-        }
-    )
 
 
 def unpack(text):
@@ -184,7 +166,7 @@ def test_lines_stand_out_from_the_card_and_text_from_the_page():
     assert len(schemes) == 2
     for colors in schemes:
         for ground in ("paper", "wash"):
-            for text in ("ink", "soft", "accent", "good", "bad", "open"):
+            for text in ("ink", "soft", "accent", "good", "bad", "open", "unsure"):
                 assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
         assert contrast(colors["ink"], colors["warned"]) >= 4.5
         assert contrast(colors["edge"], colors["paper"]) >= 3  # frames of buttons
@@ -192,15 +174,7 @@ def test_lines_stand_out_from_the_card_and_text_from_the_page():
 
 # ------------------------------------------------------------------ in a browser
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
 READY = "document.getElementById('explore-view').dataset.shown"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")
@@ -235,32 +209,11 @@ def page(results, tmp_path_factory, request):
     return report.write(path, sections, [], report.Meta("c.yaml", "1.0")).as_uri()
 
 
-@pytest.fixture
-def tab(browser, tmp_path):
-    """Open the page in a fresh tab; afterwards it has neither complained nor asked for anything else."""
-    with browser.tab(tmp_path) as opened:
-        yield opened
-        assert opened.complaints() == []
-        own = ("file:", "blob:", "data:")
-        assert all(address.startswith(own) for address in opened.requests())
-        assert len({a.split("#")[0] for a in opened.requests() if a.startswith("file:")}) == 1
-
-
 def shown(tab, address, **choices):
     """Open a view."""
     query = "&".join(f"{key}={value}" for key, value in choices.items())
     tab.open(f"{address}#explore?{query}" if query else address)
     tab.wait(READY)
-
-
-def press(tab, name, within=".explore"):
-    """Press a button below a figure or a table."""
-    buttons = f"[...document.querySelectorAll({json.dumps(within + ' .tools button')})]"
-    tab.run(f"{buttons}.find(each => each.textContent === {json.dumps(name)}).click()")
-
-
-def table(tab, name):
-    return list(csv.DictReader(io.StringIO(tab.downloaded(name))))
 
 
 @needs_browser

@@ -2,7 +2,7 @@
 
 An experiment is one text: base64 of gzip of a header and arrays. The header is JSON and says what the arrays are. The
 browser unpacks an experiment when it is chosen. The metric of the problem comes with every seed, so that the browser
-computes the statistics; other metrics come as statistics. ``explore.js`` is the reader of this format.
+computes the statistics; other metrics come as statistics. ``data.js`` is the reader of this format.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ PRECISE, ROUGH = 0, 13
 
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
+
+SCRIPTS = ("page", "tables", "claims", "data", "chart", "explore", "files", "main")
+"""Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
 _MARKERS = {
     "o": "circle",
@@ -96,7 +99,7 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
         # A label may hold what would end a script.
         "facts": Markup(json.dumps(facts).replace("<", "\\u003c")),
         "library": _text("vendor/plot.min.js"),
-        "script": _text("templates/explore.js"),
+        "script": _script(),
         "style": _text("templates/explore.css"),
     }
 
@@ -329,6 +332,12 @@ def _quantiles(n_seeds: int) -> list[float]:
     """Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom."""
     level = (1 + statistics.LEVEL) / 2
     return [float(stdtrit(freedom, level)) for freedom in range(1, max(n_seeds, 2))]
+
+
+def _script() -> Markup:
+    """All scripts of the page as one, with names of its own."""
+    texts = [_text(f"templates/{name}.js") for name in SCRIPTS]
+    return Markup('(() => {\n"use strict";\n') + Markup("\n").join(texts) + Markup("})();\n")
 
 
 def _text(path: str) -> Markup:

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from admmbench import statistics
-from admmbench.analysis import answer, explore, permalinks
+from admmbench.analysis import answer, evidence, explore, permalinks
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.verdicts import Verdict
@@ -121,6 +121,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         sections=[_section(section) for section in sections],
         papers=_by_paper(verdicts),
         claims=_claims(verdicts),
+        evidence=_evidence(verdicts, sections),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
         explore=explore.content([section.results for section in sections]),
@@ -178,6 +179,16 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "wrong": f"{sum(verdict.size for verdict in random):.1f}",
         "by_value": sum(not v.size and v.verdict != "not run" for v in verdicts),
         "firm": FIRM,
+    }
+
+
+def _evidence(verdicts: Iterable[Verdict], sections: Iterable[Section]) -> dict[str, evidence.Link]:
+    """Where the page shows what each claim is about, by the claim's id; nothing for experiments that are not here."""
+    of = {section.name: section for section in sections}
+    return {
+        claim.id: evidence.place(claim, own.results, own.experiment.figures)
+        for claim in (verdict.claim for verdict in verdicts)
+        if (own := of.get(claim.experiment))
     }
 
 
@@ -551,7 +562,7 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
-        "id": f"{section.name}-figure-{figure.name}",
+        "id": evidence.figure_id(section.name, figure),
         "svg": _inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,
