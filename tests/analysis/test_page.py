@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.resources import files
 from pathlib import Path
 from urllib.request import url2pathname
 
 import pytest
 
+from admmbench import statistics
 from admmbench.analysis import claims, evidence, report
 from admmbench.analysis.verdicts import evaluate
 from admmbench.figures import Figure
 
-from .conftest import ERRORS, build, described, needs_browser, press
+from .conftest import ERRORS, build, described, needs_browser, press, table, totals
 
 CLAIMS = """
 paper: {paper}
@@ -184,3 +187,153 @@ def test_claims_are_there_without_scripts_and_on_phones(browser, page, tmp_path)
         opened(tab, page, "#claims?verdict=not+run")
         assert tab.run("document.documentElement.scrollWidth") == 390
         assert len(tab.run(SHOWN)) == 6
+
+
+# ------------------------------------------------------------------ tables
+
+ERROR_TABLE = "#mine2020_a-errors-1 + .scroll"
+
+
+def shape(tab, place=ERROR_TABLE):
+    """Open the controls of a table."""
+    tools = f"{place} + .tools"
+    tab.run(f"document.querySelector('{tools} .shape').open = true")
+    tab.wait(f"!!document.querySelector('{tools} .shaping')")
+    return tools
+
+
+def cells(tab, place=ERROR_TABLE):
+    """Rows of a table as they are seen."""
+    return tab.run(
+        f"[...document.querySelectorAll('{place} tr')].filter(e => e.checkVisibility())"
+        ".map(e => [...e.cells].filter(c => c.checkVisibility()).map(c => c.innerText.trim()))"
+    )
+
+
+@needs_browser
+def test_rows_columns_and_digits_of_a_table_are_chosen_and_saved(tab, page, sections):
+    opened(tab, page)
+    tools = shape(tab)
+    original = cells(tab)
+    tab.run(f"document.querySelector('{tools} input[type=search]').focus()")
+    for letter in "obj":
+        tab.key(letter)
+    assert [row[0] for row in cells(tab)[1:]] == ["ObjP", "ObjPM"]
+    tab.run(f"document.querySelectorAll('{tools} [type=checkbox]')[0].focus()")
+    tab.key(" ")  # the first budget
+    tab.choose(f"{tools} select", "6")
+    tab.wait(f"document.querySelector('{tools} + .count').textContent.includes('digits')")
+    head, objp, _ = cells(tab)
+    assert head == [original[0][0], *original[0][2:]]
+    values = 100 * sections[0].results["test_error"].isel(round=-1).sel(algorithm="ObjP")
+    band = statistics.band(values.sel(epsilon=0.1))
+    mean, lower, upper = (f"{float(band[name]):.4f}" for name in ("mean", "lower", "upper"))
+    assert objp[1] == f"{mean} [{lower}–{upper}]"
+    note = f"document.querySelector('{tools} + .count').textContent"
+    assert tab.run(note) == "Shown: 2 of 4 rows, 4 of 5 columns, at most 6 significant digits"
+    for kind in ("CSV", "LaTeX"):
+        press(tab, kind, within=f"{ERROR_TABLE} +")
+    rows = table(tab, "mine2020_a-errors-1.csv")
+    assert [row["Method"] for row in rows] == ["ObjP", "ObjPM"]
+    assert list(rows[0]) == ["Method", "ε = 0.1", "ε = 1", "no budget"]
+    assert rows[0]["ε = 0.1"] == objp[1]
+    tex = tab.downloaded("mine2020_a-errors-1.tex")
+    assert "\\begin{tabular}{lrrr}" in tex
+    assert tex.count("\\\\") == 3
+    press(tab, "As printed", within=f"{ERROR_TABLE} +")
+    assert cells(tab) == original
+    assert tab.run(note) == ""
+
+
+@pytest.fixture
+def blank(browser, tmp_path):
+    """An empty tab, for functions of the scripts alone."""
+    with browser.tab(tmp_path) as tab:
+        yield tab
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("printed", "exact", "count", "shown"),
+    [
+        ("12.50", None, 3, "12.5"),
+        ("12.50", None, 6, "12.50"),  # the page knows no more
+        ("12.50", "1.249612e+01", 6, "12.4961"),
+        ("0.05", None, 2, "0.05"),
+        ("30", None, 2, "30"),
+        ("1,234", None, 2, "1,234"),
+        ("1234.5", None, 2, "1,200"),
+        ("−0.0421", None, 2, "−0.042"),
+        ("9.996", None, 3, "10.0"),
+        ("3.14e-07", None, 2, "3.1e-7"),
+        ("1.235e+04", "1.234567e+04", 6, "12,345.7"),
+        ("0", "0.000000", 3, "0"),
+    ],
+)
+def test_digits_round_what_is_known_and_invent_none(blank, printed, exact, count, shown):
+    source = (files("admmbench.analysis") / "templates/tables.js").read_text(encoding="utf-8")
+    call = (
+        f"withDigits({json.dumps(printed)}, {json.dumps(exact) if exact else 'undefined'}, {count})"
+    )
+    assert blank.run(f"(() => {{ {source}; return {call}; }})()") == shown
+
+
+@needs_browser
+def test_numbers_in_names_and_counts_keep_their_digits(tab, page):
+    opened(tab, page)
+    tab.run(
+        f"document.querySelector('{ERROR_TABLE} td.number').innerHTML ="
+        "'<strong>A 1.25x c=0.125 12.346 <span>[11.111–13.333]</span></strong> <small>2 of 10 lost</small>'"
+    )
+    tab.run(f"delete document.querySelector('{ERROR_TABLE} table').dataset.experiment")
+    tools = shape(tab)
+    tab.choose(f"{tools} select", "3")
+    assert cells(tab)[1][1].split("\n")[0] == "A 1.25x c=0.125 12.3 [11.1–13.3]"
+    assert "2 of 10 lost" in cells(tab)[1][1]
+
+
+@needs_browser
+def test_heads_over_several_columns_shrink_with_them(browser, tmp_path):
+    """The table of all methods has a row of data sets above that of budgets."""
+    errors = {"ObjP": {0.5: 0.2, 1.0: 0.1}, "ObjT": {0.5: 0.2, 1.0: 0.25}}
+    sections = [
+        report.Section(totals(build(errors, name=name, sensitivity="global")), described())
+        for name in ("one", "two")
+    ]
+    address = report.write(tmp_path / "index.html", sections, [], report.Meta()).as_uri()
+    matrix = "#answer-matrix + .scroll"
+    with browser.tab(tmp_path, width=390, height=844) as tab:
+        opened(tab, address)
+        tools = shape(tab, matrix)
+        heads = f"[...document.querySelectorAll('{tools} .columns label')].map(e => e.innerText)"
+        assert len(tab.run(heads)) == len(set(tab.run(heads)))
+        whole = cells(tab, matrix)
+        box = f"[...document.querySelectorAll('{tools} [type=checkbox]')].at({{}}).click()"
+        tab.run(box.format(-1))
+        spans = (
+            f"[...document.querySelectorAll('{matrix} [scope=colgroup]')]"
+            ".filter(e => !e.hidden).map(e => e.colSpan)"
+        )
+        assert tab.run(spans) == [2, 1]
+        tab.run(box.format(-2))
+        assert tab.run(spans) == [2]
+        assert [len(row) for row in cells(tab, matrix)[1:]] == [len(row) - 2 for row in whole[1:]]
+        tab.run(box.format(-1))
+        tab.run(box.format(-2))
+        assert cells(tab, matrix) == whole
+        assert tab.run("document.documentElement.scrollWidth") == 390
+        assert tab.complaints() == []
+
+
+@needs_browser
+def test_claims_hide_columns_and_leave_rows_to_their_filter(tab, page):
+    opened(tab, page)
+    place = "#claims-mine2020 ~ .claims-group .scroll"
+    tools = shape(tab, place)
+    assert not tab.run(f"document.querySelector('{tools} input[type=search]')")
+    assert not tab.run(f"document.querySelector('{tools} .shaping select')")
+    tab.choose("#claims-verdict", "contradicted")
+    tab.run(f"document.querySelectorAll('{tools} [type=checkbox]')[2].click()")
+    head, *rows = cells(tab, place)
+    assert head == ["Claim", "Published", "Ours", "Verdict", "Why"]
+    assert len(rows) == 1

@@ -22,6 +22,7 @@ from scipy.special import stdtrit
 from admmbench import statistics
 from admmbench.figures import Figure, style
 from admmbench.figures.base import COURSES
+from admmbench.outcomes import SUCCESSFUL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,6 +131,8 @@ def pack(results: xr.Dataset) -> str:
         **_facts(results),
         "curves": curves.tolist(),
         "lost": [_lost(points.isel(curve=number)) for number in range(len(curves))],
+        # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
+        "unfinished": [np.flatnonzero(own).tolist() for own in _unfinished(points)],
         "metrics": [_metric(results, points, name, arrays) for name in _metrics(results)],
         "axes": [
             {"name": "round", "label": COURSES["round"]},
@@ -208,6 +211,12 @@ def _lost(own: xr.Dataset) -> str:
     """Say which runs of one method and budget were lost; empty if none."""
     lost, started = statistics.lost(statistics.counts(own))
     return f"{' and '.join(lost)} of {started}" if lost else ""
+
+
+def _unfinished(points: xr.Dataset) -> NDArray[np.bool_]:
+    """Whether a run did not complete, for each curve and seed."""
+    lost: NDArray[np.bool_] = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
+    return lost
 
 
 def _metrics(results: xr.Dataset) -> list[str]:

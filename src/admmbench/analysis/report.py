@@ -204,7 +204,10 @@ def _section(section: Section) -> dict[str, Any]:
         "methods": _methods(results),
         "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
-        "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
+        "errors": [
+            {"title": title, "run": how, "rows": _errors(results, how)}
+            for title, how in _error_tables(results).items()
+        ],
         "solutions": _solutions(results),
         "times": _times(results),
         "budget": _budget(results),
@@ -352,7 +355,7 @@ def _solutions(results: xr.Dataset) -> dict[str, Any]:
                 for each in (*SUCCESSFUL, *FAILED)
                 if ends[each.word].sel(algorithm=label) > 0
             ),
-            "cells": [_cell(float(each.sel(algorithm=label))) for each in values.values()],
+            "cells": [_exact_cell(float(each.sel(algorithm=label))) for each in values.values()],
         }
         for label in results["algorithm"].values
     ]
@@ -362,6 +365,16 @@ def _solutions(results: xr.Dataset) -> dict[str, Any]:
 def _cell(value: float) -> str:
     """A number with four digits, or a dash."""
     return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def _exact_cell(value: float) -> dict[str, str]:
+    """A cell of a table with its number, from which a reader's choice of digits is made."""
+    return {"text": _cell(value), "exact": _exact(value)}
+
+
+def _exact(*values: float) -> str:
+    """Numbers with more digits than are printed, as attributes of a cell have them."""
+    return " ".join(f"{value:.6e}" for value in values if not math.isnan(value))
 
 
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
@@ -420,6 +433,7 @@ def _times(results: xr.Dataset) -> list[dict[str, str]]:
             "epsilon": _stated(float(epsilon)),
             "seconds": f"{float(cell['mean']):.3g}",
             "band": f"[{float(cell['lower']):.3g}–{float(cell['upper']):.3g}]",
+            "exact": _exact(*(float(cell[name]) for name in ("mean", "lower", "upper"))),
             "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
         }
         for label in results["algorithm"].values

@@ -81,6 +81,16 @@ function seedsAt(data, metric, curve, round) {
   });
 }
 
+/** One number of each run, as statistics.py reduces them: "final" or "best"; NaN for runs that were lost. */
+function ofRuns(data, metric, curve, how) {
+  const rounds = data.rounds.map((_, k) => seedsAt(data, metric, curve, k));
+  return data.seeds.map((_, seed) => {
+    const own = rounds.map((seeds) => seeds[seed]).filter((value) => !isNaN(value));
+    if (!own.length || data.unfinished[curve].includes(seed)) return NaN;
+    return how === "final" ? own[own.length - 1] : Math.min(...own);
+  });
+}
+
 /** Statistics of a column of a metric, which is a round unless only some rounds were kept. */
 function statisticsAt(data, metric, curve, column) {
   const seeds = seedsAt(data, metric, curve, column);
