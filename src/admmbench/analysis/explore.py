@@ -44,7 +44,7 @@ PRECISE, ROUGH = 0, 13
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
 
-SCRIPTS = ("page", "tables", "claims", "data", "chart", "explore", "files", "main")
+SCRIPTS = ("page", "tables", "claims", "data", "chart", "finals", "explore", "files", "main")
 """Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
 _MARKERS = {

@@ -1,5 +1,6 @@
 // What the view "Explore" draws: curves with their bands or seeds, and axes.
 
+const MARGINS = { top: 28, bottom: 42 };
 const MARKERS_PER_LINE = 7;
 // Symbols that Plot lacks: triangles to the left and right, and a filled x (its own is strokes alone).
 const arrow = (way) => ({
@@ -57,7 +58,7 @@ function meanLine(curve, turn, clip = true) {
 
 function extent(values) {
   const finite = values.filter(isFinite);
-  return finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
+  return finite.length ? [Math.min(...finite), Math.max(...finite)] : [1, 1]; // of nothing: any ends, which a logarithm has as well
 }
 
 /** Ends of an axis, with some room; a logarithmic one has room in its own scale. */
@@ -80,12 +81,13 @@ function axisOptions(label, log, ends, count) {
   return { type: log ? "log" : "linear", domain: ends, label, labelArrow: "none", grid: true, tickFormat: tick, ticks: log ? logTicks(ends) : count };
 }
 
-function plot(curves, data, view, width) {
-  const height = Math.round(Math.max(300, Math.min(460, width * 0.55)));
+const CHART_STYLE = { background: "#fff", color: "#1d2125", fontFamily: "system-ui, sans-serif", fontSize: "12px", overflow: "visible" };
+
+function plotCurves(curves, data, view, { width, height }) {
   const ends = domains(curves, data, view);
   return Plot.plot({
-    width, height, marginLeft: 56, marginTop: 28, marginBottom: 42, marginRight: 16,
-    style: { background: "#fff", color: "#1d2125", fontFamily: "system-ui, sans-serif", fontSize: "12px", overflow: "visible" },
+    width, height, marginLeft: 56, marginTop: MARGINS.top, marginBottom: MARGINS.bottom, marginRight: 16,
+    style: CHART_STYLE,
     ariaLabel: `${view.metric.label} against ${view.axis.label}, ${curves.map(({ label }) => label).join(", ")}`,
     x: axisOptions(view.axis.label, view.logx, ends.x, Math.round(width / 110)),
     y: axisOptions(view.metric.label, view.logy, ends.y, 6),
@@ -94,6 +96,18 @@ function plot(curves, data, view, width) {
       ...curves.flatMap((curve, turn) => meanLine(curve, turn)),
     ],
   });
+}
+
+/** How large a chart is if nobody has chosen: as wide as its place, with room for all rows. */
+function standardSize(curves, view, width) {
+  if (view.kind === "final") return { width, height: Math.max(160, 46 * curves.length + MARGINS.top + MARGINS.bottom) };
+  return { width, height: Math.round(Math.max(300, Math.min(460, width * 0.55))) };
+}
+
+/** Draw what is chosen, and tell the ends of its axes. */
+function plot(curves, data, view, size) {
+  if (view.kind === "final") return { chart: plotFinals(curves, view, size), ends: finalDomains(curves, view) };
+  return { chart: plotCurves(curves, data, view, size), ends: domains(curves, data, view) };
 }
 
 /** Sample of a method's line and marker. */

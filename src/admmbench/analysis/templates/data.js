@@ -109,15 +109,29 @@ function roundsOf(data, metric, curve) {
 }
 
 /** Points of a curve; where several are at one place, the last stands for them. */
-function pointsOf(data, metric, axis, curve, { logx, logy }) {
+function pointsOf(data, metric, axis, curve, { logx, logy }, change) {
   const drawn = ({ x, mean }) => isFinite(x) && isFinite(mean) && (!logx || x > 0) && (!logy || mean > 0);
   return roundsOf(data, metric, curve)
     .map((k, column) => {
       const x = axis.values ? axis.values[curve * data.rounds.length + k] : data.rounds[k];
-      return { round: data.rounds[k], x, ...statisticsAt(data, metric, curve, column) };
+      return { round: data.rounds[k], x, ...change(statisticsAt(data, metric, curve, column)) };
     })
     .filter(drawn)
     .filter((point, k, all) => k === all.length - 1 || all[k + 1].x > point.x);
+}
+
+/** Divide what a point holds by a number. */
+function divided(point, by) {
+  const [lower, upper] = by < 0 ? [point.upper, point.lower] : [point.lower, point.upper];
+  const parts = { mean: point.mean, lower, upper, half: point.half * Math.sign(by) };
+  const each = Object.entries(parts).filter(([, value]) => value !== undefined).map(([name, value]) => [name, value / by]);
+  return { ...point, ...Object.fromEntries(each), ...(point.seeds && { seeds: point.seeds.map((value) => value / by) }) };
+}
+
+/** Mean of a curve at its first evaluated round; NaN if it has none. */
+function firstMean(data, metric, curve) {
+  const means = roundsOf(data, metric, curve).map((_, column) => statisticsAt(data, metric, curve, column).mean);
+  return means.find(isFinite) ?? NaN;
 }
 
 /** Curves at the chosen budget; a method that ran without noise alone is a reference at every budget. */
@@ -130,11 +144,18 @@ function curvesOf(data, view) {
     const reference = view.metric.references && own.every(({ e }) => !data.finite[e]) && own[0];
     const chosen = exact || reference;
     if (!chosen) return;
+    const { metric } = view;
+    const by = view.relative ? firstMean(data, metric, chosen.curve) : 1;
+    const change = (point) => (view.relative ? divided(point, by) : point);
+    const final = view.kind === "final" && finalOf(data, metric, chosen.curve);
+    const drawn = ({ mean, seeds = [] }) => isFinite(mean) && (!view.logy || Math.min(mean, ...seeds.filter(isFinite)) > 0);
     found.push({
       ...method,
       lost: data.lost[chosen.curve],
       reference: !exact,
-      points: pointsOf(data, view.metric, view.axis, chosen.curve, view),
+      points: view.kind === "final"
+        ? [final].filter(Boolean).map(change).filter(drawn)
+        : pointsOf(data, metric, view.axis, chosen.curve, view, change),
     });
   });
   return found;
@@ -181,7 +202,11 @@ function sentence(curve, point, view) {
     const ends = point.seeds && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
     if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
   }
+  if (view.kind === "final" && hasBox(point)) {
+    const { first, median, third } = boxOf(point.seeds);
+    parts.push(`median ${shown(median, metric)}, quartiles ${shown(first, metric)} and ${shown(third, metric)}`);
+  }
   if (point.n !== undefined) parts.push(`n = ${point.n}`);
-  const place = axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
+  const place = view.kind === "final" || axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
   return [`${curve.label}${curve.reference ? " (ε = ∞)" : ""}`, `${place}round ${point.round.toLocaleString("en")}`, ...parts];
 }

@@ -5,10 +5,20 @@ let cursor = null; // the point that is told: curve, k
 
 // ---------------------------------------------------------------- state, in the fragment of the address
 
-const CHOICES = ["experiment", "metric", "epsilon", "x", "logx", "logy", "spread", "hide", "zoom"];
+const CHOICES = ["experiment", "metric", "kind", "epsilon", "x", "logx", "logy", "relative", "spread", "hide", "zoom", "size"];
 const state = { hide: [] };
 
 const flag = (text) => (text === undefined ? undefined : text === "1");
+
+const LEAST = { width: 280, height: 160 };
+const MOST = { width: 2000, height: 2000 };
+const limited = (value, side) => Math.round(Math.max(LEAST[side], Math.min(value, MOST[side])));
+
+/** Width and height, as 640x400 gives them; undefined if they are not given so. */
+function sizeOf(text) {
+  const found = /^(\d{1,4})x(\d{1,4})$/.exec(text ?? "");
+  return found ? { width: limited(Number(found[1]), "width"), height: limited(Number(found[2]), "height") } : undefined;
+}
 
 function fromFragment() {
   const query = asked("explore");
@@ -19,6 +29,8 @@ function fromFragment() {
     ...given,
     logx: flag(given.logx),
     logy: flag(given.logy),
+    relative: flag(given.relative),
+    size: sizeOf(given.size),
     hide: query.getAll("hide"),
     zoom: zoom.length === 4 && zoom.every(isFinite) ? zoom : undefined,
   };
@@ -26,10 +38,11 @@ function fromFragment() {
 
 function fragment() {
   const query = new URLSearchParams();
-  for (const key of ["experiment", "metric", "epsilon", "x", "spread"]) query.set(key, state[key]);
-  for (const key of ["logx", "logy"]) query.set(key, state[key] ? "1" : "0");
+  for (const key of ["experiment", "metric", "kind", "epsilon", "x", "spread"]) query.set(key, state[key]);
+  for (const key of ["logx", "logy", "relative"]) query.set(key, state[key] ? "1" : "0");
   for (const label of state.hide) query.append("hide", label);
   if (state.zoom) query.set("zoom", state.zoom.map((value) => digits(value, 5)).join(","));
+  if (state.size) query.set("size", `${state.size.width}x${state.size.height}`);
   return `#explore?${query}`;
 }
 
@@ -43,14 +56,19 @@ function settle(data) {
   keep("x", data.axes.map(({ name }) => name), "round");
   const ran = data.budgets.filter((_, number) => data.curves.some(([, e]) => e === number));
   keep("epsilon", ran, ran[0]);
+  keep("kind", ["curves", "final"], "curves");
   keep("spread", ["band", "seeds"], "band");
   state.hide = state.hide.filter((label) => data.methods.some((method) => method.label === label));
   const metric = data.metrics.find(({ name }) => name === state.metric);
   state.logy ??= metric.log;
   state.logx ??= false;
+  state.relative ??= false;
+  const relative = state.relative && !metric.percent;
   return {
     ...state,
-    metric,
+    relative,
+    metric: relative ? { ...metric, label: `${metric.label.replace(/ \([^()]*\)$/, "")}, relative to the first round` } : metric,
+    zoom: state.kind === "final" ? undefined : state.zoom,
     axis: data.axes.find(({ name }) => name === state.x),
     budgets: ran,
     // There is no band of a few seeds; where seeds were not kept there is nothing else.
@@ -95,16 +113,23 @@ function fill(key, options, disabled = false) {
 function fillControls(data, view) {
   fill("experiment", facts.experiments.map(({ name, title }) => [name, `${title} (${name})`]));
   fill("metric", data.metrics.map(({ name, label }) => [name, label]));
+  fill("kind", [["curves", "curves"], ["final", "final values"]]);
   fill("epsilon", view.budgets.map((budget) => [budget, budget]));
   fill("x", data.axes.map(({ name, label }) => [name, label]));
   fill("spread", [["band", facts.percentiles.join("–") + " percentile"], ["seeds", "single seeds"]], Boolean(view.fixed));
   if (view.fixed) parts.spread.value = view.fixed;
   parts.budget.textContent = data.budget;
   parts.epsilon.parentElement.hidden = !data.finite.some(Boolean);
+  const final = view.kind === "final";
+  for (const part of [parts.x, parts.spread, parts.logx]) part.closest("label").hidden = final;
+  parts.logy.nextSibling.textContent = final ? "log values" : "log y";
+  parts.relative.closest("label").hidden = data.metrics.find(({ name }) => name === state.metric).percent;
+  parts.relative.checked = view.relative;
   parts.logx.checked = view.logx;
   parts.logy.checked = view.logy;
   parts.link.href = fragment();
   parts.reset.hidden = !view.zoom;
+  parts.follow.hidden = !view.size;
 }
 
 function build() {
@@ -119,17 +144,20 @@ function build() {
   parts.tip = make("div", { class: "tip", hidden: true });
   parts.live = make("p", { class: "unseen", "aria-live": "polite", id: "explore-live" });
   parts.note = make("figcaption", { id: "explore-note" });
-  parts.frame = make("div", { class: "frame" }, parts.chart, parts.tip);
+  parts.handle = makeHandle();
+  parts.follow = button("Size of the window", () => choose({ size: undefined }));
+  parts.frame = make("div", { class: "frame" }, parts.chart, parts.tip, parts.handle);
   section.replaceChildren(
-    make("div", { class: "controls" }, select("experiment", "Experiment"), select("metric", "Vertical axis"), budget,
+    make("div", { class: "controls" }, select("experiment", "Experiment"), select("metric", "Metric"), select("kind", "Chart"), budget,
       select("x", "Horizontal axis"), select("spread", "Spread over seeds"),
-      make("span", { class: "checks" }, check("logx", "log x"), check("logy", "log y"))),
+      make("span", { class: "checks" }, check("logx", "log x"), check("logy", "log y"), check("relative", "relative to the first round"))),
     make("figure", { id: "explore-figure", class: "card" }, parts.legend, parts.frame, parts.note),
     parts.live,
-    make("p", { class: "tools" }, button("CSV", saveCsv), button("SVG", saveSvg), button("PDF", printFigure), parts.link, parts.reset),
+    make("p", { class: "tools" }, button("CSV", saveCsv), button("SVG", saveSvg), button("PNG", savePng), button("PDF", printFigure), parts.link, parts.reset, parts.follow),
     make("p", { class: "small", id: "explore-help" },
       "Arrow keys on the chart: left and right move along a curve, up and down change the curve; + and − zoom, 0 resets. " +
-      "Drag over the chart to zoom. A method's button hides or shows it; a double click shows it alone."));
+      "Drag over the chart to zoom. A method's button hides or shows it; a double click shows it alone. " +
+      "The corner of the chart changes its size, by dragging or by arrow keys."));
 }
 
 // ---------------------------------------------------------------- what is shown
@@ -161,28 +189,36 @@ function caption({ data, view, all, curves }) {
   const title = facts.experiments.find(({ name }) => name === data.name).title;
   const seeds = curves.some((curve) => asSeeds(curve, view));
   const single = data.seeds.length === 1;
-  const spread = single ? "one seed" : seeds ? `mean and each of ${data.seeds.length} seeds` :
+  const final = view.kind === "final";
+  const boxes = "boxes from the first to the third quartile of the seeds, with the median, whiskers to the furthest value within 1.5 box lengths, and the mean as marker";
+  const spread = single ? "one seed" : final && curves.some(({ points }) => points.some(hasBox)) ? boxes : seeds ? `mean and each of ${data.seeds.length} seeds` :
     view.metric.values ? "" : `mean and ${facts.percentiles.join("–")} percentile over ${data.seeds.length} seeds`;
   const lost = all.filter((curve) => curve.lost).map((curve) => `${curve.label}: ${curve.lost} runs`);
   const absent = curves.filter((curve) => !curve.points.length).map((curve) => curve.label);
   return [
-    `${title}: ${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${data.budget} ${view.epsilon}` : ""}${spread && "; " + spread}.`,
+    `${title}: ${final ? "final values, " : ""}${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${data.budget} ${view.epsilon}` : ""}${spread && "; " + spread}.`,
     data.note && `Data: ${data.note}.`,
     all.some((curve) => curve.reference) && `At ε = ∞: ${all.filter((curve) => curve.reference).map(({ label }) => label).join(", ")}.`,
-    absent.length && `No values on these axes: ${absent.join(", ")}.`,
-    lost.length && `† ${lost.join("; ")}; drawn until they stop.`,
+    absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join(", ")}.`,
+    view.relative && "Each method is divided by its mean at its first evaluated round.",
+    lost.length && `† ${lost.join("; ")}; ${final ? "left out" : "drawn until they stop"}.`,
   ].filter(Boolean).join(" ");
 }
 
 function drawChart() {
   const { data, view, curves } = current;
-  const chart = plot(curves, data, view, Math.max(280, parts.frame.clientWidth));
-  current.chart = chart;
-  current.ends = domains(curves, data, view);
+  // A chosen width is that of files as well; the page shows as much of it as it has room for.
+  parts.frame.style.maxWidth = view.size ? `${view.size.width}px` : "";
+  const width = Math.max(LEAST.width, parts.frame.clientWidth);
+  const size = view.size ? { width, height: view.size.height } : standardSize(curves, view, width);
+  const { chart, ends } = plot(curves, data, view, size);
+  Object.assign(current, { chart, ends, size });
+  parts.handle.setAttribute("aria-label", `Size of the chart: ${size.width} by ${size.height} pixels`);
   const at = (name) => (value) => chart.scale(name).apply(value);
-  for (const curve of curves) {
-    curve.at = curve.points.map(({ x, mean }) => [at("x")(x), at("y")(mean)]);
-  }
+  curves.forEach((curve, row) => {
+    const [x, y] = [at("x"), at("y")];
+    curve.at = curve.points.map((point) => (view.kind === "final" ? [x(point.mean), y(row)] : [x(point.x), y(point.mean)]));
+  });
   parts.chart.replaceChildren(chart);
   parts.chart.setAttribute("aria-label", "Chart. " + caption(current));
   mark(null);
@@ -217,7 +253,7 @@ function mark(found) {
   const { curve, k } = found;
   const [x, y] = curve.at[k];
   const ring = makeSvg("g", { class: "cursor", fill: "none", stroke: "#1d2125" },
-    makeSvg("line", { x1: x, x2: x, y1: 28, y2: current.chart.getAttribute("height") - 42, "stroke-opacity": 0.35 }),
+    makeSvg("line", { x1: x, x2: x, y1: MARGINS.top, y2: current.chart.getAttribute("height") - MARGINS.bottom, "stroke-opacity": 0.35 }),
     makeSvg("circle", { cx: x, cy: y, r: 6, "stroke-width": 2 }));
   current.chart.append(ring);
   const [name, ...lines] = sentence(curve, curve.points[k], current.view);
@@ -247,7 +283,8 @@ function nearest([x, y]) {
   let best = null;
   for (const curve of current.curves) {
     curve.at.forEach((point, k) => {
-      const distance = Math.hypot(point[0] - x, point[1] - y);
+      // A row of final values is told from anywhere along it.
+      const distance = current.view.kind === "final" ? Math.abs(point[1] - y) : Math.hypot(point[0] - x, point[1] - y);
       if (inside(point) && (!best || distance < best.distance)) best = { curve, k, distance };
     });
   }
@@ -289,6 +326,7 @@ function tell(found) {
 }
 
 function zoomAt(factor) {
+  if (current.view.kind === "final") return;
   if (!factor) return choose({ zoom: undefined });
   const pixels = cursor ? cursor.curve.at[cursor.k] : null;
   const ends = [["x", 0], ["y", 1]].flatMap(([name, side]) => {
@@ -302,7 +340,7 @@ function zoomAt(factor) {
 
 let box = null; // the rectangle that is dragged: start and element
 function startBox(event) {
-  if (event.pointerType === "touch" || event.button || !current) return;
+  if (event.pointerType === "touch" || event.button || !current || current.view.kind === "final") return;
   const start = place(event);
   box = { start, element: makeSvg("rect", { fill: "#0b5a8f", "fill-opacity": 0.12, stroke: "#0b5a8f" }) };
   current.chart.append(box.element);
@@ -330,6 +368,47 @@ function zoomTo(start, end) {
     return [Math.max(low, values[0]), Math.min(high, values[1])];
   });
   choose({ zoom: ends });
+}
+
+// ---------------------------------------------------------------- size
+
+/** The corner that changes the size of the chart. */
+function makeHandle() {
+  const lines = makeSvg("svg", { viewBox: "0 0 14 14", width: 14, height: 14, "aria-hidden": "true" },
+    makeSvg("path", { d: "M13 3 3 13M13 8 8 13", stroke: "currentColor", "stroke-width": 1.5 }));
+  return make("button", { type: "button", class: "handle", onpointerdown: startSize, onkeydown: keySize }, lines);
+}
+
+/** A size that the page has room for. */
+function fittingSize(width, height) {
+  const room = parts.frame.parentElement.clientWidth;
+  const padding = ["paddingLeft", "paddingRight"].reduce((sum, side) => sum + parseFloat(getComputedStyle(parts.frame.parentElement)[side]), 0);
+  return { width: Math.min(limited(width, "width"), Math.floor(room - padding)), height: limited(height, "height") };
+}
+
+function keySize(event) {
+  const steps = { ArrowLeft: [-20, 0], ArrowRight: [20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] };
+  const step = steps[event.key];
+  if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  const size = fittingSize(current.size.width + step[0], current.size.height + step[1]);
+  choose({ size });
+  parts.live.textContent = `${size.width} by ${size.height} pixels`;
+}
+
+function startSize(event) {
+  if (event.button || !current) return;
+  const { size } = current;
+  const start = [event.clientX, event.clientY];
+  const stretch = (moved) => {
+    current.view.size = fittingSize(size.width + moved.clientX - start[0], size.height + moved.clientY - start[1]);
+    drawChart();
+  };
+  addEventListener("pointermove", stretch);
+  addEventListener("pointerup", () => {
+    removeEventListener("pointermove", stretch);
+    choose({ size: current.view.size });
+  }, { once: true });
 }
 
 // ---------------------------------------------------------------- start

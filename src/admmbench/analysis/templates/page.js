@@ -18,12 +18,13 @@ function makeSvg(tag, attributes = {}, ...children) {
   return element;
 }
 
-function download(name, type, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+function download(name, type, ...parts) {
+  const address = URL.createObjectURL(new Blob(parts, { type }));
   make("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
+const CSV = "text/csv;charset=utf-8";
 const quoted = (cell) => (/[",\n]/.test(cell) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
 const asCsv = (rows) => rows.map((row) => row.map(quoted).join(",") + "\r\n").join("");
 

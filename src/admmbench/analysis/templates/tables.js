@@ -211,8 +211,8 @@ function enliven(table) {
   shape.addEventListener("toggle", () => shape.append(shaping(table, name, note)), { once: true });
   table.closest(".scroll").after(
     make("div", { class: "tools" },
-      button("CSV", () => download(`${name}.csv`, "text/csv", asCsv(rowsOf(table)))),
-      button("LaTeX", () => download(`${name}.tex`, "text/x-tex", asLatex(table))),
+      button("CSV", () => download(`${name}.csv`, CSV, asCsv(rowsOf(table)))),
+      button("LaTeX", () => download(`${name}.tex`, "text/x-tex;charset=utf-8", asLatex(table))),
       shape),
     note);
 }
