@@ -547,6 +547,23 @@ def test_final_values_are_boxes_of_many_seeds_and_points_of_few(tab, page):
 
 
 @needs_browser
+def test_bars_begin_at_zero_and_end_at_the_mean(tab, page, results):
+    shown(tab, page, experiment="first", epsilon="0.1", kind="bars")
+    boxes = tab.run(
+        "[...document.querySelectorAll('.chart [fill-opacity] path, .chart path[fill-opacity]')]"
+        ".map(e => e.getBBox()).map(b => [b.x, b.width])"
+    )
+    assert len({round(left, 3) for left, _ in boxes}) == 1
+    means = 100 * statistics.final(results[0], "test_error").mean("seed")
+    wanted = [float(means.sel(epsilon=0.1, algorithm=label)) for label in ("OutP", "ObjP")]
+    assert boxes[0][1] / boxes[1][1] == pytest.approx(wanted[0] / wanted[1], rel=1e-3)
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert "bars to the mean, lines from the 20th to the 80th percentile over 10 seeds" in note
+    shown(tab, page, experiment="first", epsilon="0.1", kind="bars", logy="1", metric="test_loss")
+    assert tab.run("document.querySelectorAll('.chart > svg').length") == 1
+
+
+@needs_browser
 def test_a_logarithmic_axis_of_nothing_is_an_axis_all_the_same(tab, page):
     for kind in ("final", "curves"):
         shown(

@@ -100,13 +100,13 @@ function plotCurves(curves, data, view, { width, height }) {
 
 /** How large a chart is if nobody has chosen: as wide as its place, with room for all rows. */
 function standardSize(curves, view, width) {
-  if (view.kind === "final") return { width, height: Math.max(160, 46 * curves.length + MARGINS.top + MARGINS.bottom) };
+  if (isFinal(view)) return { width, height: Math.max(160, 46 * curves.length + MARGINS.top + MARGINS.bottom) };
   return { width, height: Math.round(Math.max(300, Math.min(460, width * 0.55))) };
 }
 
 /** Draw what is chosen, and tell the ends of its axes. */
 function plot(curves, data, view, size) {
-  if (view.kind === "final") return { chart: plotFinals(curves, view, size), ends: finalDomains(curves, view) };
+  if (isFinal(view)) return { chart: plotFinals(curves, view, size), ends: finalDomains(curves, view) };
   return { chart: plotCurves(curves, data, view, size), ends: domains(curves, data, view) };
 }
 

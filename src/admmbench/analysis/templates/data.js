@@ -147,13 +147,13 @@ function curvesOf(data, view) {
     const { metric } = view;
     const by = view.relative ? firstMean(data, metric, chosen.curve) : 1;
     const change = (point) => (view.relative ? divided(point, by) : point);
-    const final = view.kind === "final" && finalOf(data, metric, chosen.curve);
+    const final = isFinal(view) && finalOf(data, metric, chosen.curve);
     const drawn = ({ mean, seeds = [] }) => isFinite(mean) && (!view.logy || Math.min(mean, ...seeds.filter(isFinite)) > 0);
     found.push({
       ...method,
       lost: data.lost[chosen.curve],
       reference: !exact,
-      points: view.kind === "final"
+      points: isFinal(view)
         ? [final].filter(Boolean).map(change).filter(drawn)
         : pointsOf(data, metric, view.axis, chosen.curve, view, change),
     });
@@ -202,11 +202,11 @@ function sentence(curve, point, view) {
     const ends = point.seeds && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
     if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
   }
-  if (view.kind === "final" && hasBox(point)) {
+  if (isFinal(view) && hasBox(point)) {
     const { first, median, third } = boxOf(point.seeds);
     parts.push(`median ${shown(median, metric)}, quartiles ${shown(first, metric)} and ${shown(third, metric)}`);
   }
   if (point.n !== undefined) parts.push(`n = ${point.n}`);
-  const place = view.kind === "final" || axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
+  const place = isFinal(view) || axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
   return [`${curve.label}${curve.reference ? " (ε = ∞)" : ""}`, `${place}round ${point.round.toLocaleString("en")}`, ...parts];
 }

@@ -56,7 +56,7 @@ function settle(data) {
   keep("x", data.axes.map(({ name }) => name), "round");
   const ran = data.budgets.filter((_, number) => data.curves.some(([, e]) => e === number));
   keep("epsilon", ran, ran[0]);
-  keep("kind", ["curves", "final"], "curves");
+  keep("kind", ["curves", "final", "bars"], "curves");
   keep("spread", ["band", "seeds"], "band");
   state.hide = state.hide.filter((label) => data.methods.some((method) => method.label === label));
   const metric = data.metrics.find(({ name }) => name === state.metric);
@@ -68,7 +68,7 @@ function settle(data) {
     ...state,
     relative,
     metric: relative ? { ...metric, label: `${metric.label.replace(/ \([^()]*\)$/, "")}, relative to the first round` } : metric,
-    zoom: state.kind === "final" ? undefined : state.zoom,
+    zoom: isFinal(state) ? undefined : state.zoom,
     axis: data.axes.find(({ name }) => name === state.x),
     budgets: ran,
     // There is no band of a few seeds; where seeds were not kept there is nothing else.
@@ -113,14 +113,14 @@ function fill(key, options, disabled = false) {
 function fillControls(data, view) {
   fill("experiment", facts.experiments.map(({ name, title }) => [name, `${title} (${name})`]));
   fill("metric", data.metrics.map(({ name, label }) => [name, label]));
-  fill("kind", [["curves", "curves"], ["final", "final values"]]);
+  fill("kind", [["curves", "curves"], ["final", "final values"], ["bars", "final values, bars"]]);
   fill("epsilon", view.budgets.map((budget) => [budget, budget]));
   fill("x", data.axes.map(({ name, label }) => [name, label]));
   fill("spread", [["band", facts.percentiles.join("–") + " percentile"], ["seeds", "single seeds"]], Boolean(view.fixed));
   if (view.fixed) parts.spread.value = view.fixed;
   parts.budget.textContent = data.budget;
   parts.epsilon.parentElement.hidden = !data.finite.some(Boolean);
-  const final = view.kind === "final";
+  const final = isFinal(view);
   for (const part of [parts.x, parts.spread, parts.logx]) part.closest("label").hidden = final;
   parts.logy.nextSibling.textContent = final ? "log values" : "log y";
   parts.relative.closest("label").hidden = data.metrics.find(({ name }) => name === state.metric).percent;
@@ -189,9 +189,12 @@ function caption({ data, view, all, curves }) {
   const title = facts.experiments.find(({ name }) => name === data.name).title;
   const seeds = curves.some((curve) => asSeeds(curve, view));
   const single = data.seeds.length === 1;
-  const final = view.kind === "final";
+  const final = isFinal(view);
+  const many = data.seeds.length > facts.few; // a few are shown one by one, whatever the chart
+  const bars = view.kind === "bars" && !view.metric.values && many;
   const boxes = "boxes from the first to the third quartile of the seeds, with the median, whiskers to the furthest value within 1.5 box lengths, and the mean as marker";
-  const spread = single ? "one seed" : final && curves.some(({ points }) => points.some(hasBox)) ? boxes : seeds ? `mean and each of ${data.seeds.length} seeds` :
+  const spread = single ? "one seed" : bars ? `bars to the mean, lines from the ${facts.percentiles[0]}th to the ${facts.percentiles[1]}th percentile over ${data.seeds.length} seeds` :
+    final && curves.some(({ points }) => points.some(hasBox)) ? boxes : seeds ? `mean and each of ${data.seeds.length} seeds` :
     view.metric.values ? "" : `mean and ${facts.percentiles.join("–")} percentile over ${data.seeds.length} seeds`;
   const lost = all.filter((curve) => curve.lost).map((curve) => `${curve.label}: ${curve.lost} runs`);
   const absent = curves.filter((curve) => !curve.points.length).map((curve) => curve.label);
@@ -217,7 +220,7 @@ function drawChart() {
   const at = (name) => (value) => chart.scale(name).apply(value);
   curves.forEach((curve, row) => {
     const [x, y] = [at("x"), at("y")];
-    curve.at = curve.points.map((point) => (view.kind === "final" ? [x(point.mean), y(row)] : [x(point.x), y(point.mean)]));
+    curve.at = curve.points.map((point) => (isFinal(view) ? [x(point.mean), y(row)] : [x(point.x), y(point.mean)]));
   });
   parts.chart.replaceChildren(chart);
   parts.chart.setAttribute("aria-label", "Chart. " + caption(current));
@@ -284,7 +287,7 @@ function nearest([x, y]) {
   for (const curve of current.curves) {
     curve.at.forEach((point, k) => {
       // A row of final values is told from anywhere along it.
-      const distance = current.view.kind === "final" ? Math.abs(point[1] - y) : Math.hypot(point[0] - x, point[1] - y);
+      const distance = isFinal(current.view) ? Math.abs(point[1] - y) : Math.hypot(point[0] - x, point[1] - y);
       if (inside(point) && (!best || distance < best.distance)) best = { curve, k, distance };
     });
   }
@@ -326,7 +329,7 @@ function tell(found) {
 }
 
 function zoomAt(factor) {
-  if (current.view.kind === "final") return;
+  if (isFinal(current.view)) return;
   if (!factor) return choose({ zoom: undefined });
   const pixels = cursor ? cursor.curve.at[cursor.k] : null;
   const ends = [["x", 0], ["y", 1]].flatMap(([name, side]) => {
@@ -340,7 +343,7 @@ function zoomAt(factor) {
 
 let box = null; // the rectangle that is dragged: start and element
 function startBox(event) {
-  if (event.pointerType === "touch" || event.button || !current || current.view.kind === "final") return;
+  if (event.pointerType === "touch" || event.button || !current || isFinal(current.view)) return;
   const start = place(event);
   box = { start, element: makeSvg("rect", { fill: "#0b5a8f", "fill-opacity": 0.12, stroke: "#0b5a8f" }) };
   current.chart.append(box.element);

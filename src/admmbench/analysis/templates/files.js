@@ -1,13 +1,13 @@
 // Files of what the view "Explore" shows.
 
 const fileName = () => ["explore", state.experiment, state.metric, state.epsilon === "∞" ? "inf" : state.epsilon,
-  ...(current.view.relative ? ["relative"] : []), ...(current.view.kind === "final" ? ["final"] : [])].join("-");
+  ...(current.view.relative ? ["relative"] : []), ...(isFinal(current.view) ? [current.view.kind] : [])].join("-");
 
 function saveCsv() {
   const { data, view, curves } = current;
   const [low, high] = facts.percentiles;
   const level = Math.round(100 * facts.level);
-  const final = view.kind === "final";
+  const final = isFinal(view);
   const seeds = curves.some((curve) => (final ? curve.points[0]?.seeds : asSeeds(curve, view))) ? data.seeds.map((seed) => `seed_${seed}`) : [];
   const extra = final || view.axis.name === "round" ? [] : [view.axis.label];
   const head = ["experiment", "dataset", "method", "epsilon", "round", ...extra, `mean of ${view.metric.label}`, `percentile_${low}`, `percentile_${high}`, `interval_${level}_lower`, `interval_${level}_upper`, "n", ...(final ? ["first_quartile", "median", "third_quartile"] : []), ...seeds];
@@ -36,7 +36,7 @@ function standalone() {
   const top = Number(chart.getAttribute("height")) + 20;
   const columns = Math.max(1, Math.min(4, Math.floor(width / (70 + 7 * Math.max(1, ...curves.map(({ label }) => label.length))))));
   // Rows of final values have their names already.
-  const named = view.kind === "final" ? [] : curves;
+  const named = isFinal(view) ? [] : curves;
   const entries = named.map((curve, number) => {
     const sample = swatch(curve);
     sample.setAttribute("y", -7);

@@ -1,5 +1,7 @@
-// Final values of the view "Explore": a row for each method, with a box over many seeds or a point for each of a few.
+// Final values of the view "Explore": a row for each method, with a bar to the mean, a box over many seeds, or a point for
+// each of a few.
 
+const isFinal = ({ kind }) => kind !== "curves";
 const HALF_BOX = 0.17; // of the distance of rows
 
 /** Quartiles, whiskers to the furthest value within 1.5 box lengths, and the values beyond. */
@@ -24,22 +26,25 @@ function finalOf(data, metric, curve) {
 const hasBox = ({ seeds, n }) => Boolean(seeds) && n > facts.few;
 
 /** Marks of one row: what the seeds are, and the mean as the method's marker. */
-function finalMarks(curve, point, row) {
+function finalMarks(curve, point, row, { bars, start, log }) {
   const at = (x, y = row) => ({ x, y });
   const xy = { x: "x", y: "y", stroke: curve.color };
   const marks = [];
-  if (hasBox(point)) {
+  const block = (ends) => Plot.areaY(ends.map((x) => at(x)), { x: "x", y1: row - HALF_BOX, y2: row + HALF_BOX, fill: curve.color, fillOpacity: 0.2, stroke: curve.color });
+  if (bars) marks.push(block([start, point.mean]));
+  if (!bars && hasBox(point)) {
     const { first, median, third, whiskers, beyond } = boxOf(point.seeds);
     marks.push(
-      Plot.areaY([at(first), at(third)], { x: "x", y1: row - HALF_BOX, y2: row + HALF_BOX, fill: curve.color, fillOpacity: 0.2, stroke: curve.color }),
+      block([first, third]),
       Plot.line([at(whiskers[0]), at(first)], xy),
       Plot.line([at(third), at(whiskers[1])], xy),
       Plot.line([at(median, row - HALF_BOX), at(median, row + HALF_BOX)], { ...xy, strokeWidth: 2.5, strokeLinecap: "butt" }),
       Plot.dot(beyond.map((value) => at(value)), { ...xy, r: 2.5 }));
-  } else if (point.seeds) {
+  } else if (point.seeds && !hasBox(point)) {
     marks.push(Plot.dot(point.seeds.filter(isFinite).map((value) => at(value)), { ...xy, r: 3 }));
   } else if (isFinite(point.lower)) {
-    marks.push(Plot.line([at(point.lower), at(point.upper)], { ...xy, strokeWidth: 6, strokeOpacity: 0.35, strokeLinecap: "butt" }));
+    const lower = log && point.lower <= 0 ? start : point.lower;
+    marks.push(Plot.line([at(lower), at(point.upper)], { ...xy, strokeWidth: 2 }));
   }
   const symbol = symbolOf(curve.marker || "circle");
   return [...marks, Plot.dot([at(point.mean)], { x: "x", y: "y", symbol, r: 4.5, fill: curve.color, stroke: "white", strokeWidth: 0.8 })];
@@ -47,18 +52,21 @@ function finalMarks(curve, point, row) {
 
 function finalDomains(curves, view) {
   const values = curves.flatMap(({ points }) => points.flatMap(({ seeds, lower, upper, mean }) => [mean, lower ?? NaN, upper ?? NaN, ...(seeds ?? [])]));
-  return { x: domain(values, view.logy, 0.04), y: [curves.length - 0.4, -0.75] };
+  const zero = view.kind === "bars" && !view.logy ? [0] : []; // where bars begin
+  return { x: domain([...zero, ...values], view.logy, 0.04), y: [curves.length - 0.4, -0.75] };
 }
 
 function plotFinals(curves, view, { width, height }) {
   const ends = finalDomains(curves, view);
+  // On a logarithmic axis bars begin where the axis does.
+  const style = { bars: view.kind === "bars", start: view.logy ? ends.x[0] : 0, log: view.logy };
   const chart = Plot.plot({
     width, height, marginLeft: 16, marginTop: MARGINS.top, marginBottom: MARGINS.bottom, marginRight: 16,
     style: CHART_STYLE,
     ariaLabel: `Final values: ${view.metric.label}, ${curves.map(({ label }) => label).join(", ")}`,
     x: axisOptions(view.metric.label, view.logy, ends.x, Math.round(width / 110)),
     y: { domain: ends.y, axis: null },
-    marks: curves.flatMap((curve, row) => curve.points.flatMap((point) => finalMarks(curve, point, row))),
+    marks: curves.flatMap((curve, row) => curve.points.flatMap((point) => finalMarks(curve, point, row, style))),
   });
   // Names stand above their boxes, where any length has room.
   curves.forEach((curve, row) => {
