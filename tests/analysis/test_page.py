@@ -178,6 +178,13 @@ def test_a_link_opens_a_claim_that_is_folded_or_hidden_by_a_filter(tab, page):
 
 
 @needs_browser
+def test_a_link_leads_to_its_part_though_the_page_grows_above_it(tab, page):
+    opened(tab, page, "#mine2020_a-figure-error")
+    top = "document.getElementById('mine2020_a-figure-error').getBoundingClientRect().top"
+    tab.wait(f"Math.abs({top}) < 100")
+
+
+@needs_browser
 def test_claims_are_there_without_scripts_and_on_phones(browser, page, tmp_path):
     with browser.tab(tmp_path, scripts=False) as tab:
         tab.open(page + "#claim-mine2020-order")

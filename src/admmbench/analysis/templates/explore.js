@@ -416,26 +416,27 @@ function startSize(event) {
 
 // ---------------------------------------------------------------- start
 
-/** Show what the address asks for; whether it asks for anything. */
+/** Show what the address asks for; null if it asks for nothing. */
 function restore() {
   const given = fromFragment();
-  if (!given) return false;
+  if (!given) return null;
   Object.assign(state, given);
-  show().then(() => document.getElementById("explore").scrollIntoView());
-  return true;
+  return show().then(() => document.getElementById("explore").scrollIntoView());
 }
 
-function startExplore() {
+/** Make the view; it is there when the promise is kept. */
+async function startExplore() {
   if (typeof DecompressionStream === "undefined") {
     section.textContent = "This view needs a newer browser.";
     return;
   }
   build();
-  if (!restore()) show();
+  const first = restore() ?? show();
   addEventListener("hashchange", restore);
   let width = 0;
   new ResizeObserver(() => {
     if (current && width !== parts.frame.clientWidth) drawChart();
     width = parts.frame.clientWidth;
   }).observe(parts.frame);
+  await first;
 }
