@@ -344,3 +344,21 @@ def test_claims_hide_columns_and_leave_rows_to_their_filter(tab, page):
     head, *rows = cells(tab, place)
     assert head == ["Claim", "Published", "Ours", "Verdict", "Why"]
     assert len(rows) == 1
+
+
+@needs_browser
+def test_more_digits_of_the_lowest_errors_are_those_of_the_runs(tab, page, sections):
+    opened(tab, page)
+    place = "#mine2020_a-errors-2 + .scroll"
+    tools = shape(tab, place)
+    tab.choose(f"{tools} select", "5")
+    tab.wait(f"document.querySelector('{tools} + .count').textContent.includes('digits')")
+    band = statistics.band(100 * statistics.best(sections[0].results, "test_error"))
+    (own,) = [row for row in cells(tab, place) if row[0] == "OutP"]
+    for text, epsilon in zip(own[1:4], (0.05, 0.1, 1.0), strict=True):
+        found = [float(each) for each in re.findall(r"[\d.]+", text)]
+        at = band.sel(algorithm="OutP", epsilon=epsilon)
+        wanted = [float(at[name]) for name in ("mean", "lower", "upper")]
+        assert found == pytest.approx(wanted, rel=1e-4)
+        assert "." in text
+        assert len(text.split()[0]) == 6
