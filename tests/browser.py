@@ -193,13 +193,17 @@ class Tab:
             "e.dispatchEvent(new Event('change')); })()"
         )
 
-    def downloaded(self, name: str) -> str:
-        """Text of a file that the page saved."""
+    def content(self, name: str) -> bytes:
+        """Bytes of a file that the page saved."""
         path, end = self.downloads / name, time.monotonic() + PATIENCE
         while not path.exists() or list(self.downloads.glob("*.crdownload")):
             assert time.monotonic() < end, f"{name} never came; {list(self.downloads.iterdir())}"
             time.sleep(0.05)
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes()
+
+    def downloaded(self, name: str) -> str:
+        """Text of a file that the page saved."""
+        return self.content(name).decode("utf-8")
 
     def picture(self, whole: bool = False) -> bytes:
         """PNG of what is seen, or of the whole page."""

@@ -11,6 +11,7 @@ import yaml
 from flit_core import buildapi
 
 import admmbench
+from admmbench.analysis import explore
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -72,6 +73,7 @@ def test_types_are_for_users_too():
 def test_a_wheel_has_all_that_the_report_includes(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     names = zipfile.ZipFile(tmp_path / buildapi.build_wheel(str(tmp_path))).namelist()
-    parts = ["templates/explore.js", "templates/explore.css", "templates/report.css"]
+    parts = [f"templates/{name}.js" for name in explore.SCRIPTS]
+    parts += ["templates/explore.css", "templates/report.css"]
     parts += ["vendor/plot.min.js", "vendor/LICENSES.txt", "vendor/README.md"]
     assert {f"admmbench/analysis/{part}" for part in parts} <= set(names)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import xarray as xr
 
 from admmbench.figures import Figure
 from admmbench.privacy import NEIGHBOURS
+from tests.browser import CHROMIUM, Browser, Tab
 
 INF = float("inf")
 METHODS = {
@@ -222,3 +227,52 @@ def figure() -> Callable[..., Figure]:
         return Figure.model_validate({"name": "curves", "kind": "curves", **given})
 
     return make
+
+
+def described(**given: object) -> SimpleNamespace:
+    """Make what the report reads of an experiment's configuration."""
+    return SimpleNamespace(
+        **{
+            "title": "A study",
+            "description": "",
+            "artefacts": [],
+            "figures": [],
+            "algorithms": [],
+            "tuned": {},
+            **given,
+        }
+    )
+
+
+# ------------------------------------------------------------------ in a browser
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def tab(browser: Browser, tmp_path: Path) -> Iterator[Tab]:
+    """Open the page in a fresh tab; afterwards it has neither complained nor asked for anything else."""
+    with browser.tab(tmp_path) as opened:
+        yield opened
+        assert opened.complaints() == []
+        own = ("file:", "blob:", "data:")
+        assert all(address.startswith(own) for address in opened.requests())
+        assert len({a.split("#")[0] for a in opened.requests() if a.startswith("file:")}) == 1
+
+
+def press(tab: Tab, name: str, within: str = ".explore") -> None:
+    """Press a button below a figure or a table."""
+    buttons = f"[...document.querySelectorAll({json.dumps(within + ' .tools button')})]"
+    tab.run(f"{buttons}.find(each => each.textContent === {json.dumps(name)}).click()")
+
+
+def table(tab: Tab, name: str) -> list[dict[str, str]]:
+    """Rows of a CSV file that the page saved."""
+    return list(csv.DictReader(io.StringIO(tab.downloaded(name))))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import hashlib
-import io
 import json
 import re
 import xml.etree.ElementTree as ET
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.request import url2pathname
 
 import numpy as np
@@ -21,9 +18,8 @@ import pytest
 from admmbench import statistics
 from admmbench.analysis import explore, report
 from admmbench.figures import Figure, style
-from tests.browser import CHROMIUM, Browser
 
-from .conftest import ERRORS, INF, build, totals
+from .conftest import ERRORS, INF, build, described, needs_browser, press, table, totals
 
 BUDGETS = (0.05, 0.1, 0.5, 1.0, 3.0, INF)
 
@@ -50,20 +46,6 @@ def realistic(number, *, methods=10, seeds=10, points=200, tests=10_000):
     ds["noise_magnitude"][:] = rng.uniform(0.1, 3, grid) * (1 + 0.002 * rng.normal(size=shape))
     ds["consensus_violation"][:] = 40 * fall * (1 + 0.02 * rng.normal(size=shape))
     return ds
-
-
-def described(**given):
-    return SimpleNamespace(
-        **{
-            "title": "A study",
-            "description": "",
-            "artefacts": [],
-            "figures": [],
-            "algorithms": [],
-            "tuned": {},
-            **given,
-        }
-    )
 
 
 def unpack(text):
@@ -186,7 +168,7 @@ def test_lines_stand_out_from_the_card_and_text_from_the_page():
     assert len(schemes) == 2
     for colors in schemes:
         for ground in ("paper", "wash"):
-            for text in ("ink", "soft", "accent", "good", "bad", "open"):
+            for text in ("ink", "soft", "accent", "good", "bad", "open", "unsure"):
                 assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
         assert contrast(colors["ink"], colors["warned"]) >= 4.5
         assert contrast(colors["edge"], colors["paper"]) >= 3  # frames of buttons
@@ -194,15 +176,7 @@ def test_lines_stand_out_from_the_card_and_text_from_the_page():
 
 # ------------------------------------------------------------------ in a browser
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
 READY = "document.getElementById('explore-view').dataset.shown"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="module")
@@ -237,32 +211,11 @@ def page(results, tmp_path_factory, request):
     return report.write(path, sections, [], report.Meta("c.yaml", "1.0")).as_uri()
 
 
-@pytest.fixture
-def tab(browser, tmp_path):
-    """Open the page in a fresh tab; afterwards it has neither complained nor asked for anything else."""
-    with browser.tab(tmp_path) as opened:
-        yield opened
-        assert opened.complaints() == []
-        own = ("file:", "blob:", "data:")
-        assert all(address.startswith(own) for address in opened.requests())
-        assert len({a.split("#")[0] for a in opened.requests() if a.startswith("file:")}) == 1
-
-
 def shown(tab, address, **choices):
     """Open a view."""
     query = "&".join(f"{key}={value}" for key, value in choices.items())
     tab.open(f"{address}#explore?{query}" if query else address)
     tab.wait(READY)
-
-
-def press(tab, name, within=".explore"):
-    """Press a button below a figure or a table."""
-    buttons = f"[...document.querySelectorAll({json.dumps(within + ' .tools button')})]"
-    tab.run(f"{buttons}.find(each => each.textContent === {json.dumps(name)}).click()")
-
-
-def table(tab, name):
-    return list(csv.DictReader(io.StringIO(tab.downloaded(name))))
 
 
 @needs_browser
@@ -508,3 +461,185 @@ def test_every_part_has_a_link_to_itself(page, results):
     )
     assert len(links) == len(set(links)) > 5
     assert {"".join(names) for names in parts} == set(links)
+
+
+# ------------------------------------------------------------------ final values, sizes, and the first round
+
+
+@needs_browser
+def test_final_values_are_those_of_the_tables(tab, page, results):
+    shown(tab, page, experiment="first", epsilon="0.1", kind="final")
+    press(tab, "CSV")
+    rows = {row["method"]: row for row in table(tab, "explore-first-test_error-0.1-final.csv")}
+    values = 100 * statistics.final(results[0], "test_error")
+    band, interval = statistics.band(values), statistics.interval(values)
+    assert set(rows) == {str(label) for label in results[0]["algorithm"].values}
+    for label, row in rows.items():
+        epsilon = INF if row["epsilon"] == "∞" else 0.1
+        at = {"algorithm": label, "epsilon": epsilon}
+        seeds = values.sel(at).values
+        first, median, third = np.nanpercentile(seeds, [25, 50, 75])
+        wanted = {
+            "mean of Test error (%)": band["mean"].sel(at),
+            "percentile_20": band["lower"].sel(at),
+            "percentile_80": band["upper"].sel(at),
+            "interval_95_lower": interval["lower"].sel(at),
+            "first_quartile": first,
+            "median": median,
+            "third_quartile": third,
+            "n": np.isfinite(seeds).sum(),
+        }
+        for column, number in wanted.items():
+            assert float(row[column]) == pytest.approx(float(number), rel=1e-9)
+        found = [row[f"seed_{seed}"] for seed in range(10)]
+        assert [float(each or "nan") for each in found] == pytest.approx(list(seeds), nan_ok=True)
+    assert rows["OutP"]["n"] == "8"
+    assert rows["OutP"]["round"] == "277"
+
+
+@needs_browser
+def test_a_run_that_was_lost_in_its_last_round_has_no_final_value(browser, tmp_path):
+    """It has a value at the last round, as of a run that a limit ended there."""
+    ds = build({"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}}, name="lost")
+    ds["status"][0, 0, 3] = 2
+    ds["status"][1] = 1
+    path = report.write(
+        tmp_path / "index.html", [report.Section(ds, described())], [], report.Meta()
+    )
+    with browser.tab(tmp_path) as tab:
+        shown(tab, path.as_uri(), kind="final")
+        note = tab.run("document.getElementById('explore-note').textContent")
+        assert "No final values on this axis: OutP." in note
+        press(tab, "CSV")
+        (row,) = table(tab, "explore-lost-test_error-0.1-final.csv")
+        assert row["n"] == "9"
+        assert row["seed_3"] == ""
+        assert tab.complaints() == []
+
+
+@needs_browser
+def test_final_values_are_boxes_of_many_seeds_and_points_of_few(tab, page):
+    shown(tab, page, experiment="first", epsilon="0.1", kind="final")
+    filled = (
+        "document.querySelectorAll('.chart path[fill-opacity], .chart [fill-opacity] path').length"
+    )
+    assert tab.run(filled) == 6
+    tab.run("document.querySelector('.chart').focus()")
+    tab.key("ArrowRight")
+    tab.key("ArrowDown")
+    said = tab.run("document.getElementById('explore-live').textContent")
+    assert said.startswith("ObjP, round 277, Test error (%) ")
+    assert ", median " in said
+    assert "quartiles " in said
+    tab.key("+")  # nothing to zoom
+    assert tab.run("location.hash").count("zoom") == 0
+    x, y = tab.place(".chart")
+    tab.move(x - 300, y)
+    tab.wait("!document.querySelector('.tip').hidden")
+    tab.choose("#explore-experiment", "few")
+    tab.wait("document.getElementById('explore-view').dataset.shown.includes('experiment=few')")
+    assert tab.run(filled) == 0
+    assert "each of 2 seeds" in tab.run("document.getElementById('explore-note').textContent")
+    tab.choose("#explore-experiment", "first")
+    tab.choose("#explore-metric", "test_loss")
+    tab.wait("document.getElementById('explore-view').dataset.shown.includes('test_loss')")
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert "mean and 20–80 percentile over 10 seeds" in note
+    assert tab.run("document.getElementById('explore-kind').value") == "final"
+
+
+@needs_browser
+def test_bars_begin_at_zero_and_end_at_the_mean(tab, page, results):
+    shown(tab, page, experiment="first", epsilon="0.1", kind="bars")
+    boxes = tab.run(
+        "[...document.querySelectorAll('.chart [fill-opacity] path, .chart path[fill-opacity]')]"
+        ".map(e => e.getBBox()).map(b => [b.x, b.width])"
+    )
+    assert len({round(left, 3) for left, _ in boxes}) == 1
+    means = 100 * statistics.final(results[0], "test_error").mean("seed")
+    wanted = [float(means.sel(epsilon=0.1, algorithm=label)) for label in ("OutP", "ObjP")]
+    assert boxes[0][1] / boxes[1][1] == pytest.approx(wanted[0] / wanted[1], rel=1e-3)
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert "bars to the mean, lines from the 20th to the 80th percentile over 10 seeds" in note
+    shown(tab, page, experiment="first", epsilon="0.1", kind="bars", logy="1", metric="test_loss")
+    assert tab.run("document.querySelectorAll('.chart > svg').length") == 1
+
+
+@needs_browser
+def test_a_logarithmic_axis_of_nothing_is_an_axis_all_the_same(tab, page):
+    for kind in ("final", "curves"):
+        shown(
+            tab, page, experiment="few", metric="noise_magnitude", logy="1", kind=kind, epsilon="∞"
+        )
+        assert tab.run("document.querySelectorAll('.chart svg').length") == 1
+
+
+@needs_browser
+def test_losses_may_be_relative_to_the_first_round(tab, page, results):
+    shown(tab, page, experiment="few", epsilon="0.1", metric="train_loss", relative="1")
+    assert tab.run("document.getElementById('explore-relative').checked")
+    assert "divided by its mean at its first" in tab.run(
+        "document.getElementById('explore-note').textContent"
+    )
+    press(tab, "CSV")
+    rows = table(tab, "explore-few-train_loss-0.1-relative.csv")
+    values = results[1]["train_loss"].sel(algorithm="ObjP", epsilon=0.1)
+    wanted = values / values.mean("seed").isel(round=0)
+    column = "mean of Training loss, relative to the first round"
+    found = [float(row[column]) for row in rows if row["method"] == "ObjP"]
+    np.testing.assert_allclose(found, wanted.mean("seed"), rtol=1e-5)
+    seeds = [float(row["seed_1"]) for row in rows if row["method"] == "ObjP"]
+    np.testing.assert_allclose(seeds, wanted.sel(seed=1), rtol=1e-5)
+    tab.choose("#explore-metric", "test_error")  # a percentage is shown as it is
+    tab.wait("document.getElementById('explore-view').dataset.shown.includes('test_error')")
+    assert not tab.run("document.getElementById('explore-relative').checkVisibility()")
+    assert "Test error (%)" in tab.run("document.querySelector('.chart').innerHTML")
+
+
+@needs_browser
+def test_the_size_is_chosen_by_keys_and_by_dragging_and_is_in_the_address(tab, page):
+    shown(tab, page, epsilon="1", size="640x350")
+    size = (
+        "['width', 'height'].map(side =>"
+        " Number(document.querySelector('.chart > svg').getAttribute(side)))"
+    )
+    assert tab.run(size) == [640, 350]
+    tab.run("document.querySelector('.handle').focus()")
+    tab.key("ArrowLeft")
+    tab.key("ArrowDown")
+    tab.wait("location.hash.includes('size=620x370')")
+    assert tab.run(size) == [620, 370]
+    assert "620 by 370" in tab.run("document.querySelector('.handle').ariaLabel")
+    assert "620 by 370" in tab.run("document.getElementById('explore-live').textContent")
+    x, y = tab.place(".handle")
+    tab.press(x, y)
+    tab.move(x + 60, y + 30)
+    tab.move(x + 80, y + 40)
+    tab.press(x + 80, y + 40, "mouseReleased")
+    tab.wait("location.hash.includes('size=700x410')")
+    assert tab.run(size) == [700, 410]
+    press(tab, "SVG")
+    root = ET.fromstring(tab.downloaded("explore-first-test_error-1.svg"))
+    assert root.get("width") == "700"
+    press(tab, "Size of the window")
+    tab.wait("!location.hash.includes('size')")
+    assert tab.run(size)[0] > 900
+    shown(tab, page, epsilon="0.1", size="9999x1")
+    assert tab.run(size)[1] == 160  # the least
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", ["curves", "final"])
+def test_an_image_has_three_pixels_for_each_of_the_drawing(tab, page, kind):
+    shown(tab, page, experiment="first", epsilon="1", kind=kind)
+    ending = "-final" if kind == "final" else ""
+    press(tab, "SVG")
+    press(tab, "PNG")
+    root = ET.fromstring(tab.downloaded(f"explore-first-test_error-1{ending}.svg"))
+    content = tab.content(f"explore-first-test_error-1{ending}.png")
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    assert (width, height) == tuple(3 * int(root.get(side)) for side in ("width", "height"))
+    assert len(content) > 30_000  # of an empty image: a few thousand
+    texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"OutP", "ObjP", "Non-private"} <= texts

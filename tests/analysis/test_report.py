@@ -304,7 +304,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         )
     )
     named = verdicts[0].model_copy(
-        update={"claim": verdicts[0].claim.model_copy(update={"experiment": "one"})}
+        update={"claim": verdicts[0].claim.model_copy(update={"experiment": "one", "id": "d"})}
     )
     page, answer = answered(figure, first, second, verdicts=[*verdicts, named])
     parsed = Page(page)

@@ -2,7 +2,7 @@
 
 An experiment is one text: base64 of gzip of a header and arrays. The header is JSON and says what the arrays are. The
 browser unpacks an experiment when it is chosen. The metric of the problem comes with every seed, so that the browser
-computes the statistics; other metrics come as statistics. ``explore.js`` is the reader of this format.
+computes the statistics; other metrics come as statistics. ``data.js`` is the reader of this format.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy.special import stdtrit
 from admmbench import statistics
 from admmbench.figures import Figure, style
 from admmbench.figures.base import COURSES
+from admmbench.outcomes import SUCCESSFUL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +40,9 @@ PRECISE, ROUGH = 0, 13
 
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
+
+SCRIPTS = ("page", "tables", "claims", "data", "chart", "finals", "explore", "files", "main")
+"""Files of the page's script, in the order in which they are joined; the last starts what the others define."""
 
 _MARKERS = {
     "o": "circle",
@@ -93,7 +97,7 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
         # A label may hold what would end a script.
         "facts": Markup(json.dumps(facts).replace("<", "\\u003c")),
         "library": _text("vendor/plot.min.js"),
-        "script": _text("templates/explore.js"),
+        "script": _script(),
         "style": _text("templates/explore.css"),
     }
 
@@ -124,6 +128,8 @@ def pack(results: xr.Dataset) -> str:
         **_facts(results),
         "curves": curves.tolist(),
         "lost": [_lost(points.isel(curve=number)) for number in range(len(curves))],
+        # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
+        "unfinished": [np.flatnonzero(own).tolist() for own in _unfinished(points)],
         "metrics": [_metric(results, points, name, arrays) for name in _metrics(results)],
         "axes": [
             {"name": "round", "label": COURSES["round"]},
@@ -202,6 +208,12 @@ def _lost(own: xr.Dataset) -> str:
     """Say which runs of one method and budget were lost; empty if none."""
     lost, started = statistics.lost(statistics.counts(own))
     return f"{' and '.join(lost)} of {started}" if lost else ""
+
+
+def _unfinished(points: xr.Dataset) -> NDArray[np.bool_]:
+    """Whether a run did not complete, for each curve and seed."""
+    lost: NDArray[np.bool_] = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
+    return lost
 
 
 def _metrics(results: xr.Dataset) -> list[str]:
@@ -331,6 +343,12 @@ def _quantiles(n_seeds: int) -> list[float]:
     """Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom."""
     level = (1 + statistics.LEVEL) / 2
     return [float(stdtrit(freedom, level)) for freedom in range(1, max(n_seeds, 2))]
+
+
+def _script() -> Markup:
+    """All scripts of the page as one, with names of its own."""
+    texts = [_text(f"templates/{name}.js") for name in SCRIPTS]
+    return Markup('(() => {\n"use strict";\n') + Markup("\n").join(texts) + Markup("})();\n")
 
 
 def _text(path: str) -> Markup:

@@ -1,4 +1,4 @@
-"""Links of a page to its own parts: every heading, table and figure has one beside its words."""
+"""Links of a page to its own parts: every heading, table, figure and claim has one beside its words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ _NAMED = re.compile(
 _FIGURES = re.compile(
     r'(<figure id="(?P<id>[^"]+)">.*?<figcaption>.*?)(?=</figcaption>)', re.DOTALL
 )
+# Rows of tables, whose heads have the link: behind the statement, and before the small print below it.
+_ROWS = re.compile(
+    r'(<tr id="(?P<id>[^"]+)"[^>]*>\s*<th scope="row">.*?)(?=\s*(?:<small>|</th>))', re.DOTALL
+)
 
 
 def add(page: str) -> str:
@@ -23,7 +27,7 @@ def add(page: str) -> str:
     page
         HTML of the templates, without scripts.
     """
-    for part in (_NAMED, _FIGURES):
+    for part in (_NAMED, _FIGURES, _ROWS):
         page = part.sub(_with_link, page)
     return page
 

@@ -18,7 +18,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from admmbench import statistics
-from admmbench.analysis import answer, explore, permalinks, standings
+from admmbench.analysis import answer, evidence, explore, permalinks, standings
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.inline import inline
@@ -126,6 +126,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         papers=_by_paper(judged),
         claims=_claims(judged),
         elsewhere=list(elsewhere),
+        evidence=_evidence(judged, sections),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
         explore=explore.content([section.results for section in sections]),
@@ -186,6 +187,16 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
+def _evidence(verdicts: Iterable[Verdict], sections: Iterable[Section]) -> dict[str, evidence.Link]:
+    """Where the page shows what each claim is about, by the claim's id; nothing for experiments that are not here."""
+    of = {section.name: section for section in sections}
+    return {
+        claim.id: evidence.place(claim, own.results, own.experiment.figures)
+        for claim in (verdict.claim for verdict in verdicts)
+        if (own := of.get(claim.experiment))
+    }
+
+
 def _section(section: Section) -> dict[str, Any]:
     """Everything the template shows of one experiment."""
     results, attrs = section.results, section.results.attrs
@@ -199,7 +210,10 @@ def _section(section: Section) -> dict[str, Any]:
         "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
         "spread": _spread(results),
-        "errors": {title: _errors(results, how) for title, how in _error_tables(results).items()},
+        "errors": [
+            {"title": title, "run": how, "rows": _errors(results, how)}
+            for title, how in _error_tables(results).items()
+        ],
         "solutions": _solutions(results),
         "times": _times(results),
         "budget": _budget(results),
@@ -342,7 +356,7 @@ def _solutions(results: xr.Dataset) -> dict[str, Any]:
                 for each in (*SUCCESSFUL, *FAILED)
                 if ends[each.word].sel(algorithm=label) > 0
             ),
-            "cells": [_cell(float(each.sel(algorithm=label))) for each in values.values()],
+            "cells": [_exact_cell(float(each.sel(algorithm=label))) for each in values.values()],
         }
         for label in results["algorithm"].values
     ]
@@ -352,6 +366,16 @@ def _solutions(results: xr.Dataset) -> dict[str, Any]:
 def _cell(value: float) -> str:
     """A number with four digits, or a dash."""
     return "–" if math.isnan(value) else f"{value:.4g}"
+
+
+def _exact_cell(value: float) -> dict[str, str]:
+    """A cell of a table with its number, from which a reader's choice of digits is made."""
+    return {"text": _cell(value), "exact": _exact(value)}
+
+
+def _exact(*values: float) -> str:
+    """Numbers with more digits than are printed, as attributes of a cell have them."""
+    return " ".join(f"{value:.6e}" for value in values if not math.isnan(value))
 
 
 def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
@@ -392,15 +416,18 @@ def _cell_of_seeds(values: xr.DataArray, band: xr.Dataset, form: str) -> dict[st
     """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
     n = int(band["n"])
     mean, lower, upper = (float(band[name]) for name in ("mean", "lower", "upper"))
-    spread, same = "", bool(statistics.same_for_all_seeds(values))
-    if values.sizes["seed"] > statistics.FEW_SEEDS:
-        spread = f"[{lower:{form}}–{upper:{form}}]"
-    elif n > 1:
-        spread = f"({', '.join(_number(float(value), form) for value in values)})"
+    same = bool(statistics.same_for_all_seeds(values))
+    spread, others = "", list[float]()
+    if n > 1 and not same:
+        few = values.sizes["seed"] <= statistics.FEW_SEEDS
+        others = [float(value) for value in values] if few else [lower, upper]
+        texts = [_number(value, form) for value in others]
+        spread = f"({', '.join(texts)})" if few else f"[{'–'.join(texts)}]"
     return {
         "mean": _number(mean, form),
-        "band": spread if n > 1 and not same else "",
+        "band": spread,
         "same": "the same for all seeds" if same else "",
+        "exact": _exact(mean, *others),
     }
 
 
@@ -573,7 +600,7 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
-        "id": f"{section.name}-figure-{figure.name}",
+        "id": evidence.figure_id(section.name, figure),
         "svg": inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,

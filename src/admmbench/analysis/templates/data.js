@@ -1,0 +1,212 @@
+// The data of the view "Explore": unpacked, summarised, and as text. explore.py packs what `unpack` reads.
+
+const section = document.getElementById("explore-view");
+const facts = section && JSON.parse(document.getElementById("explore-facts").textContent);
+
+/** An array of the packed experiment: differences of neighbours, folded, bytes of equal weight together. */
+function readArray(bytes, { at, shape, bytes: width, drop }) {
+  const length = shape.reduce((a, b) => a * b, 1);
+  const run = shape[shape.length - 1];
+  const mask = width === 2 ? 0xffff : -1;
+  const values = new Uint32Array(length);
+  for (let k = 0; k < length; k++) {
+    let folded = 0;
+    for (let b = 0; b < width; b++) folded |= bytes[at + b * length + k] << (8 * b);
+    const step = (folded >>> 1) ^ -(folded & 1);
+    values[k] = ((k % run ? values[k - 1] : 0) + step) & mask;
+  }
+  if (drop === undefined) return values;
+  for (let k = 0; k < length; k++) values[k] <<= drop;
+  return new Float32Array(values.buffer);
+}
+
+/** Header and arrays of an experiment. */
+async function unpack(text) {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const body = new Uint8Array(await new Response(stream).arrayBuffer());
+  const length = new DataView(body.buffer).getUint32(0, true);
+  const data = JSON.parse(new TextDecoder().decode(body.subarray(4, 4 + length)));
+  const arrays = body.subarray(4 + length);
+  for (const each of [...data.metrics, ...data.axes]) {
+    for (const [name, note] of Object.entries(each)) {
+      if (note.shape) each[name] = readArray(arrays, note);
+    }
+  }
+  return data;
+}
+
+const unpacked = new Map();
+/** Experiments are unpacked once, when they are first asked for. */
+function load(name) {
+  if (!unpacked.has(name)) {
+    const holder = document.querySelector(`script[data-experiment="${CSS.escape(name)}"]`);
+    unpacked.set(name, unpack(holder.textContent));
+  }
+  return unpacked.get(name);
+}
+
+// ---------------------------------------------------------------- statistics, as statistics.py computes them
+
+const NO_COUNT = 65535;
+
+/** Percentile of sorted values by linear interpolation, as numpy's default. */
+function percentile(sorted, percent) {
+  const place = ((sorted.length - 1) * percent) / 100;
+  const below = Math.floor(place);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
+}
+
+/** Mean, band, and half of the t interval of the mean, of the seeds that have a value. */
+function summary(values) {
+  const sorted = values.filter((value) => !isNaN(value)).sort((a, b) => a - b);
+  const n = sorted.length;
+  if (!n) return { n, mean: NaN };
+  const mean = sorted.reduce((a, b) => a + b, 0) / n;
+  const [lower, upper] = facts.percentiles.map((percent) => percentile(sorted, percent));
+  const squares = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const half = n > 1 ? facts.t[n - 2] * Math.sqrt(squares / (n - 1) / n) : NaN;
+  return { n, mean, lower, upper, half };
+}
+
+/** Values of all seeds at a round, in the unit that is shown; undefined if they were not kept. */
+function seedsAt(data, metric, curve, round) {
+  const kept = metric.counts ?? metric.seeds;
+  if (!kept) return undefined;
+  const unit = (metric.percent ? 100 : 1) / (metric.counts ? data.tests : 1);
+  return data.seeds.map((_, seed) => {
+    const value = kept[(curve * data.seeds.length + seed) * data.rounds.length + round];
+    return metric.counts && value === NO_COUNT ? NaN : value * unit;
+  });
+}
+
+/** One number of each run, as statistics.py reduces them: "final" or "best"; NaN for runs that were lost. */
+function ofRuns(data, metric, curve, how) {
+  const rounds = data.rounds.map((_, k) => seedsAt(data, metric, curve, k));
+  return data.seeds.map((_, seed) => {
+    const own = rounds.map((seeds) => seeds[seed]).filter((value) => !isNaN(value));
+    if (!own.length || data.unfinished[curve].includes(seed)) return NaN;
+    return how === "final" ? own[own.length - 1] : Math.min(...own);
+  });
+}
+
+/** Statistics of a column of a metric, which is a round unless only some rounds were kept. */
+function statisticsAt(data, metric, curve, column) {
+  const seeds = seedsAt(data, metric, curve, column);
+  if (seeds) return { ...summary(seeds), seeds };
+  const at = curve * (metric.columns ?? data.rounds.length) + column;
+  const unit = metric.percent ? 100 : 1;
+  if (metric.values) return { mean: metric.values[at] * unit };
+  const [mean, lower, upper] = ["mean", "lower", "upper"].map((name) => metric[name][at] * unit);
+  return { mean, lower, upper, n: metric.n[at] };
+}
+
+/** Places of the rounds that a metric has of a curve. */
+function roundsOf(data, metric, curve) {
+  if (!metric.kept) return data.rounds.map((_, k) => k);
+  return [...metric.kept.subarray(curve * metric.columns, (curve + 1) * metric.columns)];
+}
+
+/** Points of a curve; where several are at one place, the last stands for them. */
+function pointsOf(data, metric, axis, curve, { logx, logy }, change) {
+  const drawn = ({ x, mean }) => isFinite(x) && isFinite(mean) && (!logx || x > 0) && (!logy || mean > 0);
+  return roundsOf(data, metric, curve)
+    .map((k, column) => {
+      const x = axis.values ? axis.values[curve * data.rounds.length + k] : data.rounds[k];
+      return { round: data.rounds[k], x, ...change(statisticsAt(data, metric, curve, column)) };
+    })
+    .filter(drawn)
+    .filter((point, k, all) => k === all.length - 1 || all[k + 1].x > point.x);
+}
+
+/** Divide what a point holds by a number. */
+function divided(point, by) {
+  const [lower, upper] = by < 0 ? [point.upper, point.lower] : [point.lower, point.upper];
+  const parts = { mean: point.mean, lower, upper, half: point.half * Math.sign(by) };
+  const each = Object.entries(parts).filter(([, value]) => value !== undefined).map(([name, value]) => [name, value / by]);
+  return { ...point, ...Object.fromEntries(each), ...(point.seeds && { seeds: point.seeds.map((value) => value / by) }) };
+}
+
+/** Mean of a curve at its first evaluated round; NaN if it has none. */
+function firstMean(data, metric, curve) {
+  const means = roundsOf(data, metric, curve).map((_, column) => statisticsAt(data, metric, curve, column).mean);
+  return means.find(isFinite) ?? NaN;
+}
+
+/** Curves at the chosen budget; a method that ran without noise alone is a reference at every budget. */
+function curvesOf(data, view) {
+  const budget = data.budgets.indexOf(view.epsilon);
+  const found = [];
+  data.methods.forEach((method, number) => {
+    const own = data.curves.map(([a, e], curve) => ({ a, e, curve })).filter(({ a }) => a === number);
+    const exact = own.find(({ e }) => e === budget);
+    const reference = view.metric.references && own.every(({ e }) => !data.finite[e]) && own[0];
+    const chosen = exact || reference;
+    if (!chosen) return;
+    const { metric } = view;
+    const by = view.relative ? firstMean(data, metric, chosen.curve) : 1;
+    const change = (point) => (view.relative ? divided(point, by) : point);
+    const final = isFinal(view) && finalOf(data, metric, chosen.curve);
+    const drawn = ({ mean, seeds = [] }) => isFinite(mean) && (!view.logy || Math.min(mean, ...seeds.filter(isFinite)) > 0);
+    found.push({
+      ...method,
+      lost: data.lost[chosen.curve],
+      reference: !exact,
+      points: isFinal(view)
+        ? [final].filter(Boolean).map(change).filter(drawn)
+        : pointsOf(data, metric, view.axis, chosen.curve, view, change),
+    });
+  });
+  return found;
+}
+
+// ---------------------------------------------------------------- numbers as text
+
+const digits = (value, count) => String(Number(value.toPrecision(count)));
+
+/** A value as the tables print it: fractions in percent with two decimals, others with four digits or three. */
+function shown(value, metric) {
+  const text = metric.percent ? value.toFixed(2) : digits(value, metric.seeds || metric.values ? 4 : 3);
+  return text.replace(/^-/, "−");
+}
+
+function tick(value) {
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${digits(value / 1e9, 3)}B`;
+  if (size >= 1e6) return `${digits(value / 1e6, 3)}M`;
+  if (size >= 1e4) return `${digits(value / 1e3, 3)}k`;
+  if (size && size < 1e-3) return value.toExponential().replace("e-0", "e-");
+  return digits(value, 4);
+}
+
+/** Ticks of a logarithmic axis: powers of ten, and more between them where they are few. */
+function logTicks([low, high]) {
+  const decades = Math.log10(high / low);
+  const factors = decades > 3 ? [1] : decades > 2 ? [1, 3] : decades > 0.7 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
+  const every = Math.ceil(decades / 8);
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    if (power % every === 0) found.push(...factors.map((factor) => factor * 10 ** power));
+  }
+  return found.map((value) => Number(value.toPrecision(3))).filter((value) => value >= low && value <= high);
+}
+
+function sentence(curve, point, view) {
+  const { metric, axis } = view;
+  const parts = [`${metric.label} ${shown(point.mean, metric)}`];
+  if (point.n > 1 && !isNaN(point.lower)) {
+    const [a, b] = facts.percentiles;
+    parts.push(`${a}–${b} percentile ${shown(point.lower, metric)} to ${shown(point.upper, metric)}`);
+    // Where single seeds were kept there is a t interval as well.
+    const ends = point.seeds && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
+    if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
+  }
+  if (isFinal(view) && hasBox(point)) {
+    const { first, median, third } = boxOf(point.seeds);
+    parts.push(`median ${shown(median, metric)}, quartiles ${shown(first, metric)} and ${shown(third, metric)}`);
+  }
+  if (point.n !== undefined) parts.push(`n = ${point.n}`);
+  const place = isFinal(view) || axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
+  return [`${curve.label}${curve.reference ? " (ε = ∞)" : ""}`, `${place}round ${point.round.toLocaleString("en")}`, ...parts];
+}

@@ -1,0 +1,10 @@
+// The start: what is here without scripts becomes what can be used.
+
+document.documentElement.classList.add("scripted");
+const stated = document.querySelector(".stated");
+if (stated) startClaims(stated);
+document.querySelectorAll("main table").forEach(enliven);
+unfold();
+// The view takes its room when it is drawn: what the address names has moved by then.
+if (section) startExplore().then(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());
+addEventListener("hashchange", unfold);
