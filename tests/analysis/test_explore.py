@@ -50,7 +50,7 @@ def realistic(number, *, methods=10, seeds=10, points=200, tests=10_000):
 
 def unpack(text):
     """Header and arrays, by the format's description alone."""
-    body = gzip.decompress(base64.b64decode(text))
+    body = gzip.decompress(base64.b85decode(text.replace(",", "<")))
     length = int.from_bytes(body[:4], "little")
     return json.loads(body[4 : 4 + length]), body[4 + length :]
 
@@ -123,12 +123,12 @@ def test_suboptimality_is_the_distance_to_the_optimum_of_the_same_seed():
         assert "suboptimality" not in explore._with_suboptimality(without)
 
 
-def test_a_large_study_fits_into_five_and_a_half_megabytes():
+def test_a_large_study_fits_into_five_megabytes():
     figure = Figure.model_validate({"name": "error", "kind": "curves"})
     sections = [report.Section(realistic(k), described(figures=[figure])) for k in range(20)]
     page = report.render(sections, [], report.Meta())
     assert page.count("<svg viewBox") == 20
-    assert len(page.encode()) < 5.55e6
+    assert len(page.encode()) < 5e6
 
 
 def test_the_library_is_the_one_that_is_written_down():

@@ -20,10 +20,26 @@ function readArray(bytes, { at, shape, bytes: width, drop }) {
   return new Float32Array(values.buffer);
 }
 
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
+
+/** Bytes of base85: five letters are four bytes; the last few may be fewer. */
+function bytesOf(text) {
+  const value = new Uint8Array(128);
+  [...DIGITS].forEach((letter, digit) => { value[letter.charCodeAt(0)] = digit; });
+  const missing = (5 - (text.length % 5)) % 5;
+  const padded = text + "~".repeat(missing);
+  const view = new DataView(new ArrayBuffer((padded.length / 5) * 4));
+  for (let at = 0, to = 0; at < padded.length; to += 4) {
+    let number = 0;
+    for (const end = at + 5; at < end; at++) number = number * 85 + value[padded.charCodeAt(at)];
+    view.setUint32(to, number);
+  }
+  return new Uint8Array(view.buffer, 0, view.byteLength - missing);
+}
+
 /** Header and arrays of an experiment. */
 async function unpack(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
   const body = new Uint8Array(await new Response(stream).arrayBuffer());
   const length = new DataView(body.buffer).getUint32(0, true);
   const data = JSON.parse(new TextDecoder().decode(body.subarray(4, 4 + length)));
