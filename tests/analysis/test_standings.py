@@ -75,6 +75,11 @@ def test_noise_is_not_compared_with_none():
     (row,) = rows(results)
     assert (row["winner"], row["budget"]) == ("ADMM", "")
     assert row["privacy"] == "none, and no noise"
+    results = build(ERRORS)
+    results["noise_magnitude"].loc[{"algorithm": "ObjT"}] = (
+        0.0  # it ran at a budget and did not use it
+    )
+    assert [row["winner"] for row in rows(results)] == ["ObjP", ""]
 
 
 def test_methods_that_lost_runs_do_not_lead():

@@ -79,8 +79,9 @@ def compare(
 def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
     """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
 
-    Without a budget, methods that add noise of their own are left out. With constraints the objective is compared, of
-    several methods for as many agents. Runs whose last point violates constraints by more than `FEASIBLE` are lost.
+    At a budget, methods that add no noise are left out; without one, those that add noise of their own. With
+    constraints the objective is compared, of several methods for as many agents. Runs whose last point violates
+    constraints by more than `FEASIBLE` are lost.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
         results = _by_objective(results)
     facts = results.reset_coords()
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
-    ran &= (facts["epsilon"] < math.inf) | ~statistics.noisy(facts)
+    ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
     found = []
     for epsilon in map(float, facts["epsilon"].values):
         own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
