@@ -85,6 +85,7 @@ def solve(
         # Each is taken as soon as it is solved, whatever the others need; one that has diverged is not waited for.
         new = unsolved & ~(residual > tolerance)
         solution[new] = found[new]
+        solution[new & np.isnan(residual)] = np.nan
         unsolved &= ~new
         if not unsolved.any():
             return solution
