@@ -61,6 +61,7 @@ def solve(
     bound = parts.curvature_bound + convexity
     if smooth:
         bound = bound + whole.penalty_curvature
+    steepest = factors(bound, like=start)
     smoothness, met = bound, np.zeros(start.shape[:2])
     v = ahead = start
     before: tuple[Array, Array] | None = None
@@ -78,10 +79,12 @@ def solve(
         L = factors(smoothness, like=start)
         step = ahead - gradient / L
         if smooth:
-            found, residual = ahead, _norms(gradient)
+            # Of the gradient, what moves the models in their precision: no further step could do better.
+            found, moving = ahead, ahead - (ahead - gradient / steepest)
         else:
             found = step = whole.penalty.prox(step, whole.own_strength / L)
-            residual = bound * _norms(ahead - step)
+            moving = ahead - step
+        residual = bound * _norms(moving)
         # Each is taken as soon as it is solved, whatever the others need; one that has diverged is not waited for.
         new = unsolved & ~(residual > tolerance)
         solution[new] = found[new]
