@@ -118,7 +118,7 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     }
     for budget in (2.0, 8.0):
         found = trials[f"{budget:g}.json"]
-        assert len(found["trials"]) == 4
+        assert len(found["trials"]) in (4, 5)  # one may look beyond an edge
         assert chosen[budget]["settings"] == found["settings"]
         assert found["error"] == min(trial["error"] for trial in found["trials"])
     project.run()
