@@ -153,6 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("folder", type=Path, help="folder with a report for each configuration")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
+    command = _command(commands, "show", _show, "print the tables of an experiment")
+    command.add_argument("results", type=Path, help="results.nc")
+
     command = _command(commands, "compare", _compare, "compare two result files of one study")
     command.add_argument("first", type=Path, help="results.nc")
     command.add_argument("second", type=Path, help="of another machine, version or code")
@@ -447,6 +450,14 @@ def _overview(options: argparse.Namespace) -> None:
     from admmbench.analysis import overview
 
     overview.write(options.folder, options.output)
+
+
+def _show(options: argparse.Namespace) -> None:
+    from admmbench.analysis import terminal
+
+    console = _console()
+    for line in terminal.lines(_results(options.results)):
+        console.print(line, soft_wrap=isinstance(line, str))
 
 
 def _compare(options: argparse.Namespace) -> int:

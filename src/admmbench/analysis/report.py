@@ -7,18 +7,16 @@ scripts all but the view "Explore" is there. The same results give the same byte
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from admmbench import statistics
-from admmbench.analysis import answer, evidence, explore, permalinks, standings
+from admmbench.analysis import answer, evidence, explore, permalinks, standings, tables
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.inline import inline
@@ -26,8 +24,6 @@ from admmbench.analysis.verdicts import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
 from admmbench.files import replacing
-from admmbench.outcomes import FAILED, SUCCESSFUL
-from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -113,7 +109,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(delta=_delta)
+    environment.filters.update(delta=tables.delta)
     here = {section.name for section in sections}
     papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
@@ -205,74 +201,25 @@ def _section(section: Section) -> dict[str, Any]:
         "attrs": attrs,
         "experiment": section.experiment,
         "budgets": [style.budget(float(e)) for e in results["epsilon"].values],
-        "setting": _setting(results),
-        "methods": _methods(results),
+        "setting": tables.setting(results),
+        "methods": tables.methods(results),
         "tuned": _tuned(section.experiment),
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
-        "spread": _spread(results),
+        "spread": tables.spread(results),
         "errors": [
-            {"title": title, "run": how, "rows": _errors(results, how)}
-            for title, how in _error_tables(results).items()
+            {"title": title, "run": how, "rows": tables.errors(results, how)}
+            for title, how in tables.error_tables(results).items()
         ],
-        "solutions": _solutions(results),
-        "times": _times(results),
-        "budget": _budget(results),
-        "accountants": _accountants(results),
-        "privacy": _privacy(results),
+        "solutions": tables.solutions(results),
+        "times": tables.times(results),
+        "budget": tables.budget(results),
+        "accountants": tables.accountants(results),
+        "privacy": tables.privacy(results),
         "audits": _audits(section),
-        "notes": _notes(results),
+        "notes": tables.notes(results),
         "versions": json.loads(attrs["versions"]),
         "checksums": json.loads(attrs["data_checksums"]),
     }
-
-
-def _setting(results: xr.Dataset) -> dict[str, str]:
-    """What was run, as name and value."""
-    attrs = results.attrs
-    constrained = statistics.is_constrained(results)
-    budgets = {
-        f"Budgets {_budget(results)}": ", ".join(
-            _stated(float(e)) for e in results["epsilon"].values
-        ),
-        "δ": _each(results["delta"]),
-        "Sensitivity": str(attrs["sensitivity"]),
-    }
-    # A method may have neighbours of its own.
-    if NEIGHBOURS[attrs["relation"]] in results["neighbours"].values:
-        budgets["Neighbours"] = attrs["relation"]
-    data = (
-        f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
-    )
-    targets = f"{attrs['n_classes']} classes" if attrs["n_classes"] else "numbers as targets"
-    data += f"{attrs['n_features']:,} features, {targets}"
-    return {
-        "Data": data,
-        **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
-        "Agents": f"{_each(results['agents'])}, partition {_mapping(attrs['partition'])}",
-        "Problem": _mapping(attrs["problem"]),
-        "Rounds": _rounds(results),
-        "Seeds": str(results.sizes["seed"]),
-        **({} if constrained else budgets),
-        "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
-    }
-
-
-def _budget(results: xr.Dataset) -> str:
-    """What a budget is."""
-    return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
-
-
-def _each(coordinate: xr.DataArray) -> str:
-    """Distinct values, in their order."""
-    values = dict.fromkeys(coordinate.values.tolist())
-    return ", ".join(f"{v:,}" if isinstance(v, int) else _delta(v) for v in values)
-
-
-def _rounds(results: xr.Dataset) -> str:
-    """Of all runs, or the fewest and the most where methods have their own."""
-    found = results["rounds"].values
-    fewest, most = found[found > 0].min(), found.max()
-    return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
 def _tuned(experiment: config.Experiment) -> dict[str, Any]:
@@ -282,218 +229,18 @@ def _tuned(experiment: config.Experiment) -> dict[str, Any]:
     rows = [
         {
             "label": label,
-            "epsilon": _stated(budget),
+            "epsilon": tables.stated(budget),
             "settings": ", ".join(
                 f"{path.rpartition('.')[2].replace('_', ' ')} {value:.4g}"
                 for path, value in each.settings.items()
             ),
-            "error": _cell(each.error),
+            "error": tables.cell(each.error),
             "edges": ", ".join(path.rpartition(".")[2].replace("_", " ") for path in each.edges),
         }
         for label, found in experiment.tuned.items()
         for budget, each in found.items()
     ]
     return {"settings": experiment.tuning, "rows": rows}
-
-
-def _methods(results: xr.Dataset) -> list[dict[str, Any]]:
-    """One entry for each method: what it is, and what became of its runs."""
-    state = statistics.counts(results).sum("epsilon")
-    return [
-        {
-            "label": str(own["algorithm"].item()),
-            "method": str(own["method"].item()),
-            "variant": str(own["variant"].item()),
-            "noise": str(own["noise"].item()),
-            "params": _mapping(str(own["params"].item())) or "defaults",
-            "fingerprint": str(own["fingerprint"].item()),
-            "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
-            "lost": " and ".join(statistics.lost(own)[0]),
-        }
-        for own in (state.isel(algorithm=i) for i in range(results.sizes["algorithm"]))
-    ]
-
-
-def _error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
-    """Captions of the tables of the problem's metric, and what each shows of a run."""
-    attrs = results[results.attrs["metric"]].attrs
-    unit = "%" if statistics.is_fraction(results) else attrs["units"]
-    words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
-    name = attrs["long_name"]
-    return {f"Final {name}{words}": "final", f"Lowest {name} of all rounds{words}": "best"}
-
-
-# Columns of the table of solutions, in their order, with their heads; groups' losses follow.
-_OF_SOLUTIONS = {
-    "train_loss": "Objective",
-    "feasibility": "Violation",
-    "stationarity": "Stationarity",
-    "outer_iterations": "Outer",
-    "inner_iterations": "Inner",
-    "floats_sent": "Numbers sent",
-    "seconds": "Seconds",
-    "test_error": "Test error",
-}
-
-
-def _solutions(results: xr.Dataset) -> dict[str, Any]:
-    """Where methods for a constrained problem end: how runs ended, and means over seeds."""
-    if not statistics.is_constrained(results):
-        return {}
-    heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
-    heads |= {
-        str(name): str(name).replace("_", " ")
-        for name in results
-        if str(name).startswith(("loss_", "disparity_"))
-    }
-    ends = statistics.counts(results).sum("epsilon")
-    values = {name: statistics.final(results, name).mean("seed").mean("epsilon") for name in heads}
-    rows = [
-        {
-            "label": str(label),
-            "ended": ", ".join(
-                f"{int(ends[each.word].sel(algorithm=label))} {each.words}"
-                for each in (*SUCCESSFUL, *FAILED)
-                if ends[each.word].sel(algorithm=label) > 0
-            ),
-            "cells": [_exact_cell(float(each.sel(algorithm=label))) for each in values.values()],
-        }
-        for label in results["algorithm"].values
-    ]
-    return {"heads": list(heads.values()), "rows": rows}
-
-
-def _cell(value: float) -> str:
-    """A number with four digits, or a dash."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
-
-
-def _exact_cell(value: float) -> dict[str, str]:
-    """A cell of a table with its number, from which a reader's choice of digits is made."""
-    return {"text": _cell(value), "exact": _exact(value)}
-
-
-def _exact(*values: float) -> str:
-    """Numbers with more digits than are printed, as attributes of a cell have them."""
-    return " ".join(f"{value:.6e}" for value in values if not math.isnan(value))
-
-
-def _errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
-    """Metric of each method: mean and band for each epsilon, the lowest marked."""
-    percent = statistics.is_fraction(results)
-    values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
-    band = statistics.band(values)
-    best = _best(results, band["mean"])
-    lost = statistics.counts(results)
-    rows = []
-    for label in results["algorithm"].values:
-        cells = []
-        for epsilon in results["epsilon"].values:
-            here = {"algorithm": label, "epsilon": epsilon}
-            state = lost.sel(here)
-            failed = sum(int(state[each.word]) for each in FAILED)
-            started = statistics.lost(state)[1]
-            cells.append(
-                {
-                    **_cell_of_seeds(values.sel(here), band.sel(here), ".2f" if percent else ".4g"),
-                    "best": bool(best.sel(here)),
-                    "lost": f"{failed} of {started} lost" if failed else "",
-                }
-            )
-        rows.append({"label": str(label), "cells": cells})
-    return rows
-
-
-def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
-    """Which means are the lowest of those at equal privacy, shape as ``means``; a single one is best of nothing."""
-    rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
-    several = rivals.notnull().sum("rival") > 1
-    found: xr.DataArray = (means == rivals.min("rival")) & several
-    return found
-
-
-def _cell_of_seeds(values: xr.DataArray, band: xr.Dataset, form: str) -> dict[str, str]:
-    """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
-    n = int(band["n"])
-    mean, lower, upper = (float(band[name]) for name in ("mean", "lower", "upper"))
-    same = bool(statistics.same_for_all_seeds(values))
-    spread, others = "", list[float]()
-    if n > 1 and not same:
-        few = values.sizes["seed"] <= statistics.FEW_SEEDS
-        others = [float(value) for value in values] if few else [lower, upper]
-        texts = [_number(value, form) for value in others]
-        spread = f"({', '.join(texts)})" if few else f"[{'–'.join(texts)}]"
-    return {
-        "mean": _number(mean, form),
-        "band": spread,
-        "same": "the same for all seeds" if same else "",
-        "exact": _exact(mean, *others),
-    }
-
-
-def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else f"{value:{form}}"
-
-
-def _spread(results: xr.Dataset) -> str:
-    """What stands behind a mean in a table."""
-    n = results.sizes["seed"]
-    if n == 1:
-        return "of one seed"
-    if n <= statistics.FEW_SEEDS:
-        return f"over seeds (each of the {n})"
-    low, high = statistics.PERCENTILES
-    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds"
-
-
-def _times(results: xr.Dataset) -> list[dict[str, str]]:
-    """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
-    if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
-        return []
-    values = statistics.final(results, "seconds")
-    band = statistics.band(values)
-    shortest = band["mean"].min("algorithm")
-    return [
-        {
-            "label": str(label),
-            "epsilon": _stated(float(epsilon)),
-            **_cell_of_seeds(values.sel(algorithm=label, epsilon=epsilon), cell, ".3g"),
-            "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
-        }
-        for label in results["algorithm"].values
-        for epsilon in results["epsilon"].values
-        if (cell := band.sel(algorithm=label, epsilon=epsilon))["n"] > 0
-    ]
-
-
-def _accountants(results: xr.Dataset) -> list[Accountant]:
-    """Accountants whose totals are in the results."""
-    return [each for each in ACCOUNTANTS.values() if each.variable in results]
-
-
-def _privacy(results: xr.Dataset) -> list[dict[str, Any]]:
-    """Budgets after the last round, for the methods and finite budgets that were run."""
-    variables = [
-        "epsilon_claimed",
-        *(each.variable for each in _accountants(results)),
-        "epsilon_total",
-    ]
-    found = [statistics.final(results, variable) for variable in variables]
-    ran = (results["status"] >= 0).any("seed")
-    return [
-        {
-            "label": str(label),
-            "epsilon": _stated(float(epsilon)),
-            "delta": _delta(float(results["delta"].sel(algorithm=label))),
-            "guarantee": str(results["guarantee"].sel(algorithm=label).item()),
-            "totals": [
-                _epsilon(float(values.sel(algorithm=label, epsilon=epsilon))) for values in found
-            ],
-        }
-        for label in results["algorithm"].values
-        for epsilon in results["epsilon"].values
-        if math.isfinite(epsilon) and ran.sel(algorithm=label, epsilon=epsilon)
-    ]
 
 
 def _audits(section: Section) -> list[dict[str, Any]]:
@@ -505,10 +252,10 @@ def _audits(section: Section) -> list[dict[str, Any]]:
     return [
         {
             "label": run.label,
-            "epsilon": _stated(run.spec.stated_budget),
+            "epsilon": tables.stated(run.spec.stated_budget),
             "guarantee": run.spec.guarantee.kind,
             "epsilons": [
-                "–" if value is None else _epsilon(value)
+                "–" if value is None else tables.total(value)
                 for value in (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
             ],
             "summary": found.summary,
@@ -516,83 +263,6 @@ def _audits(section: Section) -> list[dict[str, Any]]:
         }
         for run, found in audits
     ]
-
-
-def _notes(results: xr.Dataset) -> list[str]:
-    """What a reader should know: about the budgets, where there are any, and what methods say of themselves."""
-    ran = (results["status"] >= 0).any("seed")
-    finite = ran.sel(epsilon=np.isfinite(results["epsilon"].values))
-    private = [str(label) for label in finite["algorithm"].values[finite.any("epsilon").values]]
-    caveats = [text for own in results["caveats"].values for text in json.loads(str(own))]
-    return [*(_about_budgets(results, private) if private else []), *dict.fromkeys(caveats)]
-
-
-def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
-    """What the budgets of this experiment do and do not promise.
-
-    Parameters
-    ----------
-    results
-        Of the experiment.
-    private
-        Labels of the methods that were run with a finite budget.
-    """
-    shown = results.sel(algorithm=private)
-    noisy = shown.sel(algorithm=shown["notion"].values != "none")
-    whole = statistics.of_whole_runs(results)
-    notes = [
-        "ε is the budget of a whole run, at the stated δ. The noise of each method is solved for it, so that "
-        "methods are compared at equal privacy."
-        if whole
-        else "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
-        "δ, is what the whole run spends. Methods are compared at equal composed values only."
-    ]
-    worth = _labels_by(noisy, "guarantee")
-    if results.attrs["sensitivity"] == "local" and "none" in worth:
-        notes.append(
-            "The noise is scaled by a local sensitivity, computed from the agent's own records, as in the "
-            "papers: their norms (huang2019), or also the current iterate (ryu2021, ryu2022; hu2019 assumes "
-            "bounds instead). A scale that depends on the data can "
-            "itself distinguish neighbouring data sets: the composed values are what composition "
-            "gives if every iteration had the stated budget, not a valid guarantee. The setting "
-            "sensitivity: global gives one."
-        )
-    if results.attrs["sensitivity"] == "global" and worth:
-        notes.append("The noise is scaled by the worst case over all admissible records.")
-        if "none" in worth:
-            notes.append(f"No guarantee all the same: {', '.join(worth['none'])}.")
-    notes += [
-        f"Neighbouring data sets of {', '.join(labels)}: {difference}."
-        for difference, labels in _labels_by(noisy, "neighbours").items()
-    ]
-    notions = _labels_by(noisy, "notion")
-    if len(notions) > 1:
-        notes.append(
-            f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
-            "notions of a release; a composed (ε, δ) is one notion for both."
-        )
-    if not whole and _beyond_calibration(noisy):
-        notes.append(
-            "The calibration of Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
-            "follow the papers."
-        )
-    return notes
-
-
-def _labels_by(results: xr.Dataset, fact: str) -> dict[str, list[str]]:
-    """Labels of the methods that share a fact, by its value."""
-    found: dict[str, list[str]] = {}
-    for label, value in zip(results["algorithm"].values, results[fact].values, strict=True):
-        found.setdefault(str(value), []).append(str(label))
-    return found
-
-
-def _beyond_calibration(results: xr.Dataset) -> bool:
-    """Whether Gaussian noise was drawn for a finite budget above 1."""
-    approximate = results.sel(algorithm=results["notion"].values == "approximate")
-    epsilon = results["epsilon"].values
-    large = approximate.sel(epsilon=np.isfinite(epsilon) & (epsilon > 1))
-    return bool((large["status"] >= 0).any())
 
 
 def _figure(section: Section, figure: Figure) -> dict[str, Any]:
@@ -606,32 +276,3 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
     }
-
-
-def _mapping(text: str) -> str:
-    """JSON object as ``key = value, ...``."""
-    content = json.loads(text)
-    if not isinstance(content, dict):
-        return str(content)
-    return ", ".join(f"{key} = {_plain(value)}" for key, value in content.items())
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _stated(budget: float) -> str:
-    """A budget, or that there is none."""
-    return "none" if math.isinf(budget) else _epsilon(budget)
-
-
-def _epsilon(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _delta(value: float) -> str:
-    return f"{value:g}".replace("e-0", "e-")
