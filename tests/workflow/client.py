@@ -1,9 +1,11 @@
-"""Stands for Python where a job calls ``python -m admmbench``: `forked` runs it in a process that has the imports."""
+"""Stands for Python: `forked` runs ``-m admmbench`` in a process that has the imports; Python itself runs the rest."""
 
 import os
 import socket
 import sys
 
+if sys.argv[1:3] != ["-m", "admmbench"]:
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(os.path.join(os.path.dirname(sys.argv[0]), "jobs"))
     socket.send_fds(server, [b"."], [0, 1, 2])
