@@ -12,6 +12,7 @@ from admmbench.forecast.plan import outlook
 from admmbench.housekeeping import notices
 from admmbench.jobs.dryrun import Brief
 from admmbench.jobs.jobarray import become_own_member
+from admmbench.watch.study import watched
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
@@ -119,3 +120,4 @@ logger.addFilter(
         lambda: outlook(STUDY, workflow.resource_settings.cores),
     )
 )
+watched(STUDY, REPORT, workflow, logger)

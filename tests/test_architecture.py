@@ -25,6 +25,7 @@ ORDER = [
     "audit",
     "forecast",
     "housekeeping",
+    "watch",
     "analysis",
     "api",
     "templates",

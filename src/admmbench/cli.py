@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import logging
 import os
@@ -159,6 +160,16 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "compare", _compare, "compare two result files of one study")
     command.add_argument("first", type=Path, help="results.nc")
     command.add_argument("second", type=Path, help="of another machine, version or code")
+
+    command = _command(
+        commands, "study", _study, "run a study with Snakemake, and show how far it is"
+    )
+    command.add_argument(
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="[CONFIG ...] [OPTION ...]",
+        help="overlays of config/config.yaml, then options and targets of snakemake",
+    )
 
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)
@@ -493,6 +504,21 @@ def _console() -> Any:
 
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=_WIDTH, highlight=False)
+
+
+def _study(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from admmbench.watch.study import run
+
+    _collect_garbage()
+    overlays = list(itertools.takewhile(_is_yaml, options.words))
+    console = Console(stderr=True, highlight=False)
+    return run([Path(word) for word in overlays], options.words[len(overlays) :], console)
+
+
+def _is_yaml(word: str) -> bool:
+    return word.endswith((".yaml", ".yml")) and not word.startswith("-")
 
 
 def _plan(options: argparse.Namespace) -> None:

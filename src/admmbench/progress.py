@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-# Seconds between two lines in a log.
+# Seconds between two lines in a log, after the first ones.
 INTERVAL = 30.0
+_FIRST = 1.0
 
 
 @contextlib.contextmanager
@@ -65,8 +66,10 @@ def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None
         nonlocal last, before
         now = time.monotonic()
         before = done - 1 if before is None else before
-        if now - last >= INTERVAL or done == total:
-            last, spent = now, now - start
+        spent = now - start
+        # After 1, 2, 4, ... seconds at first: who looks early wants to see something.
+        if now - last >= min(INTERVAL, max(_FIRST, last - start)) or done == total:
+            last = now
             left = spent / (done - before) * (total - done)
             console.print(
                 f"{title}: {unit} {done} of {total}, {spent:.0f} s, about {left:.0f} s left",

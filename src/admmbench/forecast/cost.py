@@ -38,25 +38,18 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
-    size, model = _size(spec), model_entries(spec)
+    size, model, seconds = _size(spec), model_entries(spec), work(spec)
     data = (info.n_train + info.n_test) * info.n_features
-    products = 4 * info.n_train * model
-    gradients = spec.rounds * spec.method.gradients
-    evaluations = spec.rounds / spec.evaluate_every + 1
-    seconds = gradients * agents * model / _ENTRIES_PER_SECOND
-    seconds += (gradients + evaluations) * products / _FLOPS_PER_SECOND
     if spec.as_problem.sharing == "columns":
         # Each party factors its Gram matrix, in double precision.
         widest = spec.n_features / agents
         gram = 8 * agents * widest**2
         data += round((2 * size * info.n_train * widest * threads + 2 * gram) / size)
-        seconds += agents * info.n_train * widest**2 / _FLOPS_PER_SECOND
     if spec.as_problem.sharing == "constrained":
         # In double precision: records and their weighted copies, or a matrix and an inverse for each agent and seed.
         own = 6 * info.n_train * info.n_features
         matrices = 4 * (agents + 1) * seeds * info.n_features**2
         data += (8 // size) * (matrices if info.drawn else own)
-        seconds += spec.rounds * agents * seeds * info.n_features**2 / _FLOPS_PER_SECOND
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
     copies = 1 + (_DRAWN * seeds if as_partition(spec.agents).shuffled else _USED)
     memory = (
@@ -65,6 +58,19 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + round(memory / 2**20)
     minutes = min(seconds / threads / 60, spec.time_limit)
     return Cost(threads, mem_mb, 5 + round(minutes))
+
+
+def work(spec: RunSpec) -> float:
+    """Upper bound for the seconds that one core needs."""
+    info, agents, model = spec.info, spec.n_agents, model_entries(spec)
+    gradients = spec.rounds * spec.method.gradients
+    evaluations = spec.rounds / spec.evaluate_every + 1
+    flops = (gradients + evaluations) * 4 * info.n_train * model
+    if spec.as_problem.sharing == "columns":
+        flops += agents * info.n_train * (spec.n_features / agents) ** 2
+    if spec.as_problem.sharing == "constrained":
+        flops += spec.rounds * agents * len(spec.seeds) * info.n_features**2
+    return gradients * agents * model / _ENTRIES_PER_SECOND + flops / _FLOPS_PER_SECOND
 
 
 def model_entries(spec: RunSpec) -> int:

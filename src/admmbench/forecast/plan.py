@@ -202,18 +202,24 @@ def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
     limits = estimate(run.spec, study.config.threads)
-    seconds = machine.start + machine.speeds[kind(run.spec, limits.threads)].seconds(run.spec)
+    seconds = core_seconds(run.spec, study.config.threads, machine)
     actual = _recorded(folder, run)
     return Cost(
         jobs=1,
-        seconds=limits.threads * seconds,
+        seconds=seconds,
         disk=machine.file + _numbers(run),
         done=actual is not None,
-        forecast=0.0 if actual is None else limits.threads * seconds,
+        forecast=0.0 if actual is None else seconds,
         actual=0.0 if actual is None else limits.threads * actual,
         mem_mb=limits.mem_mb,
         checkpoint=state_bytes(run.spec),
     )
+
+
+def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
+    """Forecast of a run that may have so many threads, of all its cores together."""
+    used = estimate(spec, threads).threads
+    return used * (machine.start + machine.speeds[kind(spec, used)].seconds(spec))
 
 
 def _numbers(run: Run) -> int:
@@ -267,7 +273,7 @@ def summary(total: Cost, cores: int) -> str:
     """Sentences below the table."""
     shared = f" {total.shared} runs are shared by experiments." if total.shared else ""
     return (
-        f"About {_time(total.seconds / cores)} on {cores} cores, besides fetching data, figures and report. "
+        f"About {duration(total.seconds / cores)} on {cores} cores, besides fetching data, figures and report. "
         f"A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
 
@@ -276,12 +282,13 @@ def _cells(cost: Cost, compared: bool) -> Sequence[str]:
     cells = [str(cost.jobs), f"{cost.seconds / 3600:.2f}"]
     cells += [_size(cost.mem_mb * 2**20) if cost.mem_mb else "", _size(cost.disk)]
     if compared and cost.done:
-        cells += [str(cost.done), _time(cost.forecast), _time(cost.actual)]
+        cells += [str(cost.done), duration(cost.forecast), duration(cost.actual)]
         cells += [f"{cost.actual / cost.forecast:.2f}"]
     return cells
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Time in the unit that suits it."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"

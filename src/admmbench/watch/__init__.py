@@ -1,0 +1,1 @@
+"""Watching a study: one bar over all of its jobs, a row for each running one, failures at once."""

@@ -1,0 +1,164 @@
+"""Snakemake's messages about its jobs, as progress."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from admmbench.config import Study
+from admmbench.forecast.plan import duration, known
+from admmbench.watch.expected import Expected, expected
+from admmbench.watch.progress import Job, Progress, State
+from admmbench.watch.scaled import smaller
+from admmbench.watch.screen import Screen, screen
+
+# Of the log of a job that failed.
+_LAST_LINES = 10
+# A study that takes longer says so first.
+HOUR = 3600.0
+
+
+class Watch(logging.Handler):
+    """Stands in for Snakemake's own output while jobs run; its log file has everything.
+
+    Parameters
+    ----------
+    title
+        What the study is called.
+    given
+        Files of the configuration.
+    console
+        Where to show it.
+    """
+
+    def __init__(self, title: str, given: Sequence[Path], console: Console) -> None:
+        super().__init__(logging.INFO)
+        self._title, self._given, self._console = title, given, console
+        self._study: Study | None = None
+        self._workflow: Any = None
+        self._early: list[str] = []
+        self._screen: Screen | None = None
+        self._events: dict[str, Callable[[Any], None]] = {
+            "run_info": self._begin,
+            "job_started": self._started,
+            "job_finished": self._finished,
+            "job_error": self._failed,
+        }
+        self.progress: Progress | None = None
+        self.report: Path | None = None
+        self.interrupted = False
+
+    def attach(self, study: Study, report: Path, workflow: Any, logger: logging.Logger) -> None:
+        """Listen to Snakemake, in place of what writes to the terminal.
+
+        Parameters
+        ----------
+        study
+            The configuration.
+        report
+            Page that it comes to.
+        workflow, logger
+            Snakemake's.
+        """
+        if workflow.dryrun or not workflow.is_main_process:
+            return
+        self._study, self.report, self._workflow = study, report, workflow
+        for handler in logger.handlers:
+            if handler.name == "DefaultStreamHandler":
+                logger.removeHandler(handler)
+        logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a message."""
+        event = str(getattr(record, "event", None))
+        if event in self._events:
+            self._events[event](record)
+        elif record.levelno >= logging.WARNING:
+            if not self._said(record):
+                self._print(record.getMessage())
+        elif event == "None" and self.progress is None:
+            self._early.append(record.getMessage())
+
+    def _said(self, record: Any) -> bool:
+        """Whether a message repeats that a job failed, or comes of Ctrl-C."""
+        return self.interrupted or getattr(record, "exception", "") == "RuleException"
+
+    def close(self) -> None:
+        """End the display."""
+        if self._screen:
+            self._screen.stop()
+            self._screen = None
+        super().close()
+
+    def say_early(self) -> None:
+        """Print what Snakemake said and had no job follow, such as that nothing is to be done."""
+        for message in self._early:
+            self._print(message)
+
+    def _begin(self, record: Any) -> None:
+        """All jobs are known."""
+        assert self._study is not None
+        self._early.clear()
+        known_jobs = expected(self._study, known(self._study))
+        jobs = [_job(each, known_jobs) for each in self._workflow.dag.needrun_jobs()]
+        here = self._workflow.local_exec
+        cores = self._workflow.resource_settings.cores if here else None
+        self.progress = Progress(jobs, cores)
+        self._announce(cores or 1)
+        self._screen = screen(self.progress, self._title, self._console)
+        self._screen.start()
+
+    def _announce(self, cores: int) -> None:
+        """Say what a long study costs, and how a smaller one is had."""
+        assert self._study is not None
+        assert self.progress is not None
+        seconds = self.progress.outlook().left
+        if seconds < HOUR:
+            return
+        self._print(f"{self._title} takes about {duration(seconds)} on {_cores(cores)}.")
+        for sentence in smaller(self._study, self._given):
+            self._print(sentence)
+
+    def _started(self, record: Any) -> None:
+        if self.progress:
+            self.progress.start(record.jobs)
+
+    def _finished(self, record: Any) -> None:
+        if self.progress:
+            self.progress.end(record.job_id, State.DONE)
+
+    def _failed(self, record: Any) -> None:
+        if self.progress is None:
+            return
+        if self.interrupted:
+            self.progress.end(record.jobid, State.WAITING)
+            return
+        job = self.progress.end(record.jobid, State.FAILED)
+        if job is None:
+            return
+        self._print(f"✗ {job.expected.title} failed after {duration(job.took)}; {job.log} ends:")
+        for line in job.last_lines(_LAST_LINES):
+            self._print(f"    {line}")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+
+def _cores(number: int) -> str:
+    return "1 core" if number == 1 else f"{number} cores"
+
+
+def _job(job: Any, known_jobs: dict[str, Expected]) -> Job:
+    """One of Snakemake's jobs."""
+    log = str(job.log[0]) if job.log else ""
+    words = [job.rule.name, *job.wildcards_dict.values()]
+    return Job(
+        job.jobid,
+        known_jobs.get(log) or Expected(" ".join(words), job.rule.name),
+        max(1, job.threads),
+        Path(log) if log else None,
+    )

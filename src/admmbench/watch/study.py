@@ -1,0 +1,126 @@
+"""Run a study with Snakemake, and show how far it is."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from admmbench.config import Study, read
+from admmbench.forecast import cost
+from admmbench.forecast import plan as forecast
+from admmbench.forecast.plan import duration
+from admmbench.progress import shown
+from admmbench.watch.handler import HOUR, Watch
+from admmbench.watch.progress import State
+
+# Options of Snakemake that say on how many cores or jobs; a profile may.
+_HOW_MANY = ("--cores", "-c", "--jobs", "-j", "--profile")
+_watch: Watch | None = None
+
+
+def watched(study: Study, report: str, workflow: Any, logger: logging.Logger) -> None:
+    """Show the study if `run` called Snakemake: for the Snakefile.
+
+    Parameters
+    ----------
+    study
+        The configuration.
+    report
+        Page that it comes to.
+    workflow, logger
+        Snakemake's.
+    """
+    if _watch is not None:
+        _watch.attach(study, Path(report), workflow, logger)
+
+
+def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> int:
+    """Call Snakemake in this process and show its progress.
+
+    Parameters
+    ----------
+    overlays
+        Files that change the configuration.
+    options
+        Options and targets for Snakemake.
+    console
+        Where to show it.
+
+    Returns
+    -------
+    Snakemake's exit status.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration is wrong.
+    """
+    global _watch
+    from snakemake.cli import main
+
+    _measure(read(overlays))
+    title = " + ".join(path.stem for path in overlays) or "The study"
+    _watch = Watch(title, overlays, console)
+
+    def interrupt(number: int, frame: object) -> None:
+        if _watch is not None:
+            _watch.interrupted = True
+        raise KeyboardInterrupt
+
+    # Its messages have a way of their own to the terminal.
+    logging.getLogger("snakemake.logging").propagate = False
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        main(_words(overlays, options))
+    except SystemExit as end:
+        status = int(end.code or 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        watch, _watch = _watch, None
+        watch.close()
+    _conclude(watch, status, console)
+    return status
+
+
+def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
+    """Command line of Snakemake; its ``--configfile`` takes whatever follows up to the next option."""
+    end = options.index("--") if "--" in options else len(options)
+    words = [*options[:end]]
+    if not any(option.startswith(_HOW_MANY) for option in words):
+        words += ["--cores", "all"]
+    if overlays:
+        words += ["--configfile", *map(str, overlays)]
+    return [*words, *options[end:]]
+
+
+def _measure(study: Study) -> None:
+    """Measure this machine where the study might be long."""
+    limit = sum(cost.work(run.spec) for each in study.experiments.values() for run in each.runs)
+    if limit > HOUR and forecast.known(study) is None:
+        with shown("Measuring this machine", "method") as progress:
+            forecast.calibrate(study, progress)
+
+
+def _conclude(watch: Watch, status: int, console: Console) -> None:
+    """What came out, and how to go on."""
+    progress = watch.progress
+    if progress is None:
+        if not status:
+            watch.say_early()
+        return
+    done, failed = (len(progress.of(state)) for state in (State.DONE, State.FAILED))
+    text = f"{done} of {len(progress.jobs)} jobs in {duration(progress.elapsed)}"
+    if watch.interrupted:
+        text += "; stopped. What was running left checkpoints: the same command goes on from there."
+    elif status and failed:
+        text += (
+            f"; {failed} failed. The same command tries them again, and does what waits for them."
+        )
+    elif not status and watch.report and watch.report.exists():
+        text += f"; the report is {watch.report}"
+    console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,93 @@
+"""What is known of jobs before they run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from admmbench import config
+from admmbench.forecast.calibration import Speed, kind
+from admmbench.forecast.cost import work
+from admmbench.forecast.plan import Machine
+from admmbench.watch.expected import START, expected
+from admmbench.watch.scaled import smaller
+
+SMALL = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "seed_blocks": [2],
+    "epsilon": [0.5, 1],
+    "sensitivity": "global",
+    "audit": {"rounds": 2, "repeats": 40, "canaries": ["worst"], "budgets": [1]},
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
+TUNED = {
+    **SMALL,
+    "epsilon": None,
+    "privacy": {"total": [1]},
+    "tuning": {"trials": 5, "seeds": [100, 101]},
+    "audit": None,
+    "algorithms": [{"name": "objp", "label": "ObjP", "tune": {"rounds": 20}}],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("config/experiments").mkdir(parents=True)
+    for name, content in {
+        "small": SMALL,
+        "timed": {**SMALL, "timed": True, "audit": None},
+        "tuned": TUNED,
+    }.items():
+        kept = {key: value for key, value in content.items() if value is not None}
+        Path(f"config/experiments/{name}.yaml").write_text(yaml.safe_dump(kept))
+    Path("config/config.yaml").write_text("experiments: [small, timed, tuned]\nthreads: 1\n")
+    return Path("config")
+
+
+def test_every_job_that_computes_is_known_by_its_log(folder):
+    study = config.read()
+    found = expected(study, None)
+    (half, one) = study.experiments["small"].runs
+    job = found[f"results/runs/{half.file('logs/{point}.log')}"]
+    assert job.title == "ObjP, epsilon 0.5, seeds 0-1"
+    assert job.seconds == START + work(half.spec)
+    assert job.checkpoint == Path("results/runs", half.file("checkpoints/{point}"))
+    (attack,) = [log for log in found if "/audits/" in log]
+    assert attack == f"results/small/logs/audits/{one.stem}.log"
+    assert found[attack].title == "attacks on ObjP, epsilon 1"
+    # 2 of 10 rounds, 40 repeats instead of 2 seeds, two worlds in double precision.
+    assert found[attack].seconds == pytest.approx(START + 4 * 0.2 * 20 * work(one.spec))
+    assert found["results/timed/logs/time.log"].title == "timed, run by run"
+    (search,) = [log for log in found if "/tuning/" in log]
+    assert found[search].title == "tuning of ObjP, total 1"
+    spec = next(iter(study.experiments["tuned"].searches.values())).spec
+    assert found[search].seconds == pytest.approx(START + 10 * work(spec))
+    assert len(found) == 2 + 1 + 1 + 1
+
+
+def test_what_was_measured_is_taken(folder):
+    study = config.read()
+    runs = study.experiments["small"].runs
+    machine = Machine(1.0, 0, {kind(run.spec, 1): Speed(2.0, 3.0, 0.0) for run in runs})
+    found = expected(study, machine)
+    assert found[f"results/runs/{runs[0].file('logs/{point}.log')}"].seconds == 1 + 2 + 10 * 3
+    assert found["results/timed/logs/time.log"].seconds == 2 * 33
+
+
+def test_a_smaller_configuration_is_named(folder):
+    """One with a tenth of the rounds; not one with as many, one with other experiments, or a broken one."""
+    for name, content in {
+        "tenth": {"experiments": ["small"], "overrides": {"small": {"rounds": 1}}},
+        "same": {"experiments": ["small"]},
+        "other": {"experiments": ["tuned"]},
+        "broken": {"experiments": ["nothing"]},
+    }.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    study = config.load({"experiments": ["small", "timed"]})
+    (sentence,) = smaller(study, [])
+    assert sentence.startswith("config/tenth.yaml runs 1 of its 2 experiments with ")
+    assert list(smaller(study, [Path("config/tenth.yaml")])) == []

@@ -1,0 +1,92 @@
+"""`admmbench study` on a terminal and in a log: Ctrl-C, going on, failures."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+
+from tests.workflow.project import STUDY, wait_for
+
+SLOW = """
+import os
+import time
+
+from admmbench.algorithms.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Slow(ObjP):
+    def round(self, t, state, federation):
+        time.sleep(float(os.environ.get("PAUSE", 0)))
+        if t == 3 and {faulty}:
+            raise KeyError("gamma")
+        return super().round(t, state, federation)
+"""
+
+
+def study(project, *options):
+    """The command, with its output as text."""
+    return subprocess.run(
+        [sys.executable, "-m", "admmbench", "study", "config/tiny.yaml", *options],
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+
+
+def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
+    """On a terminal; a run of 20 seconds is stopped after its first rounds, and goes on from there."""
+    (project.folder / "slow.py").write_text(SLOW.format(faulty=False))
+    added = {"name": "slow.py", "label": "Slow"}
+    project.configure(rounds=400, algorithms=[*STUDY["algorithms"], added])
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(project.folder)
+        os.environ.update(project.environment, COLUMNS="160", LINES="40", PAUSE="0.05")
+        os.execv(sys.executable, [sys.executable, "-m", "admmbench", "study", "config/tiny.yaml"])
+    shown = b""
+
+    def read():
+        nonlocal shown
+        while select.select([terminal], [], [], 0)[0]:
+            try:
+                more = os.read(terminal, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not more:
+                return
+            shown += more
+
+    def sees(text):
+        read()
+        return text in shown.decode(errors="replace")
+
+    wait_for(lambda: sees("Slow, epsilon 0.5, seeds 0-1  round "))
+    os.write(terminal, b"\x03")
+    wait_for(lambda: sees("the same command goes on from there"))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert not sees("failed")
+    (state,) = project.folder.glob("results/runs/digits/slow-*/checkpoints/*")
+    assert state.stat().st_size > 0
+    done = study(project)
+    assert done.returncode == 0, done.stdout
+    assert "the report is results/report/tiny/index.html" in done.stdout
+    (log,) = project.folder.glob("results/runs/digits/slow-*/logs/*.log")
+    assert "going on after round" in log.read_text()
+    assert "Nothing to be done" in study(project).stdout
+
+
+def test_a_failure_is_shown_with_the_end_of_its_log(project):
+    (project.folder / "slow.py").write_text(SLOW.format(faulty=True))
+    project.configure(algorithms=[*STUDY["algorithms"], {"name": "slow.py", "label": "Slow"}])
+    done = study(project, "--cores", "1")
+    assert done.returncode == 1
+    assert "✗ Slow, epsilon 0.5, seeds 0-1 failed after" in done.stdout
+    assert "    KeyError: 'gamma'" in done.stdout
+    assert "1 failed. The same command tries them again" in done.stdout
+    assert "Exiting because a job" in done.stdout
