@@ -1,5 +1,6 @@
 """The Slurm profile on a real Slurm: the same bytes as on this machine, limits, cancelled jobs, edited code."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -106,8 +107,17 @@ def submitted(slurm, project):
 
 def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_path):
     project = ClusterProject(tmp_path / "project")
-    done = project.snakemake("--", "results")
+    words = ["-m", "admmbench", "study", "config/tiny.yaml", *OPTIONS, "--", "results"]
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=project.folder,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert done.returncode == 0, done.stdout
+    assert re.search(r"^(\d+) of \1 jobs in ", done.stdout, re.MULTILINE), done.stdout
     assert project.files() == local.files()
     states = slurm.call("squeue", "--states=all", "--array", "--noheader", "--format=%K %T")
     assert {"1 COMPLETED", "2 COMPLETED"} <= set(states.splitlines())  # members of an array

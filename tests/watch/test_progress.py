@@ -69,11 +69,33 @@ def test_threads_share_the_work_of_a_job(clock):
     assert progress.outlook() == pytest.approx((0.5, 30))
 
 
-def test_a_scheduler_gives_as_many_cores_as_are_at_work(clock):
-    progress = Progress([job(number, 10) for number in range(8)], None, clock)
+def test_a_scheduler_gives_as_many_cores_as_are_at_work(clock, tmp_path):
+    """Submitted jobs are in its queue until they write to their logs, which may be there from another attempt."""
+    logs = [tmp_path / f"{number}.log" for number in range(8)]
+    logs[7].touch()
+    os.utime(logs[7], (0, 0))
+    jobs = [job(number, 10, log=log) for number, log in enumerate(logs)]
+    progress = Progress(jobs, None, clock)
     assert progress.outlook().left == 80
-    progress.start([0, 1, 2, 3])
+    progress.start(range(8))
+    clock.now += 100
+    assert progress.outlook() == (0, 80)
+    assert len(progress.of(State.QUEUED)) == 8
+    for log in logs[4:]:
+        log.touch()
     assert progress.outlook().left == 20
+    assert [each.number for each in progress.of(State.RUNNING)] == [4, 5, 6, 7]
+    clock.now += 10
+    progress.end(4, State.DONE)
+    assert progress.jobs[4].took == 10
+
+
+def test_a_job_that_nobody_saw_run_says_nothing_of_how_long_such_jobs_take(clock, tmp_path):
+    progress = Progress([job(1, 10, log=tmp_path / "1.log"), job(2, 10)], None, clock)
+    progress.start([1])
+    clock.now += 100
+    progress.end(1, State.DONE)
+    assert progress.outlook().left == 10
 
 
 def test_a_job_that_is_late_is_not_held_to_be_done(clock):

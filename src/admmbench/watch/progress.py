@@ -18,6 +18,8 @@ from admmbench.watch.expected import Expected
 # What `admmbench.progress` writes: a unit, how many are done, of how many, and the seconds that are left.
 _LINE = re.compile(r": (\w+) (\d+) of (\d+), \d+ s, about (\d+) s left")
 _TAIL_BYTES = 4096
+# Seconds that the clocks of a cluster's nodes may differ by.
+_CLOCKS = 2.0
 # A running job that should have finished takes at least this part of its forecast from now on.
 _LEAST_LEFT = 0.1
 
@@ -26,6 +28,7 @@ class State(Enum):
     """Of a job."""
 
     WAITING = "waiting"
+    QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -49,6 +52,8 @@ class Job:
         How it is.
     since
         When it started, by the clock of `Progress`.
+    submitted
+        When a scheduler got it, by the system's clock.
     took
         Seconds, once it has ended.
     """
@@ -59,6 +64,7 @@ class Job:
     log: Path | None = None
     state: State = State.WAITING
     since: float = 0.0
+    submitted: float = 0.0
     took: float = 0.0
 
     def last_lines(self, count: int) -> list[str]:
@@ -72,6 +78,12 @@ class Job:
                 return file.read().decode(errors="replace").splitlines()[-count:]
         except OSError:
             return []
+
+    def begun(self) -> bool:
+        """Whether it writes to its log since it was submitted."""
+        with contextlib.suppress(OSError):
+            return self.log is None or self.log.stat().st_mtime >= self.submitted - _CLOCKS
+        return False
 
     def saved(self) -> float | None:
         """When it left its state, in seconds of the system's clock; None if it has not."""
@@ -146,10 +158,16 @@ class Progress:
         self._all, self._kinds = _Record(), defaultdict[str, _Record](_Record)
 
     def start(self, numbers: Iterable[int]) -> None:
-        """Jobs start, perhaps once more."""
+        """Jobs start, perhaps once more; those for a scheduler wait in its queue until their logs say otherwise."""
         for number in numbers:
             if job := self.jobs.get(number):
-                job.state, job.since = State.RUNNING, self._clock()
+                job.submitted = time.time()
+                self._begin(job)
+                if self._cores is None:
+                    job.state = State.QUEUED
+
+    def _begin(self, job: Job) -> None:
+        job.state, job.since = State.RUNNING, self._clock()
 
     def end(self, number: int, state: State) -> Job | None:
         """A job ends; None if it is none of these."""
@@ -179,8 +197,12 @@ class Progress:
         return self._clock() - self._began
 
     def outlook(self) -> Outlook:
-        """Look ahead."""
-        running, waiting = self.of(State.RUNNING), self.of(State.WAITING)
+        """Look at the queue, and ahead."""
+        for job in self.of(State.QUEUED):
+            if job.begun():
+                self._begin(job)
+        running = self.of(State.RUNNING)
+        waiting = [*self.of(State.WAITING), *self.of(State.QUEUED)]
         done = sum(job.threads * job.took for job in self.jobs.values())
         done += sum(job.threads * self.running_for(job) for job in running)
         left = [self._left(job) for job in running]

@@ -121,6 +121,8 @@ def _facts(progress: Progress, part: float, left: float) -> Iterator[str]:
     done, failed = (len(progress.of(state)) for state in (State.DONE, State.FAILED))
     yield f"{100 * part:.0f} %"
     yield f"{done} of {len(progress.jobs)} jobs"
+    if queued := len(progress.of(State.QUEUED)):
+        yield f"{queued} in the queue"
     if failed:
         yield f"{failed} failed"
     yield f"{duration(progress.elapsed)} so far"
