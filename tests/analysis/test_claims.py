@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.analysis import claims
+from admmbench.analysis import claims, verdicts
 from admmbench.analysis.verdicts import Verdict, evaluate
 
 from .conftest import ERRORS, INF, build
@@ -821,3 +821,12 @@ def test_the_papers_claims_name_experiments_and_labels_that_exist():
     }
     verdicts = evaluate(loaded, {}, known)
     assert {verdict.verdict for verdict in verdicts} == {"not run"}
+
+
+def test_numbers_that_differ_look_different():
+    quantity = verdicts._quantity
+    assert quantity([0.1, 0.25], "%") == "0.10 to 0.25 %"
+    assert quantity([0.1001, 0.1002], "%") == "0.1001 to 0.1002 %"
+    assert quantity([-1e-9, 1e-9], "%", signed=True) == "−0.00 to +0.00 %"
+    assert quantity([2.0, 2.0], "1") == "2 to 2"
+    assert quantity([0.12341, 0.12342], "1") == "0.12341 to 0.12342"

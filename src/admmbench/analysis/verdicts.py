@@ -48,6 +48,8 @@ LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
 NAMED = 3
 """Parts of a claim that a reason names after the first; the table has the intervals of all."""
 
+_MOST_DIGITS = 8
+
 
 class Verdict(Strict):
     """What the results say about one claim; all numbers as text, ready for a table.
@@ -676,9 +678,15 @@ def _percent(*values: float) -> str:
 def _quantity(
     values: Iterable[float], unit: str, *, signed: bool = False, join: str = " to "
 ) -> str:
-    """Write numbers with their unit: percentages with two decimals, others with three digits."""
-    form = ("+" if signed else "") + (".3g" if unit == "1" else ".2f")
-    text = join.join(format(value, form).replace("-", "−") for value in values)
+    """Write numbers with their unit: percentages with two decimals, others with three digits, and more if needed."""
+    values = list(values)
+    kind = ".{}g" if unit == "1" else ".{}f"
+    for digits in range(3 if unit == "1" else 2, _MOST_DIGITS):
+        form = ("+" if signed else "") + kind.format(digits)
+        texts = [format(value, form).replace("-", "−") for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    text = join.join(texts)
     return text if unit == "1" else f"{text} {unit}"
 
 
