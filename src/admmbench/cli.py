@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--library", type=Path, required=True, help="folder with all experiments that claims name"
     )
+    command.add_argument("--reference", type=Path, help="folder with results that are kept")
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
@@ -170,6 +172,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="[CONFIG ...] [OPTION ...]",
         help="overlays of config/config.yaml, then options and targets of snakemake",
     )
+
+    command = _command(commands, "keep", _keep, "keep results, to compare other ones with")
+    command.add_argument("results", type=Path, nargs="+", help="results.nc")
+    command.add_argument("--made-by", required=True, help="command that a user types to make them")
+    command.add_argument("--folder", type=Path, default=Path("reference"), help="where to")
 
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)
@@ -431,7 +438,7 @@ def _figures(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace) -> None:
     import xarray as xr
 
-    from admmbench.analysis import claims, report, verdicts
+    from admmbench.analysis import claims, reference, report, verdicts
     from admmbench.audit import Audit
     from admmbench.config import AUDITS, labels, read_experiment
 
@@ -448,13 +455,16 @@ def _report(options: argparse.Namespace) -> None:
             for name, run in experiment.audits.items()
         ]
         sections.append(report.Section(results, experiment, drawings, audits))
-    found = verdicts.evaluate(
-        claims.load(options.claims),
-        {section.name: section.results for section in sections},
-        labels(options.library),
+    names = [section.name for section in sections]
+    kept = reference.load(options.reference, names) if options.reference else {}
+    stated, known = claims.load(options.claims), labels(options.library)
+    found, kept_found = (
+        verdicts.evaluate(stated, each, known)
+        for each in ({section.name: section.results for section in sections}, kept)
     )
+    sections = [replace(section, kept=kept.get(section.name)) for section in sections]
     meta = report.Meta(configuration=options.configuration, version=__version__)
-    report.write(options.output, sections, found, meta)
+    report.write(options.output, sections, found, meta, kept_found)
 
 
 def _overview(options: argparse.Namespace) -> None:
@@ -482,6 +492,14 @@ def _compare(options: argparse.Namespace) -> int:
     console.print(contrast.table(found))
     console.print(contrast.summary(found), soft_wrap=True)
     return int((found["state"] == "different").any())
+
+
+def _keep(options: argparse.Namespace) -> None:
+    from admmbench.analysis import reference
+
+    for path in options.results:
+        kept = reference.keep(_results(path), options.made_by, options.folder)
+        print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 
 def _results(path: Path) -> xr.Dataset:

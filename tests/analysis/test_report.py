@@ -683,3 +683,22 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
     assert '<td class="wrap">rounds 7, max l2 norm 2</td>' in page
     assert '<td class="number">0.125</td><td>rho</td>' in page
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
+
+
+def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
+    """The claims are judged in both; what differs beyond its interval has a row."""
+    own = sections[0]
+    kept = own.results.copy(deep=True)
+    ends = {"algorithm": "ObjP", "epsilon": 0.1, "round": 300}
+    kept["test_error"].loc[ends] -= 0.05
+    beside = [verdict.model_copy(update={"ours": "8.20 % (mean)"}) for verdict in verdicts]
+    section = report.Section(own.results, own.experiment, kept=kept)
+    page = report.render([section], verdicts, META, beside)
+    assert '<th scope="col">Reference</th>' in page
+    assert page.count("8.20 % (mean) <small>undecided</small>") == 1
+    assert "are kept with the project (seeds: 10, rounds: 300)" in page
+    table = page[page.index('id="ryu2022_mnist-reference"') :]
+    row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)
+    assert "<td>ε = 0.1</td>" in row[1]
+    assert "5.00" in row[1]
+    assert "Reference</th>" not in report.render(sections[:1], verdicts, META)

@@ -132,15 +132,14 @@ def _welch(first: xr.DataArray, second: xr.DataArray, level: float) -> xr.Datase
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half})
 
 
-def table(found: xr.Dataset) -> Table:
-    """Lay a contrast out for reading; values of fractions are in percent."""
-    unit = "%" if found.attrs["fraction"] else ""
-    shown = Table(title=f"Final {found.attrs['long_name']}{' in percent' if unit else ''}")
-    for name in ("method", "budget"):
-        shown.add_column(name)
-    for name in ("first", "second", "second - first, interval", "largest of a seed", "seeds"):
-        shown.add_column(name, justify="right")
-    shown.add_column("")
+def rows(found: xr.Dataset) -> Iterator[dict[str, str]]:
+    """Write the cells of a contrast that ran in both; values of fractions are in percent.
+
+    Yields
+    ------
+    ``method``, ``budget``, ``first``, ``second``, ``difference`` with the interval if it matters, ``largest``,
+    ``seeds`` and ``state``.
+    """
     for label in found["algorithm"].values:
         for epsilon in map(float, found["epsilon"].values):
             cell = found.sel(algorithm=label, epsilon=epsilon)
@@ -148,16 +147,30 @@ def table(found: xr.Dataset) -> Table:
                 continue
             low, high = _number(cell, "lower"), _number(cell, "upper")
             has_interval = state in ("consistent", "different")
-            shown.add_row(
-                escape(str(label)),
-                style.budget(epsilon),
-                _number(cell, "first"),
-                _number(cell, "second"),
-                _number(cell, "difference") + (f" {low} to {high}" if has_interval else ""),
-                _number(cell, "largest"),
-                str(int(cell["seeds"])),
-                state,
-            )
+            yield {
+                "method": str(label),
+                "budget": style.budget(epsilon),
+                "first": _number(cell, "first"),
+                "second": _number(cell, "second"),
+                "difference": _number(cell, "difference")
+                + (f" {low} to {high}" if has_interval else ""),
+                "largest": _number(cell, "largest"),
+                "seeds": str(int(cell["seeds"])),
+                "state": state,
+            }
+
+
+def table(found: xr.Dataset) -> Table:
+    """Lay a contrast out for a terminal."""
+    unit = " in percent" if found.attrs["fraction"] else ""
+    shown = Table(title=f"Final {found.attrs['long_name']}{unit}")
+    for name in ("method", "budget"):
+        shown.add_column(name)
+    for name in ("first", "second", "second - first, interval", "largest of a seed", "seeds"):
+        shown.add_column(name, justify="right")
+    shown.add_column("")
+    for row in rows(found):
+        shown.add_row(*map(escape, row.values()))
     return shown
 
 

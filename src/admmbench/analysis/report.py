@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from admmbench import statistics
-from admmbench.analysis import answer, evidence, explore, permalinks, standings, tables
+from admmbench.analysis import answer, evidence, explore, permalinks, reference, standings, tables
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.inline import inline
@@ -71,12 +71,15 @@ class Section:
         Text of the SVG of each figure, by name; a figure that is not here is drawn.
     audits
         Runs that were attacked, and what came out.
+    kept
+        Results of the experiment that are kept with the project; None if there are none.
     """
 
     results: xr.Dataset
     experiment: config.Experiment
     drawings: Mapping[str, str] = field(default_factory=dict)
     audits: Sequence[tuple[Run, Audit]] = ()
+    kept: xr.Dataset | None = None
 
     @property
     def name(self) -> str:
@@ -84,7 +87,12 @@ class Section:
         return str(self.results.attrs["experiment"])
 
 
-def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta) -> str:
+def render(
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    meta: Meta,
+    references: Sequence[Verdict] = (),
+) -> str:
     """Make the page.
 
     Parameters
@@ -96,6 +104,8 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         What became of the papers' claims. Papers without an experiment among the sections are named alone.
     meta
         Head of the page.
+    references
+        What became of the claims in the results that are kept with the project.
 
     Returns
     -------
@@ -122,6 +132,7 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
         papers=_by_paper(judged),
         claims=_claims(judged),
         elsewhere=list(elsewhere),
+        references={v.claim.id: v for v in references if v.verdict != "not run"},
         evidence=_evidence(judged, sections),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
@@ -131,7 +142,11 @@ def render(sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta)
 
 
 def write(
-    path: Path | str, sections: Sequence[Section], verdicts: Sequence[Verdict], meta: Meta
+    path: Path | str,
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    meta: Meta,
+    references: Sequence[Verdict] = (),
 ) -> Path:
     """Render the page into a file, which is replaced as a whole or not at all.
 
@@ -141,7 +156,7 @@ def write(
         The file.
     """
     target = Path(path)
-    page = render(sections, verdicts, meta)
+    page = render(sections, verdicts, meta, references)
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
     return target
@@ -216,6 +231,7 @@ def _section(section: Section) -> dict[str, Any]:
         "accountants": tables.accountants(results),
         "privacy": tables.privacy(results),
         "audits": _audits(section),
+        "reference": {} if section.kept is None else reference.against(results, section.kept),
         "notes": tables.notes(results),
         "versions": json.loads(attrs["versions"]),
         "checksums": json.loads(attrs["data_checksums"]),

@@ -1,0 +1,164 @@
+"""Results that are kept with the project: what studies gave at the largest scale that was run, to compare with.
+
+A folder has a file of results for each experiment, and one file that says where each comes from and what its checksum
+is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from admmbench.analysis import contrast
+from admmbench.files import read_yaml, replacing
+from admmbench.validation import Strict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILES = "files.yaml"
+# What two studies have in common if their final values can be compared.
+_SCALE = {
+    "dataset": "data set",
+    "dataset_settings": "settings of the data set",
+    "n_train": "training records",
+    "problem": "problem",
+    "partition": "partition",
+    "sensitivity": "sensitivity",
+    "rounds": "rounds",
+}
+
+
+class Source(Strict):
+    """Where kept results come from.
+
+    Attributes
+    ----------
+    command
+        What a user types to make them.
+    sha256
+        Of the file.
+    """
+
+    command: str
+    sha256: str
+
+
+def keep(results: xr.Dataset, command: str, folder: Path) -> Path:
+    """Add results to the folder, compressed, in place of former ones of the same experiment.
+
+    Parameters
+    ----------
+    results
+        Of an experiment.
+    command
+        What made them.
+    folder
+        Where to.
+
+    Returns
+    -------
+    The file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{results.attrs['experiment']}.nc"
+    numbers = {name: {"zlib": True, "complevel": 9, "shuffle": True} for name in results.data_vars}
+    content = results.to_netcdf(engine="h5netcdf", encoding=numbers)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
+    text = yaml.safe_dump({name: each.model_dump() for name, each in sorted(sources.items())})
+    with replacing(folder / FILES) as temporary:
+        temporary.write_text(f"# Kept results, see docs/report.md.\n{text}", "utf-8")
+    return path
+
+
+def load(folder: Path, experiments: Iterable[str]) -> dict[str, xr.Dataset]:
+    """Read what is kept of some experiments.
+
+    Parameters
+    ----------
+    folder
+        Where results are kept; there may be none.
+    experiments
+        Names.
+
+    Returns
+    -------
+    Results by name, of those that are there.
+
+    Raises
+    ------
+    ValueError
+        If a file is not the one that was kept.
+    """
+    import xarray as xr
+
+    sources, found = _sources(folder), dict[str, xr.Dataset]()
+    for name in experiments:
+        path = folder / f"{name}.nc"
+        if path.name not in sources:
+            continue
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{path}: {FILES} names it, and it cannot be read: {error}") from None
+        if hashlib.sha256(content).hexdigest() != sources[path.name].sha256:
+            raise ValueError(
+                f"{path}: not the file that was kept (its SHA-256 is another than in {FILES}); restore it"
+            )
+        found[name] = xr.load_dataset(path)
+    return found
+
+
+def _sources(folder: Path) -> dict[str, Source]:
+    path = folder / FILES
+    if not path.exists():
+        return {}
+    return {name: Source.model_validate(each) for name, each in read_yaml(path).items()}
+
+
+def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
+    """Compare the results of an experiment with kept ones, for the report.
+
+    Parameters
+    ----------
+    results
+        Of the study.
+    kept
+        Of the same experiment.
+
+    Returns
+    -------
+    ``scale``: what is kept, in words; ``summary``: how final values agree; ``rows``: those that do not. Where the two
+    are of another scale, ``summary`` says in what they differ and that they are not compared.
+    """
+    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
+    differing = [
+        f"{words} ({_short(kept.attrs.get(name))} there, {_short(results.attrs.get(name))} here)"
+        for name, words in _SCALE.items()
+        if str(kept.attrs.get(name)) != str(results.attrs.get(name))
+    ]
+    if differing:
+        why = f"Not compared with this study, which differs in {'; '.join(differing)}."
+        return {"scale": scale, "summary": why, "rows": []}
+    try:
+        found = contrast.contrast(kept, results)
+    except ValueError as error:
+        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
+    return {"scale": scale, "summary": contrast.summary(found), "rows": _different(found)}
+
+
+def _different(found: xr.Dataset) -> list[dict[str, str]]:
+    return [row for row in contrast.rows(found) if row["state"] == "different"]
+
+
+def _short(value: object) -> str:
+    """A setting, if it is no long text."""
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return text if len(text) < 30 else "other values"

@@ -1,0 +1,75 @@
+"""Results that are kept with the project: what is read back, and how others are compared with them."""
+
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from admmbench.analysis import reference
+from admmbench.cli import main
+
+from .conftest import build
+
+ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}}
+
+
+def test_what_is_kept_is_read_back_to_the_bit(tmp_path):
+    """Also numbers that were not measured, and a second file, which leaves the first alone."""
+    first = build(ERRORS)
+    first["test_error"][0, 0, 0, 0] = np.nan
+    reference.keep(first, "snakemake first", tmp_path / "kept")
+    path = reference.keep(build(ERRORS, name="other"), "snakemake other", tmp_path / "kept")
+    assert path == tmp_path / "kept/other.nc"
+    found = reference.load(tmp_path / "kept", ["study", "other", "unknown"])
+    assert list(found) == ["study", "other"]
+    xr.testing.assert_identical(found["study"].load(), first)
+    sources = yaml.safe_load((tmp_path / "kept" / reference.FILES).read_text())
+    assert sources["study.nc"]["command"] == "snakemake first"
+
+
+def test_a_folder_that_is_not_there_keeps_nothing(tmp_path):
+    assert reference.load(tmp_path / "kept", ["study"]) == {}
+
+
+def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
+    path = reference.keep(build(ERRORS), "snakemake", tmp_path)
+    path.write_bytes(path.read_bytes() + b"\n")
+    with pytest.raises(ValueError, match=r"study.nc: not the file that was kept .* restore it"):
+        reference.load(tmp_path, ["study"])
+    path.unlink()
+    with pytest.raises(ValueError, match=r"study.nc: files.yaml names it, and it cannot be read"):
+        reference.load(tmp_path, ["study"])
+
+
+def test_the_same_results_agree_and_others_are_pointed_out():
+    kept, own = build(ERRORS), build(ERRORS)
+    found = reference.against(own, kept)
+    assert found["scale"] == "seeds: 10, rounds: 300"
+    assert found["summary"] == "4 methods and budgets: 4 identical bit for bit."
+    assert found["rows"] == []
+    own["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 300}] += 0.05
+    found = reference.against(own, kept)
+    (row,) = found["rows"]
+    assert (row["method"], row["budget"], row["first"], row["second"]) == (
+        *("ObjP", "ε = 1", "25.00", "30.00"),
+    )
+    assert "1 different" in found["summary"]
+
+
+def test_studies_of_another_scale_are_not_compared():
+    found = reference.against(build(ERRORS, rounds=(1, 100), partition="{}"), build(ERRORS))
+    assert found["rows"] == []
+    assert "rounds (300 there, 100 here)" in found["summary"]
+    assert "Not compared" in found["summary"]
+    alone = reference.against(build({"New": {1.0: 0.2}}), build(ERRORS))
+    assert alone["summary"].startswith(
+        "Not compared: the files have no method and budget in common"
+    )
+
+
+def test_results_are_kept_by_a_command(tmp_path, capsys):
+    build(ERRORS).to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
+    words = ["keep", str(tmp_path / "results.nc"), "--made-by", "snakemake --cores all"]
+    assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
+    assert "kept/study.nc: 0.0" in capsys.readouterr().out
+    assert "study" in reference.load(tmp_path / "kept", ["study"])
