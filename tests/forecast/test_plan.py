@@ -378,10 +378,25 @@ def test_the_summary_says_what_is_left_out():
     assert "2.00" in shown(costs)
     assert "ratio" not in shown(costs)
     text = plan.summary(costs["all"], cores=2)
-    assert "60.0 min on 2 cores, besides fetching data, figures and report" in text
+    assert "60.0 min on 2 cores, besides fetching data, tuning, figures and report" in text
 
 
 def test_the_smallest_job_is_measured():
     seconds, size = plan._time_job(spec(rounds=1))
     assert seconds > 0
     assert size > 1000
+
+
+def test_audits_cost_their_rounds_in_two_worlds(study):
+    """Three canaries, 10 repeats in each world: 60 runs of 2 rounds, in batches of the runs' seeds; a job for each."""
+    path = Path("config/experiments/small.yaml")
+    settings = {"rounds": 2, "repeats": 10, "budgets": [1]}
+    given = {**SMALL, "seed_blocks": [2], "sensitivity": "global"}
+    speeds = {kind(run.spec, 1): Speed(3, 1, 0) for run in config.check_experiment(given).runs}
+    found = {}
+    for name, audit in {"without": None, "with": settings}.items():
+        path.write_text(yaml.safe_dump({**given, **({"audit": audit} if audit else {})}))
+        found[name] = plan.plan(config.read(), Machine(7, 0, speeds))["small"]
+    assert found["with"].jobs - found["without"].jobs == 2
+    added = found["with"].seconds - found["without"].seconds
+    assert added == pytest.approx(2 * (7 + plan._LOOKED_AT * 30 * (3 + 2 * 1)))

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from admmbench import algorithms, datasets
-from admmbench.config import Study
+from admmbench.auditing import AuditSettings
+from admmbench.config import Experiment, Study
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast.calibration import Speed, kind, time_rounds
@@ -31,6 +32,8 @@ from admmbench.runs import BENCHMARK, Run
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
 _BESIDES = 4
+# A round whose noise is on tape, in double precision, and what is made of it, by a round of a run.
+_LOOKED_AT = 4
 _SPEEDS = Kept("speeds.json")
 _SMALLEST_JOB = "smallest job"
 
@@ -197,7 +200,17 @@ def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]
     # Jobs besides: two files that say what it is, the aggregation, which writes all numbers once more, the figures.
     numbers = sum(_numbers(run) for run in experiment.runs)
     total = sum(runs, Cost(jobs=_BESIDES, disk=numbers, shared=len(experiment.runs) - len(own)))
-    return replace(total, jobs=_BESIDES + 1) if experiment.timed else total
+    if experiment.timed:
+        total = replace(total, jobs=_BESIDES + 1)
+    return sum(
+        (_of_audit(run, experiment, study, machine) for run in experiment.audits.values()), total
+    )
+
+
+def _of_audit(run: Run, experiment: Experiment, study: Study, machine: Machine) -> Cost:
+    assert experiment.audit is not None
+    seconds = attack_seconds(run.spec, experiment.audit, study.config.threads, machine)
+    return Cost(jobs=1, seconds=seconds)
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:
@@ -220,6 +233,15 @@ def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
     """Forecast of a run that may have so many threads, of all its cores together."""
     used = estimate(spec, threads).threads
     return used * (machine.start + machine.speeds[kind(spec, used)].seconds(spec))
+
+
+def attack_seconds(spec: RunSpec, settings: AuditSettings, threads: int, machine: Machine) -> float:
+    """Forecast of an audit, likewise: its rounds in two worlds for each canary and repeat, and a look at them."""
+    used = estimate(spec, threads).threads
+    speed = machine.speeds[kind(spec, used)]
+    rounds = speed.once + min(settings.rounds, spec.rounds) * speed.round
+    batches = 2 * len(settings.canaries) * settings.repeats / len(spec.seeds)
+    return machine.start + used * _LOOKED_AT * batches * rounds
 
 
 def _numbers(run: Run) -> int:
@@ -273,7 +295,7 @@ def summary(total: Cost, cores: int) -> str:
     """Sentences below the table."""
     shared = f" {total.shared} runs are shared by experiments." if total.shared else ""
     return (
-        f"About {duration(total.seconds / cores)} on {cores} cores, besides fetching data, figures and report. "
+        f"About {duration(total.seconds / cores)} on {cores} cores, besides fetching data, tuning, figures and report. "
         f"A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from admmbench.config import AUDITS, TUNING, Experiment, Study
+from admmbench.config import AUDITS, TUNING, Experiment, Search, Study
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import cost
-from admmbench.forecast.plan import Machine, core_seconds
+from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
 from admmbench.runs import CHECKPOINT, LOG, Run
 
 # Core-seconds of a job that hardly computes.
 START = 2.0
-# A method runs in two worlds, in double precision.
-_OF_AN_ATTACK = 4
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,12 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
             return START + cost.work(spec)
         return core_seconds(spec, study.config.threads, machine)
 
+    def attack(run: Run, experiment: Experiment) -> float:
+        assert experiment.audit is not None
+        if machine is None:
+            return START + cost.work(run.spec)
+        return attack_seconds(run.spec, experiment.audit, study.config.threads, machine)
+
     found: dict[str, Expected] = {}
     for name, experiment in study.experiments.items():
         folder = Path(study.config.results, name)
@@ -70,36 +73,24 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
                     str(runs / run.file(LOG)),
                     Expected(_title(run), run.folder, forecast(run.spec), checkpoint),
                 )
-        for log, title, kind, seconds in (*_attacks(experiment), *_searches(experiment)):
-            found[str(folder / "logs" / kind / log)] = Expected(title, kind, START + seconds)
+        for file, run in experiment.audits.items():
+            title = f"attacks on {_title(run, seeds=False)}"
+            found[_log(folder, AUDITS, file)] = Expected(title, AUDITS, attack(run, experiment))
+        for file, search in experiment.searches.items():
+            title = f"tuning of {_title(Run(search.label, search.spec), seeds=False)}"
+            found[_log(folder, TUNING, file)] = Expected(title, TUNING, _search(search, experiment))
     return found
 
 
-def _attacks(experiment: Experiment) -> Iterator[tuple[str, str, str, float]]:
-    """Log, title, kind and core-seconds of each audit."""
-    settings = experiment.audit
-    if settings is None:
-        return
-    for file, run in experiment.audits.items():
-        rounds = min(settings.rounds / run.spec.rounds, 1)
-        repeats = settings.repeats / len(run.spec.seeds) * len(settings.canaries)
-        seconds = _OF_AN_ATTACK * rounds * repeats * cost.work(run.spec)
-        yield _log(file), f"attacks on {_title(run, seeds=False)}", AUDITS, seconds
-
-
-def _searches(experiment: Experiment) -> Iterator[tuple[str, str, str, float]]:
-    """Log, title, kind and core-seconds of each search for settings."""
+def _search(search: Search, experiment: Experiment) -> float:
+    """Upper bound for the core-seconds of a search for settings, were its trials like the first."""
     settings = experiment.tuning
-    if settings is None:
-        return
-    for file, search in experiment.searches.items():
-        run = Run(search.label, search.spec)
-        seconds = settings.trials * len(settings.seeds) * cost.work(run.spec)
-        yield _log(file), f"tuning of {_title(run, seeds=False)}", TUNING, seconds
+    assert settings is not None
+    return START + settings.trials * len(settings.seeds) * cost.work(search.spec)
 
 
-def _log(file: str) -> str:
-    return f"{file.removesuffix('.json')}.log"
+def _log(folder: Path, kind: str, file: str) -> str:
+    return str(folder / "logs" / kind / f"{file.removesuffix('.json')}.log")
 
 
 def _title(run: Run, *, seeds: bool = True) -> str:
