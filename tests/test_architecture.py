@@ -36,6 +36,7 @@ BASE = [
     "auditing",
     "compiled",
     "files",
+    "installed",
     "kept",
     "outcomes",
     "plugins",

@@ -142,10 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
-    command.add_argument("--claims", type=Path, required=True, help="folder with the claims")
-    command.add_argument(
-        "--library", type=Path, required=True, help="folder with all experiments that claims name"
-    )
+    command.add_argument("--claims", type=Path, nargs="*", default=[], help="files of claims")
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
@@ -440,7 +437,7 @@ def _report(options: argparse.Namespace) -> None:
     found = verdicts.evaluate(
         claims.load(options.claims),
         {section.name: section.results for section in sections},
-        labels(options.library),
+        labels(),
     )
     meta = report.Meta(configuration=options.configuration, version=__version__)
     report.write(options.output, sections, found, meta)
@@ -516,8 +513,9 @@ def _plan(options: argparse.Namespace) -> None:
 def _gc(options: argparse.Namespace) -> None:
     from admmbench import housekeeping
     from admmbench.config import CONFIG, read
+    from admmbench.installed import configured
 
-    overlays = [path for path in sorted(CONFIG.parent.glob("*.yaml")) if path != CONFIG]
+    overlays = [path for name, path in configured().items() if name != CONFIG.stem]
     # What the other configurations of the folder ask for stays as well.
     found = housekeeping.leftovers(
         read(each) for each in ([], *([o] for o in overlays), options.configfile)

@@ -14,7 +14,7 @@ rule figures:
     log:
         f"{RESULTS}/{{experiment}}/logs/figures.log",
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=30,
@@ -36,7 +36,7 @@ rule report:
             for file in ("manifest", "figures")
         ],
         audits=[path for name in EXPERIMENTS for path in audit_files(name)],
-        claims=[local(path) for path in CLAIMS],
+        claims=claim_files(),
     output:
         report(
             REPORT,
@@ -47,7 +47,7 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=30,
@@ -56,21 +56,21 @@ rule report:
         configuration=" + ".join(CONFIGURATION),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
     shell:
-        "admmbench report {params.folders:q} --claims config/claims"
-        " --library config/experiments --configuration {params.configuration:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.folders:q} --claims {input.claims:q}"
+        " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule overview:
-    """Write the page that leads to the reports of all configurations that were run."""
     input:
         REPORT,
     output:
         f"{RESULTS}/report/index.html",
     log:
         f"{RESULTS}/logs/overview.log",
+    """Write the page that leads to the reports of all configurations that were run."""
+    localrule: True
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     params:
         folder=subpath(output[0], parent=True),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.overview",)),

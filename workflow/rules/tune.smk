@@ -13,7 +13,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/{TUNING}/{{search}}.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         resources:
             mem_mb=lambda wildcards, attempt, experiment=experiment: (
                 attempt
@@ -49,7 +49,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/choose.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         params:
             of=json.dumps(
                 [
@@ -62,10 +62,11 @@ for experiment in EXPERIMENTS:
 
 
 rule tune:
-    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
     input:
         [
             f"config/{TUNED}/{experiment}.yaml"
             for experiment in EXPERIMENTS
             if STUDY.experiments[experiment].searches
         ],
+    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
+    localrule: True
