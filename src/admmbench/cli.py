@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -62,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = _command(commands, "list", _list, "list methods, losses and data sets")
+
+    command = _command(commands, "init", _init, "write a folder for a study of one's own")
+    command.add_argument("folder", type=Path, help="a new folder, or an empty one")
+
+    command = _command(commands, "path", _path, "tell where a file of the papers' studies is")
+    command.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
 
     command = _command(commands, "new", _new, "write a method, a loss or a data set to start from")
     command.add_argument("kind", choices=("method", "loss", "dataset"))
@@ -199,6 +206,21 @@ def _list(options: argparse.Namespace) -> None:
     print("methods:", ", ".join(list_algorithms()))
     print("losses:", ", ".join(list_losses()))
     print("data sets:", ", ".join(list_datasets()))
+
+
+def _init(options: argparse.Namespace) -> None:
+    from admmbench import templates
+
+    templates.write_study(options.folder)
+    print(f"{options.folder} is a study as it stands; its README.md says what is where:")
+    print(f"  cd {shlex.quote(str(options.folder))}")
+    print("  snakemake --cores all")
+
+
+def _path(options: argparse.Namespace) -> None:
+    from admmbench.installed import find
+
+    print(find(options.name))
 
 
 def _new(options: argparse.Namespace) -> None:
