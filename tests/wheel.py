@@ -19,6 +19,7 @@ def wheel(folder: Path, source: Path = ROOT) -> Path:
 
 def install(folder: Path) -> Path:
     """Python of a new environment with the suite; what that depends on comes from the environment of the tests."""
+    folder.mkdir(exist_ok=True)
     venv.create(folder / "environment", symlinks=True)
     python = folder / "environment/bin/python"
     (packages,) = (folder / "environment").glob("lib/*/site-packages")

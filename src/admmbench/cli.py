@@ -149,7 +149,6 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
-    command.add_argument("--claims", type=Path, nargs="*", default=[], help="files of claims")
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
@@ -442,6 +441,7 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.analysis import claims, report, verdicts
     from admmbench.audit import Audit
     from admmbench.config import AUDITS, labels, read_experiment
+    from admmbench.installed import configured
 
     sections = []
     for folder in options.folders:
@@ -457,7 +457,7 @@ def _report(options: argparse.Namespace) -> None:
         ]
         sections.append(report.Section(results, experiment, drawings, audits))
     found = verdicts.evaluate(
-        claims.load(options.claims),
+        claims.load(configured("claims").values()),
         {section.name: section.results for section in sections},
         labels(),
     )

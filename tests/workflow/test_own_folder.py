@@ -23,7 +23,7 @@ def own(python, tmp_path):
     return OwnFolder(tmp_path / "my study", python)
 
 
-def use(own, snakefile, where):
+def use(own, snakefile):
     """Take the workflow from elsewhere, under other names, after a rule of one's own."""
     (own.folder / "Snakefile").write_text(
         f"""
@@ -46,11 +46,10 @@ use rule * from suite as suite_*
     assert "suite_aggregate" in shown
     assert "runs on digits" in shown
     assert "suite_report" not in shown  # one's own rule comes first
-    jobs = own.run("--dry-run", "--printshellcmds", "suite_all")
-    assert where in jobs.partition("suite_report")[2]
+    assert "suite_report" in own.run("--dry-run", "suite_all")
 
 
-def test_a_study_is_stopped_and_goes_on_and_one_s_own_method_is_in_its_report(own):
+def test_a_study_is_stopped_and_goes_on_and_one_s_own_method_is_in_its_report(own, tmp_path):
     assert str(own.packages) in own.calls("path", "quick.yaml")
     started = own.start("--cores", "1")
     wait_for(lambda: len(own.made()) > 1)  # one of them is accepted
@@ -68,6 +67,12 @@ def test_a_study_is_stopped_and_goes_on_and_one_s_own_method_is_in_its_report(ow
     assert own.calls("gc").startswith("0 that no configuration asks for")
     assert "Mine" in own.calls("show", "results/my_study/results.nc")
 
+    # Another environment, as after an upgrade, whose claims are others.
+    own.python = install(tmp_path / "another")
+    assert own.planned_jobs() == set()
+    claims = own.packages / "admmbench/share/config/claims/he2023.yaml"
+    claims.write_text(claims.read_text() + "\n")
+    assert own.planned_jobs() == {"report", "overview"}
     method = own.folder / "plugins/my_method.py"
     method.write_text(method.read_text().replace("sub.t**self.power", "2 * sub.t**self.power"))
     planned = {run.partition("-")[0] for run in own.planned()}
@@ -92,7 +97,7 @@ def test_a_papers_experiment_by_name_and_one_s_own_in_the_place_of_another(own):
 
 
 def test_the_workflow_of_a_clone_is_a_module(own):
-    use(own, repr(str(ROOT / "workflow/Snakefile")), str(own.packages))
+    use(own, repr(str(ROOT / "workflow/Snakefile")))
 
 
 def test_the_workflow_of_a_repository_is_a_module(own, tmp_path):
@@ -104,7 +109,7 @@ def test_the_workflow_of_a_repository_is_a_module(own, tmp_path):
         ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "--message=a"),
     ):
         subprocess.run(["git", *words], cwd=clone, check=True)
-    use(own, f'gitfile("{clone}", path="workflow/Snakefile", ref="main")', str(own.packages))
+    use(own, f'gitfile("{clone}", path="workflow/Snakefile", ref="main")')
 
 
 def test_only_an_empty_folder_becomes_a_study(own):

@@ -1,8 +1,9 @@
 rule define:
+    """Write down what an experiment is: its manifest, with the runs that are its own, or its figures."""
     input:
-        # It says no more than that the text is the text, whenever it was installed.
+        # Where and when the workflow was installed is no reason to write anything again.
         ancient(
-            installed(
+            sourcecache_entry(
                 workflow.source_path("../templates/text.jinja2"),
                 "workflow/templates/text.jinja2",
             )
@@ -11,7 +12,6 @@ rule define:
         f"{RESULTS}/{{experiment}}/{{definition}}.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/{{definition}}.log",
-    """Write down what an experiment is: its manifest, with the runs that are its own, or its figures."""
     localrule: True
     params:
         # What is derived from the output is no reason to write it again, and not shown as one: it is long.

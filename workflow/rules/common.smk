@@ -6,7 +6,6 @@ from admmbench.config import AUDITS, TUNED, TUNING
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
-from admmbench.installed import OWN
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
 from snakemake.io import sourcecache_entry
 
@@ -29,23 +28,6 @@ def audit_files(experiment):
     """Audits of an experiment's runs."""
     folder = f"{RESULTS}/{experiment}/{AUDITS}"
     return [f"{folder}/{name}" for name in STUDY.experiments[experiment].audits]
-
-
-def installed(path, name):
-    """Input that comes with the suite: where that is installed is no reason to make anything again."""
-    return local(sourcecache_entry(str(path), name))
-
-
-def claim_files():
-    """All claims, one's own and those of the papers."""
-    return [
-        (
-            local(str(path))
-            if OWN in path.parents
-            else installed(path, f"config/claims/{path.name}")
-        )
-        for path in configured("claims").values()
-    ]
 
 
 def audited(experiment, wildcards):

@@ -62,11 +62,11 @@ for experiment in EXPERIMENTS:
 
 
 rule tune:
+    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
     input:
         [
             f"config/{TUNED}/{experiment}.yaml"
             for experiment in EXPERIMENTS
             if STUDY.experiments[experiment].searches
         ],
-    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
     localrule: True
