@@ -38,7 +38,7 @@ check: env
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py')
-	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakefmt --check workflow src/admmbench/templates
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 
 # Renew the lock from pyproject.toml (needs uv).

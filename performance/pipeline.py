@@ -24,18 +24,13 @@ from admmbench.datasets import load_dataset
 from admmbench.jobs.simulate import run_spec
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("Snakefile", "config", "workflow", "envs", "src")
+PARTS = ("config", "workflow", "src")
 QUICK = "config/quick.yaml"
 
 
 def copy(folder: Path) -> None:
     for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, folder / part)
-        else:
-            shutil.copy(source, folder / part)
-    (folder / "profiles").symlink_to("workflow/profiles")
+        shutil.copytree(ROOT / part, folder / part, symlinks=True)
 
 
 def snakemake(folder: Path, *options: str) -> float:

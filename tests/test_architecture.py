@@ -37,6 +37,7 @@ BASE = [
     "auditing",
     "compiled",
     "files",
+    "installed",
     "kept",
     "outcomes",
     "plugins",

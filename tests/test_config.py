@@ -32,8 +32,15 @@ SMALL: dict[str, Any] = {
 }
 
 
+def write(folder, text):
+    """An experiment of a configuration."""
+    path = folder / "experiments/small.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
 def load(folder, overrides=None, **changes):
-    (folder / "small.yaml").write_text(yaml.safe_dump({**SMALL, **changes}))
+    write(folder, yaml.safe_dump({**SMALL, **changes}))
     study = {"experiments": ["small"], "overrides": overrides or {}}
     return config.load(study, folder).experiments["small"]
 
@@ -129,13 +136,13 @@ def test_faults_are_named_with_file_and_key(tmp_path, changes, message):
     ],
 )
 def test_faults_of_the_study(tmp_path, study, message):
-    (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    write(tmp_path, yaml.safe_dump(SMALL))
     with pytest.raises(ConfigError, match=message):
         config.load(study, tmp_path)
 
 
 def test_broken_yaml_is_named(tmp_path):
-    (tmp_path / "small.yaml").write_text("title: [")
+    write(tmp_path, "title: [")
     with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
         config.load({"experiments": ["small"]}, tmp_path)
 
@@ -455,9 +462,7 @@ TUNED = {
 
 
 def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
-    folder = tmp_path / "experiments"
-    folder.mkdir()
-    experiment = load(folder, **TUNED)
+    experiment = load(tmp_path, **TUNED)
     assert experiment.untuned == ["DP-GD at 1", "DP-GD at 2"]
     assert {run.label for run in experiment.runs} == {"ObjP"}
     searches = list(experiment.searches.values())
@@ -473,7 +478,7 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     chosen = {"DP-GD": {1.0: {"settings": best, "error": 0.3, "edges": ["rounds"]}}}
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump(chosen))
-    experiment = load(folder, **TUNED)
+    experiment = load(tmp_path, **TUNED)
     assert experiment.untuned == ["DP-GD at 2"]
     (run,) = [each.spec for each in experiment.runs if each.label == "DP-GD"]
     assert (run.rounds, run.evaluate_every, run.params["learning_rate"]) == (5, 5, 0.25)

@@ -3,17 +3,19 @@
 import ast
 import re
 import sys
+import tarfile
 import tomllib
 import zipfile
-from pathlib import Path
+from contextlib import chdir
 
+import pytest
 import yaml
-from flit_core import buildapi
+from hatchling import build
 
 import admmbench
 from admmbench.analysis import explore
+from tests.wheel import ROOT, wheel
 
-ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Where the name to import is another one.
 PACKAGES = {
@@ -22,8 +24,8 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-# h5netcdf reads and writes with it; the workflow runs in it; pooch draws its progress with it.
-NOT_IMPORTED = {"h5py", "snakemake", "tqdm"}
+# h5netcdf reads and writes with it; pooch draws its progress with it.
+NOT_IMPORTED = {"h5py", "tqdm"}
 
 
 def bounds(requirements):
@@ -50,7 +52,7 @@ def test_what_is_imported_is_declared_and_the_other_way_round():
 
 
 def test_the_environment_of_jobs_has_the_same_packages():
-    content = yaml.safe_load((ROOT / "envs/environment.yaml").read_text())["dependencies"]
+    content = yaml.safe_load((ROOT / "workflow/envs/environment.yaml").read_text())["dependencies"]
     listed = [each for each in content if isinstance(each, str) and ">=" in each]
     (pip,) = (each["pip"] for each in content if isinstance(each, dict))
     found = bounds([*listed, *pip])
@@ -70,10 +72,34 @@ def test_types_are_for_users_too():
     assert (ROOT / "src/admmbench/py.typed").exists()
 
 
-def test_a_wheel_has_all_that_the_report_includes(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    names = zipfile.ZipFile(tmp_path / buildapi.build_wheel(str(tmp_path))).namelist()
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """Names of the files in the wheel."""
+    return set(zipfile.ZipFile(wheel(tmp_path_factory.mktemp("wheel"))).namelist())
+
+
+def test_a_wheel_has_all_that_the_report_includes(packed):
     parts = [f"templates/{name}.js" for name in explore.SCRIPTS]
     parts += ["templates/explore.css", "templates/report.css"]
     parts += ["vendor/plot.min.js", "vendor/LICENSES.txt", "vendor/README.md"]
-    assert {f"admmbench/analysis/{part}" for part in parts} <= set(names)
+    assert {f"admmbench/analysis/{part}" for part in parts} <= packed
+
+
+def test_a_wheel_has_the_workflow_and_the_configurations(packed):
+    files = [
+        str(path.relative_to(ROOT))
+        for part in ("workflow", "config")
+        for path in (ROOT / part).rglob("*")
+        if path.is_file()
+    ]
+    assert "workflow/Snakefile" in files
+    assert {f"admmbench/share/{file}" for file in files} <= packed
+
+
+def test_a_wheel_from_the_sources_is_the_same(packed, tmp_path):
+    with chdir(ROOT):
+        archive = tmp_path / build.build_sdist(str(tmp_path))
+    with tarfile.open(archive) as sources:
+        sources.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / archive.name.removesuffix(".tar.gz")
+    assert set(zipfile.ZipFile(wheel(tmp_path, unpacked)).namelist()) == packed

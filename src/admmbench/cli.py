@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -64,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = _command(commands, "list", _list, "list methods, losses and data sets")
+
+    command = _command(commands, "init", _init, "write a folder for a study of one's own")
+    command.add_argument("folder", type=Path, help="a new folder, or an empty one")
+
+    command = _command(commands, "path", _path, "tell where a file of the papers' studies is")
+    command.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
 
     command = _command(commands, "new", _new, "write a method, a loss or a data set to start from")
     command.add_argument("kind", choices=("method", "loss", "dataset"))
@@ -144,11 +151,6 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
-    command.add_argument("--claims", type=Path, required=True, help="folder with the claims")
-    command.add_argument(
-        "--library", type=Path, required=True, help="folder with all experiments that claims name"
-    )
-    command.add_argument("--reference", type=Path, help="folder with results that are kept")
     command.add_argument("--configuration", default="", help="what the page calls this study")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
@@ -220,6 +222,21 @@ def _list(options: argparse.Namespace) -> None:
     print("methods:", ", ".join(list_algorithms()))
     print("losses:", ", ".join(list_losses()))
     print("data sets:", ", ".join(list_datasets()))
+
+
+def _init(options: argparse.Namespace) -> None:
+    from admmbench import templates
+
+    templates.write_study(options.folder)
+    print(f"{options.folder} is a study as it stands; its README.md says what is where:")
+    print(f"  cd {shlex.quote(str(options.folder))}")
+    print("  snakemake --cores all")
+
+
+def _path(options: argparse.Namespace) -> None:
+    from admmbench.installed import find
+
+    print(find(options.name))
 
 
 def _new(options: argparse.Namespace) -> None:
@@ -441,6 +458,7 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.analysis import claims, reference, report, verdicts
     from admmbench.audit import Audit
     from admmbench.config import AUDITS, labels, read_experiment
+    from admmbench.installed import configured
 
     sections = []
     for folder in options.folders:
@@ -456,8 +474,8 @@ def _report(options: argparse.Namespace) -> None:
         ]
         sections.append(report.Section(results, experiment, drawings, audits))
     names = [section.name for section in sections]
-    kept = reference.load(options.reference, names) if options.reference else {}
-    stated, known = claims.load(options.claims), labels(options.library)
+    kept = reference.load(names)
+    stated, known = claims.load(configured("claims").values()), labels()
     found, kept_found = (
         verdicts.evaluate(stated, each, known)
         for each in ({section.name: section.results for section in sections}, kept)
@@ -560,8 +578,9 @@ def _plan(options: argparse.Namespace) -> None:
 def _gc(options: argparse.Namespace) -> None:
     from admmbench import housekeeping
     from admmbench.config import CONFIG, read
+    from admmbench.installed import configured
 
-    overlays = [path for path in sorted(CONFIG.parent.glob("*.yaml")) if path != CONFIG]
+    overlays = [path for name, path in configured().items() if name != CONFIG.stem]
     # What the other configurations of the folder ask for stays as well.
     found = housekeeping.leftovers(
         read(each) for each in ([], *([o] for o in overlays), options.configfile)

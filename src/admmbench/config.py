@@ -1,8 +1,8 @@
 """Typed models of the configuration: what a study is, and the runs it asks for.
 
-A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file
-in ``config/experiments/``. Everything is checked here, before any job starts: an unknown key gets
-the nearest valid one, a value out of range is refused with the path of its key.
+A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file in
+``config/experiments/``, one's own or, in the package, the papers'. Everything is checked here, before any job starts:
+an unknown key gets the nearest valid one, a value out of range is refused with the path of its key.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from admmbench.engine.spec import (
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.files import read_yaml
+from admmbench.installed import OWN, configured
 from admmbench.runs import Run, dataset_folder
 from admmbench.tuning.settings import Axes, Chosen, Settings, TuningSettings, apply
 from admmbench.validation import (
@@ -549,7 +550,7 @@ class Study(Strict):
         return {each.dataset_folder: each.dataset for each in self.experiments.values()}
 
 
-CONFIG = Path("config/config.yaml")
+CONFIG = OWN / "config.yaml"
 # Files of an experiment's results that say what it is.
 MANIFEST, FIGURES = "manifest.json", "figures.json"
 # Below the folder of an experiment.
@@ -580,18 +581,18 @@ def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
     content: dict[str, Any] = {}
     for path in (base, *overlays):
         content = _merge(content, _read(path))
-    return load(content, base.parent / "experiments")
+    return load(content, base.parent)
 
 
-def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -> Study:
+def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     """Check a configuration and read its experiments.
 
     Parameters
     ----------
     config
         Content of ``config.yaml`` and overlays.
-    folder
-        Where the experiments' files are.
+    own
+        Folder of one's own ``experiments/`` and ``tuned/``; those of the papers come with the package.
 
     Raises
     ------
@@ -599,7 +600,7 @@ def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -
         If anything is wrong: every fault on its own line, with the file and the path of the key.
     """
     checked = _validate(Config, dict(config), "configuration")
-    available = sorted(path.stem for path in folder.glob("*.yaml"))
+    available, tuned = configured("experiments", own), configured(TUNED, own)
     for pattern in checked.overrides:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
@@ -609,17 +610,17 @@ def load(config: Mapping[str, Any], folder: Path = Path("config/experiments")) -
         if name in _TAKEN:
             raise ConfigError(
                 f"configuration: experiments: {name} is a folder of results that all experiments share; "
-                f"rename {folder / name}.yaml"
+                f"rename {own / 'experiments' / name}.yaml"
             )
         if name not in available:
             fault = unknown("experiment", name, available)
-            raise ConfigError(f"configuration: experiments: {fault} (files in {folder})")
-        path = folder / f"{name}.yaml"
-        content = _overridden(_read(path), name, checked.overrides)
-        tuned = folder.parent / TUNED / f"{name}.yaml"
-        if content.get("tuning") is not None and tuned.exists():
-            content.setdefault("tuned", _read(tuned))
-        experiments[name] = check_experiment(content, str(path))
+            raise ConfigError(
+                f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
+            )
+        content = _overridden(_read(available[name]), name, checked.overrides)
+        if content.get("tuning") is not None and name in tuned:
+            content.setdefault("tuned", _read(tuned[name]))
+        experiments[name] = check_experiment(content, str(available[name]))
     return Study(config=checked, experiments=experiments)
 
 
@@ -646,11 +647,11 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
     return _validate(Experiment, content, source)
 
 
-def labels(folder: Path) -> dict[str, list[str]]:
-    """Labels of all experiments in a folder, by name, whether a study runs them or not."""
+def labels() -> dict[str, list[str]]:
+    """Labels of all experiments, one's own and the papers', by name, whether a study runs them or not."""
     return {
-        path.stem: [str(method["label"]) for method in _read(path)["algorithms"]]
-        for path in sorted(folder.glob("*.yaml"))
+        name: [str(method["label"]) for method in _read(path)["algorithms"]]
+        for name, path in configured("experiments").items()
     }
 
 

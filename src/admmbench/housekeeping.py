@@ -14,6 +14,7 @@ from typing import Any
 from admmbench import compiled
 from admmbench.config import AUDITS, FIGURES, MANIFEST, Study
 from admmbench.files import cache_folder
+from admmbench.installed import CONFIG, OWN
 from admmbench.privacy import remembered
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
 
@@ -122,7 +123,7 @@ def _asked(study: Study) -> Iterator[Path]:
 
 
 def notices(study: Study) -> list[str]:
-    """Say what a study might be thought to use and does not: runs of another extent, and results of version 0.1.
+    """Say what a study might be thought to use and does not: installed experiments, runs of another extent or version.
 
     Parameters
     ----------
@@ -137,7 +138,18 @@ def notices(study: Study) -> list[str]:
     more = len(extents) - _MOST_NOTICES
     if more > 0:
         extents[_MOST_NOTICES:] = [f"likewise for {more} more methods"]
-    return [*extents, *_of_an_old_version(study)]
+    return [*_of_namesakes(study), *extents, *_of_an_old_version(study)]
+
+
+def _of_namesakes(study: Study) -> Iterator[str]:
+    """One's own experiments that have the name of a paper's and say something else."""
+    for name in study.experiments:
+        own, installed = (folder / "experiments" / f"{name}.yaml" for folder in (OWN, CONFIG))
+        if own.exists() and installed.exists() and own.read_bytes() != installed.read_bytes():
+            yield (
+                f"{own} takes the place of the experiment of that name that is installed, for the claims on it too; "
+                "rename it if it is another one"
+            )
 
 
 def _of_another_extent(study: Study) -> Iterator[str]:

@@ -20,25 +20,40 @@ def test_what_is_kept_is_read_back_to_the_bit(tmp_path):
     reference.keep(first, "snakemake first", tmp_path / "kept")
     path = reference.keep(build(ERRORS, name="other"), "snakemake other", tmp_path / "kept")
     assert path == tmp_path / "kept/other.nc"
-    found = reference.load(tmp_path / "kept", ["study", "other", "unknown"])
+    found = reference.load(["study", "other", "unknown"], [tmp_path / "kept"])
     assert list(found) == ["study", "other"]
     xr.testing.assert_identical(found["study"].load(), first)
     sources = yaml.safe_load((tmp_path / "kept" / reference.FILES).read_text())
     assert sources["study.nc"]["command"] == "snakemake first"
 
 
+def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_path):
+    folders = tmp_path / "suite", tmp_path / "own"
+    reference.keep(build(ERRORS), "snakemake", folders[0])
+    reference.keep(build(ERRORS, name="other"), "snakemake", folders[0])
+    reference.keep(build(ERRORS, seeds=3), "snakemake", folders[1])
+    found = reference.load(["study", "other"], folders)
+    assert {name: results.sizes["seed"] for name, results in found.items()} == {
+        "study": 3,
+        "other": 10,
+    }
+    digests = reference.digests(["study", "other", "unknown"], folders)
+    assert list(digests) == ["study", "other"]
+    assert digests["study"] == reference.digests(["study"], folders[1:])["study"]
+
+
 def test_a_folder_that_is_not_there_keeps_nothing(tmp_path):
-    assert reference.load(tmp_path / "kept", ["study"]) == {}
+    assert reference.load(["study"], [tmp_path / "kept"]) == {}
 
 
 def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
     path = reference.keep(build(ERRORS), "snakemake", tmp_path)
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(ValueError, match=r"study.nc: not the file that was kept .* restore it"):
-        reference.load(tmp_path, ["study"])
+        reference.load(["study"], [tmp_path])
     path.unlink()
     with pytest.raises(ValueError, match=r"study.nc: files.yaml names it, and it cannot be read"):
-        reference.load(tmp_path, ["study"])
+        reference.load(["study"], [tmp_path])
 
 
 def test_the_same_results_agree_and_others_are_pointed_out():
@@ -72,4 +87,4 @@ def test_results_are_kept_by_a_command(tmp_path, capsys):
     words = ["keep", str(tmp_path / "results.nc"), "--made-by", "snakemake --cores all"]
     assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
     assert "kept/study.nc: 0.0" in capsys.readouterr().out
-    assert "study" in reference.load(tmp_path / "kept", ["study"])
+    assert "study" in reference.load(["study"], [tmp_path / "kept"])

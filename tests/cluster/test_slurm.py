@@ -9,12 +9,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.wheel import install
+from tests.workflow.own import OwnFolder
 from tests.workflow.project import STUDY, Project, runs
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
 OPTIONS = [
-    *("--profile", "workflow/profiles/slurm", "--slurm-no-account"),
+    "--slurm-no-account",
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
     *("--seconds-between-status-checks", "1", "--latency-wait", "10"),
 ]
@@ -45,14 +47,22 @@ class ClusterProject(Project):
         super().configure(**{"epsilon": [0.5, 1], **changes})
 
     def command(self, *options):
-        base = [sys.executable, "-m", "snakemake", *OPTIONS]
-        return [*base, "--configfile", "config/tiny.yaml", *options]
+        base = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/slurm"]
+        return [*base, *OPTIONS, "--configfile", "config/tiny.yaml", *options]
 
     def locally(self, *targets):
         command = Project.command(self, *targets)
         return subprocess.run(
             command, cwd=self.folder, env=self.environment, check=True, capture_output=True
         )
+
+
+class OwnClusterFolder(OwnFolder):
+    """A folder of one's own whose jobs go to Slurm."""
+
+    def command(self, *options):
+        base = [str(self.python), "-m", "snakemake", "--profile", "profiles/slurm"]
+        return [*base, *OPTIONS, *options]
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +95,12 @@ def drained(slurm):
 
 
 @contextmanager
-def submitted(slurm, project):
+def submitted(slurm, project, targets=RUNS):
     """Snakemake with its runs in the queue of a drained node."""
     with drained(slurm):
         with (project.folder / "out").open("w") as out:
             started = subprocess.Popen(
-                project.command("--retries", "0", *RUNS),
+                project.command("--retries", "0", *targets),
                 cwd=project.folder,
                 env=project.environment,
                 stdout=out,
@@ -180,3 +190,18 @@ def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, pr
     # The second attempt went on where the first was stopped.
     (log,) = prepared.folder.glob("results/runs/digits/slow-*/logs/epsilon=0.25*.log")
     assert "going on after round" in log.read_text()
+
+
+def test_a_folder_of_one_s_own_is_cancelled_and_goes_on_and_gives_the_same_files(slurm, tmp_path):
+    """With the workflow of a wheel."""
+    python = install(tmp_path)
+    local, own = OwnFolder(tmp_path / "local", python), OwnClusterFolder(tmp_path / "own", python)
+    local.run()
+    assert own.snakemake("--", "resources/datasets/digits").returncode == 0
+    with submitted(slurm, own, ["results"]):
+        slurm.call("scancel", "--user=root")
+    assert not own.made()
+    done = own.snakemake()
+    assert done.returncode == 0, done.stdout
+    assert own.files() == local.files()
+    assert ">Mine<" in own.page()

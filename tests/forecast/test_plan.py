@@ -243,7 +243,7 @@ def test_finished_runs_are_compared(study):
 def test_runs_that_experiments_share_are_counted_once(study):
     folder = Path("config/experiments")
     (folder / "again.yaml").write_text(yaml.safe_dump({**SMALL, "epsilon": [1, 2]}))
-    both = config.load({"experiments": ["small", "again"], "threads": 1}, folder)
+    both = config.load({"experiments": ["small", "again"], "threads": 1})
     speeds = {kind(run.spec, 1): Speed(0, 1, 0) for run in study.experiments["small"].runs}
     costs = plan.plan(both, Machine(0, 0, speeds))
     assert [costs[name].seconds for name in ("small", "again", "all")] == [80, 40, 120]

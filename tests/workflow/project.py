@@ -17,7 +17,7 @@ from admmbench.config import Experiment
 from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]
-PARTS = ["Snakefile", "config", "workflow", "envs", "src"]
+PARTS = ["config", "workflow", "src"]
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "dataset": "digits",
@@ -52,11 +52,8 @@ class Project:
         self.folder = folder
         folder.mkdir()
         for part in PARTS:
-            source = ROOT / part
             # With compiled code, whose files go by the times of their sources: compiling takes longer than the study.
-            copy = shutil.copytree if source.is_dir() else shutil.copy
-            copy(source, folder / part)
-        (folder / "profiles").symlink_to("workflow/profiles")
+            shutil.copytree(ROOT / part, folder / part, symlinks=True)
         self.configure()
         (folder / "config/tiny.yaml").write_text("experiments: [tiny]\n")
 

@@ -57,9 +57,8 @@ def remove_data(project):
 def new_times(project):
     """As `git checkout` of another branch and back leaves the files."""
     later = time.time() + 60
-    for part in ("Snakefile", "config", "workflow", "src"):
-        path = project.folder / part
-        for file in [path, *path.rglob("*")]:
+    for part in ("config", "workflow", "src"):
+        for file in (project.folder / part).rglob("*"):
             os.utime(file, (later, later))
 
 
@@ -160,7 +159,7 @@ def test_an_update_line_on_another_branch_and_back(project):
         subprocess.run(["git", *identity, *words], cwd=project.folder, check=True)
 
     git("init", "--quiet", "--initial-branch=main")
-    git("add", "src", "config", "workflow", "Snakefile")
+    git("add", "src", "config", "workflow")
     git("commit", "--quiet", "--message=first")
     git("checkout", "--quiet", "-b", "other")
     project.edit("algorithms/objp.py", "self.inverse_eta(sub.t)", "2 * self.inverse_eta(sub.t)")

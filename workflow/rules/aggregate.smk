@@ -1,11 +1,18 @@
 rule define:
     """Write down what an experiment is: its manifest, with the runs that are its own, or its figures."""
     input:
-        "workflow/templates/text.jinja2",
+        # Where and when the workflow was installed is no reason to write anything again.
+        ancient(
+            sourcecache_entry(
+                workflow.source_path("../templates/text.jinja2"),
+                "workflow/templates/text.jinja2",
+            )
+        ),
     output:
         f"{RESULTS}/{{experiment}}/{{definition}}.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/{{definition}}.log",
+    localrule: True
     params:
         # What is derived from the output is no reason to write it again, and not shown as one: it is long.
         digest=lambda wildcards: fingerprint.of_text(
@@ -28,7 +35,7 @@ rule aggregate:
     log:
         f"{RESULTS}/{{experiment}}/logs/aggregate.log",
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=30,

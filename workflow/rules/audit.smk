@@ -13,7 +13,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/{AUDITS}/{{audit}}.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         resources:
             # Both worlds, in double precision.
             mem_mb=lambda wildcards, attempt, experiment=experiment: (

@@ -7,6 +7,7 @@ from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import Cost, estimate
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
+from snakemake.io import sourcecache_entry
 
 
 def cost_together(experiment):

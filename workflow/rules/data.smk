@@ -8,7 +8,7 @@ rule prepare:
     # Of several copies of the project that put the same data into the cache at once, one may fail.
     retries: int(CACHING)
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=60,

@@ -14,7 +14,7 @@ rule figures:
     log:
         f"{RESULTS}/{{experiment}}/logs/figures.log",
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=30,
@@ -36,7 +36,6 @@ rule report:
             for file in ("manifest", "figures")
         ],
         audits=[path for name in EXPERIMENTS for path in audit_files(name)],
-        claims=[local(path) for path in CLAIMS],
     output:
         report(
             REPORT,
@@ -47,18 +46,22 @@ rule report:
     log:
         f"{RESULTS}/logs/report.log",
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     resources:
         mem_mb=2000,
         runtime=30,
     params:
         folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
+        # What they say counts, not where they are installed.
+        claims=fingerprint.of_text(
+            "".join(path.read_text() for path in configured("claims").values())
+        ),
+        kept=digests(EXPERIMENTS),
         configuration=" + ".join(CONFIGURATION),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
     shell:
-        "admmbench report {params.folders:q} --claims config/claims"
-        " --library config/experiments --configuration {params.configuration:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.folders:q}"
+        " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule overview:
@@ -69,8 +72,9 @@ rule overview:
         f"{RESULTS}/report/index.html",
     log:
         f"{RESULTS}/logs/overview.log",
+    localrule: True
     conda:
-        "../../envs/environment.yaml"
+        "../envs/environment.yaml"
     params:
         folder=subpath(output[0], parent=True),
         fingerprint=fingerprint.of_modules(("admmbench.analysis.overview",)),

@@ -17,7 +17,7 @@ for folder, runs in STUDY.shared.items():
             f"{RESULTS}/runs/{folder}/{BENCHMARK}"
         cache: CACHING and STUDY.config.cache_runs
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         threads: needed.threads
         resources:
             # Twice the memory and time after a failure.
@@ -34,7 +34,7 @@ for folder, runs in STUDY.shared.items():
 
     if CACHING and STUDY.config.cache_runs:
         # Snakemake refuses to time what it may take from a cache.
-        workflow.get_rule(rule_name("run", folder))._benchmark = None
+        getattr(rules, rule_name("run", folder)).rule._benchmark = None
 
 
 # What is timed is made by one job, and shared with nobody.
@@ -54,7 +54,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/time.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         resources:
             mem_mb=lambda wildcards, attempt, needed=cost_together(experiment): (
                 attempt * needed.mem_mb

@@ -13,7 +13,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/{TUNING}/{{search}}.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         resources:
             mem_mb=lambda wildcards, attempt, experiment=experiment: (
                 attempt
@@ -49,7 +49,7 @@ for experiment in EXPERIMENTS:
         log:
             f"{RESULTS}/{experiment}/logs/choose.log",
         conda:
-            "../../envs/environment.yaml"
+            "../envs/environment.yaml"
         params:
             of=json.dumps(
                 [
@@ -69,3 +69,4 @@ rule tune:
             for experiment in EXPERIMENTS
             if STUDY.experiments[experiment].searches
         ],
+    localrule: True

@@ -7,14 +7,15 @@ is.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from admmbench.analysis import contrast
 from admmbench.files import read_yaml, replacing
+from admmbench.installed import OWN_REFERENCE, REFERENCE
 from admmbench.validation import Strict
 
 if TYPE_CHECKING:
@@ -78,15 +79,17 @@ def keep(results: xr.Dataset, command: str, folder: Path) -> Path:
     return path
 
 
-def load(folder: Path, experiments: Iterable[str]) -> dict[str, xr.Dataset]:
+def load(
+    experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
+) -> dict[str, xr.Dataset]:
     """Read what is kept of some experiments.
 
     Parameters
     ----------
-    folder
-        Where results are kept; there may be none.
     experiments
         Names.
+    folders
+        Where results are kept, with the suite and of one's own; a later one takes the place of an earlier one.
 
     Returns
     -------
@@ -99,8 +102,9 @@ def load(folder: Path, experiments: Iterable[str]) -> dict[str, xr.Dataset]:
     """
     import xarray as xr
 
-    sources, found = _sources(folder), dict[str, xr.Dataset]()
-    for name in experiments:
+    found = dict[str, xr.Dataset]()
+    places = [(folder, _sources(folder)) for folder in folders]
+    for name, (folder, sources) in itertools.product(experiments, places):
         path = folder / f"{name}.nc"
         if path.name not in sources:
             continue
@@ -114,6 +118,18 @@ def load(folder: Path, experiments: Iterable[str]) -> dict[str, xr.Dataset]:
             )
         found[name] = xr.load_dataset(path)
     return found
+
+
+def digests(
+    experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
+) -> dict[str, str]:
+    """SHA-256 of what is kept of some experiments, by name, see `load`."""
+    places = map(_sources, folders)
+    return {
+        name: sources[f"{name}.nc"].sha256
+        for sources, name in itertools.product(places, experiments)
+        if f"{name}.nc" in sources
+    }
 
 
 def _sources(folder: Path) -> dict[str, Source]:
@@ -147,15 +163,16 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     if differing:
         why = f"Not compared with this study, which differs in {'; '.join(differing)}."
         return {"scale": scale, "summary": why, "rows": []}
+    from admmbench.analysis import (
+        contrast,  # slow to import, and the workflow only asks for digests
+    )
+
     try:
         found = contrast.contrast(kept, results)
     except ValueError as error:
         return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
-    return {"scale": scale, "summary": contrast.summary(found), "rows": _different(found)}
-
-
-def _different(found: xr.Dataset) -> list[dict[str, str]]:
-    return [row for row in contrast.rows(found) if row["state"] == "different"]
+    different = [row for row in contrast.rows(found) if row["state"] == "different"]
+    return {"scale": scale, "summary": contrast.summary(found), "rows": different}
 
 
 def _short(value: object) -> str:

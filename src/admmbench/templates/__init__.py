@@ -1,8 +1,11 @@
-"""What ``admmbench new`` writes: one module for each kind, complete and correct, to be changed."""
+"""What ``admmbench new`` and ``admmbench init`` write: a module, a folder for a study; complete, to be changed."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+from admmbench.installed import PROFILES
 
 _FOLDER = Path(__file__).parent
 
@@ -40,3 +43,26 @@ def write(kind: str, name: str, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(source.replace("Template", cls).replace('"template"', f'"{name}"'))
     return path
+
+
+def write_study(folder: Path) -> None:
+    """Write a folder for a study: a Snakefile on the installed workflow, an experiment, and a method of one's own.
+
+    Parameters
+    ----------
+    folder
+        It is made if there is none.
+
+    Raises
+    ------
+    FileExistsError
+        If it is no folder, or not an empty one.
+    """
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FileExistsError(
+            f"{folder} is not empty; nothing was written: give the name of a new folder"
+        )
+    shutil.copytree(_FOLDER / "study", folder, dirs_exist_ok=True)
+    (folder / "gitignore").rename(folder / ".gitignore")
+    shutil.copytree(PROFILES, folder / "profiles")
+    write("method", "my_method", folder / "plugins")
