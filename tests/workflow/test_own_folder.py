@@ -47,6 +47,7 @@ use rule * from suite as suite_*
     assert "runs on digits" in shown
     assert "suite_report" not in shown  # one's own rule comes first
     assert "suite_report" in own.run("--dry-run", "suite_all")
+    own.run("results/my_study/manifest.json")  # from a template of the workflow
 
 
 def test_a_study_is_stopped_and_goes_on_and_one_s_own_method_is_in_its_report(own, tmp_path):
