@@ -172,7 +172,8 @@ def _parser() -> argparse.ArgumentParser:
         "words",
         nargs=argparse.REMAINDER,
         metavar="[CONFIG ...] [OPTION ...]",
-        help="overlays of config/config.yaml, then options and targets of snakemake",
+        help="overlays of config/config.yaml, one's own files or installed ones such as laptop.yaml, then options and "
+        "targets of snakemake",
     )
 
     command = _command(commands, "keep", _keep, "keep results, to compare other ones with")
@@ -230,7 +231,7 @@ def _init(options: argparse.Namespace) -> None:
     templates.write_study(options.folder)
     print(f"{options.folder} is a study as it stands; its README.md says what is where:")
     print(f"  cd {shlex.quote(str(options.folder))}")
-    print("  snakemake --cores all")
+    print("  admmbench study")
 
 
 def _path(options: argparse.Namespace) -> None:
@@ -545,12 +546,14 @@ def _console() -> Any:
 def _study(options: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from admmbench.installed import find
     from admmbench.watch.study import run
 
     _collect_garbage()
-    overlays = list(itertools.takewhile(_is_yaml, options.words))
+    names = list(itertools.takewhile(_is_yaml, options.words))
+    overlays = [Path(name) if Path(name).exists() else find(name) for name in names]
     console = Console(stderr=True, highlight=False)
-    return run([Path(word) for word in overlays], options.words[len(overlays) :], console)
+    return run(overlays, options.words[len(names) :], console)
 
 
 def _is_yaml(word: str) -> bool:

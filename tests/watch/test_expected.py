@@ -92,5 +92,5 @@ def test_a_smaller_configuration_is_named(folder):
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(content))
     study = config.load({"experiments": ["small", "timed"]})
     (sentence,) = smaller(study, [])
-    assert sentence.startswith("config/tenth.yaml runs 1 of its 2 experiments with ")
+    assert sentence.startswith("tenth.yaml runs 1 of its 2 experiments with ")
     assert list(smaller(study, [Path("config/tenth.yaml")])) == []

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from admmbench.config import CONFIG, ConfigError, Experiment, Study, read
 from admmbench.forecast import cost
+from admmbench.installed import configured
 
 # A configuration with more of the work than this is no smaller one.
 _MUCH = 0.5
 
 
-def smaller(study: Study, given: Sequence[Path], folder: Path = CONFIG.parent) -> Iterator[str]:
+def smaller(study: Study, given: Sequence[Path]) -> Iterator[str]:
     """Say which other configurations run some of a study's experiments at a smaller scale.
 
     Parameters
@@ -21,15 +22,14 @@ def smaller(study: Study, given: Sequence[Path], folder: Path = CONFIG.parent) -
         The configuration.
     given
         Its files.
-    folder
-        Where the others are.
 
     Yields
     ------
     Sentences.
     """
-    for path in sorted(folder.glob("*.yaml")):
-        if path in (CONFIG, *given):
+    names = {CONFIG.name, *(path.name for path in given)}
+    for path in configured().values():
+        if path.name in names:
             continue
         try:
             other = read([path])
@@ -44,7 +44,7 @@ def smaller(study: Study, given: Sequence[Path], folder: Path = CONFIG.parent) -
         )
         if part < _MUCH:
             yield (
-                f"{path} runs {len(common)} of its {len(study.experiments)} experiments with {_percent(part)} of "
+                f"{path.name} runs {len(common)} of its {len(study.experiments)} experiments with {_percent(part)} of "
                 "their work."
             )
 
