@@ -102,7 +102,7 @@ class Method(Strict):
         Axes,
         Field(
             description="settings that are tuned at each budget, by the path of their key, such as params.rho: a "
-            "number to start from, or an axis; see docs/extending.md"
+            "number to start from, or an axis; see docs/experiments.md"
         ),
     ] = {}
 
