@@ -56,7 +56,8 @@ def follow(page, project):
         if block.file:
             save(block, project.folder)
         elif block.language == "sh":
-            printed = "".join(command(line, project) for line in block.text.splitlines())
+            lines = block.text.replace("\\\n", " ").splitlines()
+            printed = "".join(command(line, project) for line in lines)
         elif block.language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(compile(block.text, page.name, "exec"), names)
