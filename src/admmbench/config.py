@@ -189,7 +189,8 @@ class Experiment(Strict):
     audit: Annotated[
         AuditSettings | None,
         Field(
-            description="attack every noisy method at every finite budget, see docs/privacy/audit.md; {} takes the defaults"
+            description="attack every noisy method at every finite budget, see docs/privacy/audit.md; "
+            "{} takes the defaults"
         ),
     ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 
+import matplotlib.pyplot as plt
 import pytest
 
 from tests.pages import ROOT, blocks, save
@@ -78,3 +79,4 @@ def test_what_a_tutorial_says_happens(name, project, monkeypatch):
             pattern = r"[\s\S]*".join(re.escape(part) for part in line.split("..."))
             assert re.search(pattern, printed), (line, printed)
     assert (project.folder / FILES.get(name, "results")).exists()
+    plt.close("all")

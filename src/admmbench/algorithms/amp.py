@@ -32,8 +32,8 @@ class AMP(OverRows):
 
         f_i(v) + <b, v> + (ridge / 2) ||v||^2,    b normal,
 
-    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. docs/privacy/bounds.md
-    has what that costs: less than the budget, and half of the part for b where a record contributes nothing.
+    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. What that costs
+    is in docs/privacy/bounds.md: less than the budget, and half of the part for b where a record contributes nothing.
 
     Parameters
     ----------
