@@ -45,7 +45,7 @@ def test_reports_that_are_kept_are_linked_and_taken_along(site, tmp_path):
     made = site("```{kept-reports}\n```")
     assert (made / "reports/laptop/index.html").read_text() == REPORT
     page = (made / "index.html").read_text()
-    assert re.search(r'href="reports/laptop/index.html">Report of a small study</a>', page)
+    assert re.search(r'href="reports/laptop/index.html">laptop</a>', page)
 
 
 def test_without_kept_reports_the_page_says_so(site):

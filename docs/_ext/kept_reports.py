@@ -1,6 +1,5 @@
 """`kept-reports`: links to the reports in the folder `reports`, which the site takes along as they are."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,7 @@ def reports(source):
 
 
 class KeptReports(SphinxDirective):
-    """A list of links, each with the title of its report."""
+    """A list of links, each with the name of its configuration."""
 
     def run(self):
         """List the pages that are there."""
@@ -25,10 +24,9 @@ class KeptReports(SphinxDirective):
             return [nodes.paragraph(text="This copy of the site has no reports.")]
         items = nodes.bullet_list()
         for page in pages:
-            found = re.search(r"<title>(.*?)</title>", page.read_text("utf-8"), re.DOTALL)
-            title = found[1].strip() if found else page.parent.name
+            name = page.parent.name
             # Paths are relative to the page, which lies beside the folder.
-            link = nodes.reference("", title, refuri=f"{FOLDER}/{page.parent.name}/index.html")
+            link = nodes.reference("", name, refuri=f"{FOLDER}/{name}/index.html")
             items += nodes.list_item("", nodes.paragraph("", "", link))
         return [items]
 
