@@ -43,7 +43,6 @@ html_static_path = ["_static", str(_MATHJAX)]
 mathjax_path = "tex-svg.js"
 
 autosummary_generate = True
-autodoc_default_options = {"members": True, "inherited-members": False}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True

@@ -77,3 +77,10 @@ def test_the_tables_have_every_method_and_loss():
     assert set(re.findall(r"`(\w+)`", rows)) >= set(list_algorithms())
     losses = (ROOT / "docs/methods/problems.md").read_text()
     assert all(f"| `{name}` |" in losses for name in list_losses())
+
+
+def test_equations_within_text_begin_and_end_on_one_line():
+    """Else a line may begin with + or -, which is a list."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        assert [line for line in text.splitlines() if line.count("$") % 2] == [], page

@@ -20,6 +20,15 @@ def test_the_rehearsal_of_the_tutorial_makes_the_study(tmp_path):
         elif block.language == "sh":
             path = f"{Path(sys.executable).parent}:{project.environment['PATH']}"
             environment = {**project.environment, "PATH": path}
-            subprocess.run(block.text, shell=True, check=True, cwd=project.folder, env=environment)
+            done = subprocess.run(
+                block.text,
+                shell=True,
+                cwd=project.folder,
+                env=environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            assert done.returncode == 0, done.stdout
+            assert "Submitted job" in done.stdout
     assert (project.folder / "results/report/quick/index.html").exists()
-    assert list(project.folder.rglob("*.sh.out"))
