@@ -1,9 +1,12 @@
 """How Sphinx makes a site of these pages; `make docs` calls it."""
 
 import importlib.resources
+import inspect
 import re
 import sys
 from pathlib import Path
+
+from sphinx.util.inspect import stringify_signature
 
 import admmbench
 
@@ -44,7 +47,8 @@ mathjax_path = "tex-svg.js"
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+python_maximum_signature_line_length = 100
+python_use_unqualified_type_names = True
 autodoc_preserve_defaults = True
 default_role = "py:obj"
 numpydoc_show_class_members = False
@@ -92,6 +96,15 @@ def _read_included(app, path, parent, content):
     content[0] = _link_pages(content[0])
 
 
+def _without_types(app, what, name, obj, options, signature, returned):
+    """Parameters of a class alone: their types are ranges too, and make no signature that can be read."""
+    if what == "class" and signature:
+        plain = inspect.signature(obj).replace(return_annotation=inspect.Signature.empty)
+        return stringify_signature(plain, show_annotation=False), None
+    return None
+
+
 def setup(app):
     app.connect("source-read", _read_source)
     app.connect("include-read", _read_included)
+    app.connect("autodoc-process-signature", _without_types)

@@ -3,6 +3,7 @@
 The tutorials are in `tests/workflow/test_tutorials.py`, as their commands run studies.
 """
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -94,3 +95,17 @@ def test_examples_run_and_print_the_numbers_beside_them(text, capsys, own_accoun
     shown = re.findall(r"-?[\d.]+", capsys.readouterr().out)
     for number in re.findall(r"(-?\d+\.\d+)\.\.\.", text):
         assert any(each.startswith(number) for each in shown), (number, shown)
+
+
+def test_the_table_of_the_readme_is_that_of_the_findings():
+    """A row is the same numbers, bold where they are bold there; the findings have more methods, and ranks."""
+
+    def rows(page, end):
+        lines = (ROOT / page).read_text().splitlines()
+        start = next(k for k, line in enumerate(lines) if line.startswith("| method | ε = 0.5"))
+        table = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+        return [[cell.strip() for cell in line.split("|")[2:end]] for line in table]
+
+    shown, all_rows = rows("README.md", 7), rows("docs/findings.md", 7)
+    assert len(shown) >= 5
+    assert all(row in all_rows for row in shown)
