@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: env quick test test-cluster coverage check lock schema vendor clean
+.PHONY: env quick test test-cluster coverage check docs lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -41,10 +41,16 @@ check: env
 	$(BIN)/snakefmt --check workflow src/admmbench/templates
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 
+# The site, from nothing and without a network; a warning is an error.
+docs: env
+	rm -rf docs/_build docs/reference/generated
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build
+	@echo "Site: docs/_build/index.html"
+
 # Renew the lock from pyproject.toml (needs uv).
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev --extra cluster \
-	    --output-file envs/lock.txt pyproject.toml
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev --group docs \
+	    --extra cluster --output-file envs/lock.txt pyproject.toml
 
 schema: env
 	$(BIN)/python -m admmbench schema --output workflow/schemas
@@ -54,4 +60,4 @@ vendor:
 	cd vendor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 clean:
-	rm -rf .venv vendor/node_modules results/*/ resources .snakemake
+	rm -rf .venv vendor/node_modules docs/_build docs/reference/generated results/*/ resources .snakemake

@@ -1,5 +1,9 @@
-"""What the pages show works: the Python of all of them runs, and prints what they say; modules keep their contracts."""
+"""What the pages show works: the Python of all of them runs, and prints what they say; modules keep their contracts.
 
+The tutorials are in `tests/workflow/test_tutorials.py`, as their commands run studies.
+"""
+
+import itertools
 import os
 import re
 from pathlib import Path
@@ -12,45 +16,24 @@ import yaml
 from admmbench import checks
 from admmbench.config import check_experiment
 from admmbench.privacy.accountants import ACCOUNTANTS
+from tests.pages import ROOT, blocks, save
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"Save (?:it|this) as\s+`([\w/]+\.\w+)`")
-
-
-def blocks(language):
-    return [found for found in BLOCK.finditer(PAGE) if found[1] == language]
-
-
-def module_name(block):
-    """The file that a block is to be saved as; None for one that is to be run."""
-    *_, last = [None, *FILE.finditer(PAGE, 0, block.start())]
-    follows = last and PAGE[last.end() : block.start()].strip(" ,:\n.")
-    return last[1] if last and not follows else None
-
-
-def saved(folder):
-    """All files of the page, in a folder."""
-    paths = []
-    for language in ("python", "yaml"):
-        for block in blocks(language):
-            if name := module_name(block):
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(block[2])
-                paths.append(path)
-    return paths
+# These pages share a project, from the files that one is told to save.
+GUIDE = [
+    block
+    for name in ("extending", "experiments", "figures")
+    for block in blocks(ROOT / f"docs/{name}.md")
+]
+MODULES = [block.file for block in GUIDE if block.language == "python" and block.file]
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    saved(tmp_path)
+    for block in GUIDE:
+        if block.file:
+            save(block, tmp_path)
     return tmp_path
-
-
-MODULES = [name for name in map(module_name, blocks("python")) if name]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -61,7 +44,7 @@ def test_modules_keep_their_contracts(name, project):
         check.run()
 
 
-def test_the_page_has_a_module_of_each_kind():
+def test_the_guide_has_a_module_of_each_kind():
     assert len(MODULES) == 5
 
 
@@ -76,9 +59,9 @@ def test_other_blocks_run_in_their_order(project, capsys):
     labels = {"algorithm": ["NoisyFedAvg"], "epsilon": [1.0], "seed": [0], "round": [1]}
     xr.Dataset({"test_error": (list(labels), np.zeros((1, 1, 1, 1)))}, labels).to_netcdf(results)
     names: dict[str, object] = {}
-    for block in blocks("python"):
-        if not module_name(block):
-            exec(compile(block[2], "extending.md", "exec"), names)
+    for block in GUIDE:
+        if block.language == "python" and not block.file:
+            exec(compile(block.text, "guide", "exec"), names)
     assert "[" in capsys.readouterr().out
 
 
@@ -92,11 +75,11 @@ def own_accountants():
 
 
 EXAMPLES = [
-    pytest.param(block[2], id=f"{page.name}-{number}")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    if page.name != "extending.md"
-    for number, block in enumerate(BLOCK.finditer(page.read_text()))
-    if block[1] == "python"
+    pytest.param(block.text, id=f"{page.name}-{number}")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if page.parent.name != "tutorials"
+    for number, block in enumerate(blocks(page))
+    if block.language == "python" and block not in GUIDE
 ]
 
 
@@ -112,3 +95,17 @@ def test_examples_run_and_print_the_numbers_beside_them(text, capsys, own_accoun
     shown = re.findall(r"-?[\d.]+", capsys.readouterr().out)
     for number in re.findall(r"(-?\d+\.\d+)\.\.\.", text):
         assert any(each.startswith(number) for each in shown), (number, shown)
+
+
+def test_the_table_of_the_readme_is_that_of_the_findings():
+    """A row is the same numbers, bold where they are bold there; the findings have more methods, and ranks."""
+
+    def rows(page, end):
+        lines = (ROOT / page).read_text().splitlines()
+        start = next(k for k, line in enumerate(lines) if line.startswith("| method | ε = 0.5"))
+        table = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+        return [[cell.strip() for cell in line.split("|")[2:end]] for line in table]
+
+    shown, all_rows = rows("README.md", 7), rows("docs/findings.md", 7)
+    assert len(shown) >= 5
+    assert all(row in all_rows for row in shown)

@@ -188,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
         "--measure", action="store_true", help="measure this machine again, not only what is new"
     )
 
-    command = _command(commands, "gc", _gc, "list results that no file config/*.yaml asks for")
+    command = _command(commands, "gc", _gc, "list results that no configuration in config asks for")
     _add_configfile(command)
     command.add_argument("--delete", action="store_true", help="remove them")
 

@@ -103,7 +103,7 @@ class Method(Strict):
         Axes,
         Field(
             description="settings that are tuned at each budget, by the path of their key, such as params.rho: a "
-            "number to start from, or an axis; see docs/extending.md"
+            "number to start from, or an axis; see docs/experiments.md"
         ),
     ] = {}
 
@@ -190,7 +190,8 @@ class Experiment(Strict):
     audit: Annotated[
         AuditSettings | None,
         Field(
-            description="attack every noisy method at every finite budget, see docs/privacy.md; {} takes the defaults"
+            description="attack every noisy method at every finite budget, see docs/privacy/audit.md; "
+            "{} takes the defaults"
         ),
     ] = None
     params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}

@@ -619,7 +619,7 @@ def test_a_figure_without_a_kind_is_refused():
 
 def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
     """A new kind is one class in one file: configuration, files and report know it."""
-    page = (ROOT / "docs/extending.md").read_text("utf-8")
+    page = (ROOT / "docs/figures.md").read_text("utf-8")
     (code,) = re.findall(r"```python\n(\"\"\"Histogram.*?)```", page, re.DOTALL)
     (tmp_path / "histogram.py").write_text(code)
     before = dict(KINDS)

@@ -65,7 +65,7 @@ def classical(epsilon, delta):
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def rows(heading, page="privacy.md"):
+def rows(heading, page="privacy/totals.md"):
     """Numbers of a table, by its first line."""
     lines = (DOCS / page).read_text().splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith(heading)) + 2
@@ -112,7 +112,7 @@ def test_totals_on_adult():
 
 def test_totals_of_the_code_of_outp():
     """20,001 rounds, with rho of ryu2022 for MNIST and the constants of the code."""
-    found = list(rows("| epsilon | multiplier of the Gaussian mechanism |"))
+    found = list(rows("| epsilon | multiplier of the Gaussian mechanism |", "privacy/special.md"))
     assert len(found) == 5
     t, m, size, delta = np.arange(1, 20_002), 6000, 7840, 1e-6
     for (epsilon,), (usual,), (first,), (last,), (replaced,), (zeroed,) in found:
@@ -129,11 +129,11 @@ def test_totals_of_the_code_of_outp():
         assert gaussian((multiplier**-2).sum() / 4, delta) == close(zeroed)
 
 
-def test_totals_of_readme_and_findings():
-    text = " ".join((DOCS.parent / "README.md").read_text().split())
+def test_totals_of_findings():
+    findings = (DOCS / "findings.md").read_text()
     printed = re.search(
         r"epsilon 0\.05 composes to ([\d.]+) for ObjP, and to ([\d.]+) for ObjPM.*?to ([\d.]+) for OutP",
-        text,
+        " ".join(findings.split()),
     )
     expected = (
         laplace(0.05, 200, 1e-6),
@@ -141,7 +141,6 @@ def test_totals_of_readme_and_findings():
         gaussian(200 * (0.5 / classical(0.05, 1e-6)) ** 2, 1e-6),
     )
     assert [f"{each:.2f}" for each in expected] == list(printed.groups())
-    findings = (DOCS / "findings.md").read_text()
     (line,) = (line for line in findings.splitlines() if line.startswith("| composed ε"))
     pairs = re.findall(r"([\d.]+) \(([\d.]+)\)", line)
     for epsilon, (dp_admm, dvp) in zip((0.01, 0.05, 0.1, 0.2), pairs, strict=True):

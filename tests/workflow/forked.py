@@ -33,7 +33,7 @@ _SERVER.set_forkserver_preload([__name__, *IMPORTS])
 def snakemake(folder: Path, words: list[str], environment: dict[str, str]) -> tuple[int, str]:
     """Run ``python -m snakemake`` with some words in a folder: its exit status, and what it printed."""
     log = folder / "snakemake.log"
-    given = folder, log, words, environment, _python_of_jobs()
+    given = folder, log, words, environment, python_of_jobs()
     process = _SERVER.Process(target=_snakemake, args=given)
     process.start()
     process.join()
@@ -71,7 +71,7 @@ def _become(
 
 
 @functools.cache
-def _python_of_jobs() -> str:
+def python_of_jobs() -> str:
     """Path of what runs ``-m admmbench`` and its words, as Python would."""
     folder = Path(tempfile.mkdtemp())  # a socket has a short path
     atexit.register(shutil.rmtree, folder)

@@ -32,8 +32,8 @@ class AMP(OverRows):
 
         f_i(v) + <b, v> + (ridge / 2) ||v||^2,    b normal,
 
-    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. docs/privacy.md
-    has what that costs: less than the budget, and half of the part for b where a record contributes nothing.
+    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. What that costs
+    is in docs/privacy/bounds.md: less than the budget, and half of the part for b where a record contributes nothing.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Budget:
         return apart * (1 + norm_quantile(2, self.delta_output)) / self.output
 
     def cost(self, contributions: int) -> Releases:
-        """What a release costs where a record counts for so many contributions; see docs/privacy.md."""
+        """What a release costs where a record counts for so many contributions; see docs/privacy/bounds.md."""
         quantile = norm_quantile(self.dimensions(2), self.delta_objective)
         shift = contributions / 2 * self.noise / (1 + quantile)
         dimensions = self.dimensions(contributions)

@@ -102,8 +102,8 @@ class Guarantee:
     Attributes
     ----------
     kind
-        ``proved``: docs/privacy.md has a proof; ``conditional``: one that rests on conditions which the code does not
-        ensure; ``none``: there is no finite one.
+        ``proved``: docs/privacy/bounds.md has a proof; ``conditional``: one that rests on conditions which the code
+        does not ensure; ``none``: there is no finite one.
     conditions
         What it is about and rests on, or why there is none.
     """

@@ -39,7 +39,7 @@ def proximal_step(
 def trust_region_step(
     gradient: float, z: float, w: float, dual: float, rho: float, radius: float
 ) -> float:
-    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 over |v - z| <= radius: (6) and (9) of ryu2021.
+    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 over ``|v - z| <= radius``: (6) and (9) of ryu2021.
 
     The objective is separable, so that its minimiser is clipped to the box.
     """

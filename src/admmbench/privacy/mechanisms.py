@@ -321,7 +321,7 @@ class Noise:
 
         Returns
         -------
-        Noise for a value of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
 
         Raises
         ------
@@ -352,7 +352,7 @@ class Noise:
 
         Returns
         -------
-        Noise for a value of shape (B, S, *shape), or 0.0 when epsilon is infinite and the method sets no standard
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite and the method sets no standard
         deviation.
 
         Raises
@@ -393,7 +393,7 @@ class Noise:
 
         Returns
         -------
-        Noise for a value of shape (B, S, *shape).
+        Noise for a value of shape ``(B, S, *shape)``.
         """
         drawn = self._draw(samplers.GAUSSIAN, std, grid)
         if self._measure and not counted:
@@ -420,7 +420,7 @@ class Noise:
 
         Returns
         -------
-        Noise of shape (B, S, *shape), or 0.0 when epsilon is infinite.
+        Noise of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
         """
         if not self.privacy.private:
             return 0.0

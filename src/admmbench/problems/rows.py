@@ -233,13 +233,13 @@ class BoundRows(BoundProblem["RowParts"]):
 
     @cached_property
     def bound_l2(self) -> float:
-        """Largest ||x||_2 of an admissible record: with |x_j| <= b and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
+        """Largest ||x||_2 of an admissible record: where ``|x_j| <= b`` and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
         most = self.problem.records.max_l2_norm or math.inf
         return float(min(math.sqrt(self._most_l1 * min(self._box, self._most_l1)), most))
 
     @property
     def bound_linf(self) -> float:
-        """Largest |x_j| of an admissible record."""
+        """Largest absolute value of an entry of an admissible record."""
         return min(self._box, self.bound_l1, self.bound_l2)
 
     @property

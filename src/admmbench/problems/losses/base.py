@@ -170,7 +170,7 @@ class ScalarLoss(Loss):
     @property
     @abstractmethod
     def slope_bound(self) -> float:
-        """Supremum of |slope|."""
+        """Supremum of the slope's absolute value."""
 
     @property
     def slope_l1(self) -> float:

@@ -13,7 +13,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Huber(RegressionLoss):
-    """(u - y)^2 / 2 up to an error of ``threshold`` d, in the unit of the targets, and d |u - y| - d^2 / 2 beyond."""
+    """(u - y)^2 / 2 up to an error of d (``threshold``, in the targets' unit), ``d |u - y| - d^2 / 2`` beyond."""
 
     curvature_bound = 1.0
 

@@ -1,0 +1,80 @@
+"""`built-in`: all methods, losses or data sets by the name that a user writes, with their parameters."""
+
+import inspect
+
+from configuration_keys import described, explained, table
+from numpydoc.docscrape import NumpyDocString
+from pydantic import TypeAdapter
+from sphinx.util.docutils import SphinxDirective
+
+from admmbench import algorithms, datasets
+from admmbench.plugins import only_subclass
+from admmbench.problems import losses
+
+
+class BuiltIn(SphinxDirective):
+    """A heading, a description and a table for each name."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Tell of each class."""
+        names, class_of, parameters = _KINDS[self.arguments[0]]
+        lines, parts = [], {}
+        for name in names():
+            cls = class_of(name)
+            schema = parameters(cls)
+            lines += [
+                f"### `{name}`",
+                "",
+                *_introduced(cls),
+                "",
+                *table(schema, _explained(cls)),
+                "",
+            ]
+            parts |= schema.get("$defs", {})
+        for name, schema in parts.items():
+            lines += [f"### {name}", "", *described(schema), ""]
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+def _introduced(cls):
+    """Where a class is, and what its docstring says, which may be RST."""
+    doc = NumpyDocString(inspect.getdoc(cls))
+    text = [*doc["Summary"], "", *doc["Extended Summary"], "", *doc["Notes"]]
+    return [f"`{cls.__module__}.{cls.__name__}`", "", "```{eval-rst}", *text, "```"]
+
+
+def _explained(cls):
+    """Descriptions of parameters, those of base classes included."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        found |= explained(NumpyDocString(inspect.cleandoc(base.__doc__ or "")))
+    return found
+
+
+def _schema(cls):
+    schema = TypeAdapter(cls).json_schema()
+    schema["properties"].pop("variant", None)  # stands beside the parameters
+    return schema
+
+
+def _settings(cls):
+    return {"properties": {key: {"default": value} for key, value in cls.defaults.items()}}
+
+
+def _data_set(name):
+    return only_subclass(datasets.find_module(name), datasets.DatasetDefinition)
+
+
+_KINDS = {
+    "methods": (algorithms.list_algorithms, algorithms.resolve, _schema),
+    "losses": (losses.list_losses, losses.resolve, _schema),
+    "data-sets": (datasets.list_datasets, _data_set, _settings),
+}
+
+
+def setup(app):
+    """Extend Sphinx."""
+    app.add_directive("built-in", BuiltIn)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,86 @@
+"""The site of the documentation: what its own directives make; `make docs` builds it, where a warning is an error."""
+
+import re
+import sys
+
+import pytest
+from sphinx.application import Sphinx
+
+import admmbench.api
+from admmbench import list_algorithms, list_losses
+from tests.pages import ROOT
+
+REPORT = "<html><head><title>Report of a small study</title></head><body></body></html>"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A site of one page in a folder `docs`, with the extensions of the real one."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs/_ext"), *sys.path])
+    source = tmp_path / "docs"
+    source.mkdir()
+
+    def build(page):
+        (source / "index.md").write_text(f"# A page\n\n{page}\n")
+        made = tmp_path / "site"
+        Sphinx(
+            source,
+            None,
+            made,
+            tmp_path / "doctrees",
+            "html",
+            {"extensions": ["myst_parser", "kept_reports", "configuration_keys"]},
+            status=None,
+            warningiserror=True,
+        ).build()
+        return made
+
+    return build
+
+
+def test_reports_that_are_kept_are_linked_and_taken_along(site, tmp_path):
+    report = tmp_path / "docs/reports/laptop/index.html"
+    report.parent.mkdir(parents=True)
+    report.write_text(REPORT)
+    made = site("```{kept-reports}\n```")
+    assert (made / "reports/laptop/index.html").read_text() == REPORT
+    page = (made / "index.html").read_text()
+    assert re.search(r'href="reports/laptop/index.html">laptop</a>', page)
+
+
+def test_without_kept_reports_the_page_says_so(site):
+    made = site("```{kept-reports}\n```")
+    assert "no reports" in (made / "index.html").read_text()
+    assert not (made / "reports").exists()
+
+
+def test_keys_come_with_their_kinds_and_defaults(site):
+    text = (site("```{configuration-keys} experiment\n```") / "index.html").read_text()
+    cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td>(.*?)</td>", text, re.DOTALL)]
+    keys = {cells[k].strip("\n"): cells[k + 1 : k + 3] for k in range(0, len(cells), 4)}
+    plain = {key: [each.replace("<p>", "").strip() for each in rest] for key, rest in keys.items()}
+    assert plain["sensitivity"] == ["local, global", "local"]
+    assert plain["seed_blocks"] == ["list of whole numbers", ""]
+    assert plain["dataset"] == ["text or mapping", "required"]
+    assert plain["relation"][1] == "zero_out"
+
+
+def test_the_reference_has_every_name_for_plug_ins():
+    page = (ROOT / "docs/reference/plugins.md").read_text()
+    named = set(re.findall(r"^   (\w+)$", page, re.MULTILINE)) | set(re.findall(r"`(\w+)`", page))
+    assert set(admmbench.api.__all__) <= named
+
+
+def test_the_tables_have_every_method_and_loss():
+    methods = (ROOT / "docs/methods/index.md").read_text()
+    rows = " ".join(line.split("|")[1] for line in methods.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`(\w+)`", rows)) >= set(list_algorithms())
+    losses = (ROOT / "docs/methods/problems.md").read_text()
+    assert all(f"| `{name}` |" in losses for name in list_losses())
+
+
+def test_equations_within_text_begin_and_end_on_one_line():
+    """Else a line may begin with + or -, which is a list."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+        assert [line for line in text.splitlines() if line.count("$") % 2] == [], page
