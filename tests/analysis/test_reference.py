@@ -1,12 +1,16 @@
 """Results that are kept with the project: what is read back, and how others are compared with them."""
 
+import os
+
 import numpy as np
 import pytest
 import xarray as xr
 import yaml
 
-from admmbench.analysis import reference
+from admmbench import config, load_dataset
+from admmbench.analysis import contrast, reference
 from admmbench.cli import main
+from admmbench.engine.rounds import run_rounds
 
 from .conftest import build
 
@@ -88,3 +92,20 @@ def test_results_are_kept_by_a_command(tmp_path, capsys):
     assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
     assert "kept/study.nc: 0.0" in capsys.readouterr().out
     assert "study" in reference.load(["study"], [tmp_path / "kept"])
+
+
+@pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")
+def test_a_piece_of_what_is_kept_comes_out_again():
+    """One seed of one method on Adult, alone instead of with nine others."""
+    kept = reference.load(["equal_privacy_adult"])["equal_privacy_adult"]
+    experiment = config.load({"experiments": ["equal_privacy_adult"]}).experiments[
+        "equal_privacy_adult"
+    ]
+    (run,) = (r for r in experiment.runs if (r.label, r.spec.stated_budget) == ("DP-GD", 1))
+    data = load_dataset("adult", progress=False)
+    trace = run_rounds(run.spec.model_copy(update={"seeds": (3,)}), data).variables()["arrays"]
+    own = kept.sel(algorithm="DP-GD", epsilon=1, seed=3)["test_error"].dropna("round")
+    assert own.size > 1
+    found = trace["test_error"][0]
+    records = contrast.FLIPPED / kept.attrs["n_test"]
+    np.testing.assert_allclose(found, own, atol=records + 1e-12, rtol=0)
