@@ -171,7 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "words",
         nargs=argparse.REMAINDER,
-        metavar="[CONFIG ...] [OPTION ...]",
+        metavar="WORD",
         help="overlays of config/config.yaml, one's own files or installed ones such as laptop.yaml, then options and "
         "targets of snakemake",
     )
