@@ -17,7 +17,7 @@ from admmbench.config import Experiment
 from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]
-PARTS = ["config", "workflow", "src"]
+PARTS = ["config", "reference", "workflow", "src"]
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "dataset": "digits",

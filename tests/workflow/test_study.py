@@ -40,10 +40,10 @@ def study(project, *options):
 
 
 def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
-    """On a terminal; a run of 20 seconds is stopped after its first rounds, and goes on from there."""
+    """On a terminal; a run of 6 seconds is stopped after its first rounds, and goes on from there."""
     (project.folder / "slow.py").write_text(SLOW.format(faulty=False))
     added = {"name": "slow.py", "label": "Slow"}
-    project.configure(rounds=400, algorithms=[*STUDY["algorithms"], added])
+    project.configure(rounds=120, algorithms=[*STUDY["algorithms"], added])
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(project.folder)
