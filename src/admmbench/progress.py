@@ -60,17 +60,21 @@ def shown(
 
 def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None]:
     start = last = time.monotonic()
-    before = None  # rounds that an earlier attempt did
+    first: tuple[float, int] | None = None
 
     def report(done: int, total: int) -> None:
-        nonlocal last, before
+        nonlocal last, first
         now = time.monotonic()
-        before = done - 1 if before is None else before
+        if first is None:
+            # What takes long only once, such as compiling, or was done by an earlier attempt, says nothing of the rest.
+            first = now, done
+            if done < total:
+                return
         spent = now - start
         # After 1, 2, 4, ... seconds at first: who looks early wants to see something.
         if now - last >= min(INTERVAL, max(_FIRST, last - start)) or done == total:
             last = now
-            left = spent / (done - before) * (total - done)
+            left = (now - first[0]) / max(done - first[1], 1) * (total - done)
             console.print(
                 f"{title}: {unit} {done} of {total}, {spent:.0f} s, about {left:.0f} s left",
                 markup=False,
