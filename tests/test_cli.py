@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import xarray as xr
 from admmbench import simulate
 from admmbench.audit import Audit
 from admmbench.cli import main
+from admmbench.installed import find
+from admmbench.watch import study
 
 
 def test_run_by_hand(tmp_path, capsys):
@@ -210,3 +213,34 @@ def test_faults_of_an_audit_are_one_line(capsys):
 def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
     assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
     assert "iadmm sends everything without noise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "overlays", "options"),
+    [
+        ([], [], []),
+        (["--profile", "slurm", "--", "results"], [], ["--profile", "slurm", "--", "results"]),
+        (["--config", "experiments=[a]"], [], ["--config", "experiments=[a]"]),
+        (["config/laptop.yaml", "-c2", "-n"], ["config/laptop.yaml"], ["-c2", "-n"]),
+        (["results", "--cores", "2"], [], ["results", "--cores", "2"]),
+    ],
+)
+def test_a_study_takes_configurations_and_then_what_snakemake_takes(
+    words, overlays, options, monkeypatch
+):
+    called = []
+    monkeypatch.setattr(study, "run", lambda *given: called.append(given[:2]))
+    assert main(["study", *words]) == 0
+    assert called == [([Path(path) for path in overlays], options)]
+
+
+def test_a_study_takes_installed_configurations_by_name(monkeypatch, capsys):
+    called = []
+    monkeypatch.setattr(study, "run", lambda *given: called.append(given[0]))
+    assert main(["study", "laptop.yaml", "audit.yaml"]) == 0
+    assert called == [[find("laptop.yaml"), find("audit.yaml")]]
+    assert main(["study", "labtop.yaml"]) == 1
+    assert "did you mean 'laptop.yaml'?" in capsys.readouterr().err
+    assert main(["study", "--help"]) == 0
+    assert "targets of snakemake" in capsys.readouterr().out
+    assert len(called) == 1

@@ -30,7 +30,12 @@ _WIDTH = 120
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; faults of input end with one message and status 1."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    if words[:1] == ["study"]:  # what follows are words for Snakemake, options too
+        options = _parser().parse_args(words[:1])
+        options.words = words[1:]
+    else:
+        options = _parser().parse_args(words)
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
     try:
@@ -166,15 +171,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("second", type=Path, help="of another machine, version or code")
 
     command = _command(
-        commands, "study", _study, "run a study with Snakemake, and show how far it is"
+        commands,
+        "study",
+        _study,
+        "run a study with Snakemake, and show how far it is",
     )
     command.add_argument(
         "words",
-        nargs=argparse.REMAINDER,
+        nargs="*",
         metavar="WORD",
         help="overlays of config/config.yaml, one's own files or installed ones such as laptop.yaml, then options and "
         "targets of snakemake",
     )
+    command.set_defaults(usage=command.print_help)
 
     command = _command(commands, "keep", _keep, "keep results, to compare other ones with")
     command.add_argument("results", type=Path, nargs="+", help="results.nc")
@@ -549,6 +558,9 @@ def _study(options: argparse.Namespace) -> int:
     from admmbench.installed import find
     from admmbench.watch.study import run
 
+    if options.words[:1] in (["-h"], ["--help"]):
+        options.usage()
+        return 0
     _collect_garbage()
     names = list(itertools.takewhile(_is_yaml, options.words))
     overlays = [Path(name) if Path(name).exists() else find(name) for name in names]
