@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from admmbench.watch.expected import Expected
+from admmbench.watch.expected import START, Expected
 from admmbench.watch.progress import Job, Progress, State
 
 
@@ -52,6 +52,13 @@ def test_finished_jobs_correct_the_forecast(clock):
     # All jobs: (1 + 3) / 2 = 2, of this kind (2 + 3) / 2 = 2.5; then (1 + 2 * 3) / 3 and (7 / 3 + 2 * 3) / 3.
     assert left[1] == pytest.approx(2 * 25 + 20)
     assert left[2] == pytest.approx(10 * (7 / 3 + 6) / 3 + 10 * 7 / 3)
+
+
+def test_jobs_that_hardly_compute_say_nothing_of_those_that_do(clock):
+    progress = Progress([job(1, START, "define"), job(2, START, "define"), job(3, 1000)], 1, clock)
+    progress.start([1])
+    progress.end(1, State.DONE)
+    assert progress.outlook().left == 1000 + START / 2
 
 
 def test_the_longest_job_decides_where_cores_are_many(clock):

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from admmbench.watch.expected import Expected
+from admmbench.watch.expected import START, Expected
 
 # What `admmbench.progress` writes: a unit, how many are done, of how many, and the seconds that are left.
 _LINE = re.compile(r": (\w+) (\d+) of (\d+), \d+ s, about (\d+) s left")
@@ -177,8 +177,9 @@ class Progress:
         if job.state is State.RUNNING:
             job.took = self.running_for(job)
             if state is State.DONE:
-                self._all.add(job)
                 self._kinds[job.expected.kind].add(job)
+                if job.expected.seconds > START:
+                    self._all.add(job)
         job.state = state
         return job
 
@@ -219,7 +220,10 @@ class Progress:
         return max(whole - self.running_for(job), _LEAST_LEFT * whole)
 
     def _corrected(self, job: Job) -> float:
-        """Core-seconds of a whole job: its forecast, times what others took by theirs, of its kind and at all."""
+        """Core-seconds of a whole job: its forecast, times what others took by theirs, of its kind and at all.
+
+        Jobs that hardly compute say nothing of those that do.
+        """
         prior = self._all.ratio(1.0)
         return job.expected.seconds * self._kinds[job.expected.kind].ratio(prior)
 
