@@ -31,17 +31,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class ByFile(LoadScopeScheduling):
-    """Share out tests over processes by their files, and contracts by the method that keeps them.
-
-    Those of the workflow stay together, as most of them start from one finished study.
-    """
+    """Share out tests over processes by their files, and contracts by the method that keeps them."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, name = nodeid.partition("::")
-        folder = Path(file).parent
-        if folder.name == "contracts":
+        if Path(file).parent.name == "contracts":
             return file + name.partition("[")[2].partition(":")[0]
-        return str(folder) if folder.name == "workflow" else file
+        return file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -171,9 +171,13 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
     """Whether several seeds have a value and all of them the same one, but for rounding; without ``seed``."""
-    spread = values.max("seed") - values.min("seed")
-    several = values.notnull().sum("seed") > 1
-    return several & (spread <= ROUNDING * abs(values).max("seed"))
+    # Asked for every cell of a table: a tenth of the time that xarray's own reductions take.
+    array, axis = values.values, values.get_axis_num("seed")
+    low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
+    several = (~np.isnan(array)).sum(axis) > 1
+    with np.errstate(invalid="ignore"):  # infinite values are the same
+        equal = (high - low <= ROUNDING * np.maximum(abs(low), abs(high))) | (low == high)
+    return values.isel(seed=0, drop=True).copy(data=several & equal)
 
 
 def redrawn(ds: xr.Dataset) -> float:

@@ -57,12 +57,17 @@ class Project:
         self.configure()
         (folder / "config/tiny.yaml").write_text("experiments: [tiny]\n")
 
+    @classmethod
+    def found(cls, folder: Path) -> Self:
+        """One that is there."""
+        project = object.__new__(cls)
+        project.folder = folder
+        return project
+
     def copy(self, folder: Path) -> Self:
         """The project with its results, times and Snakemake's records."""
-        twin = object.__new__(type(self))
-        twin.folder = folder
         shutil.copytree(self.folder, folder, symlinks=True)
-        return twin
+        return self.found(folder)
 
     def configure(self, **changes: object) -> None:
         path = self.folder / "config/experiments/tiny.yaml"

@@ -145,8 +145,8 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     assert "to be tuned first" in project.fails()
 
 
-def test_nothing_is_made_twice(finished):
-    assert "Nothing to be done" in finished.run()
+def test_nothing_is_made_twice(project):
+    assert "Nothing to be done" in project.run()
 
 
 @pytest.mark.parametrize(
