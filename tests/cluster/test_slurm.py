@@ -11,7 +11,7 @@ import pytest
 
 from tests.wheel import install
 from tests.workflow.own import OwnFolder
-from tests.workflow.project import STUDY, Project, runs
+from tests.workflow.project import STUDY, Project, runs, wait_for
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
@@ -129,8 +129,11 @@ def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_p
     assert done.returncode == 0, done.stdout
     assert re.search(r"^(\d+) of \1 jobs in ", done.stdout, re.MULTILINE), done.stdout
     assert project.files() == local.files()
-    states = slurm.call("squeue", "--states=all", "--array", "--noheader", "--format=%K %T")
-    assert {"1 COMPLETED", "2 COMPLETED"} <= set(states.splitlines())  # members of an array
+    states = ("squeue", "--states=all", "--array", "--noheader", "--format=%K %T")
+    # Members of an array; the controller may be too busy to answer at once.
+    wait_for(
+        lambda: {"1 COMPLETED", "2 COMPLETED"} <= set(slurm.call(*states).splitlines()), seconds=60
+    )
 
 
 def test_code_that_was_edited_after_submission_is_refused(slurm, prepared, local):
