@@ -15,6 +15,7 @@ from tests.workflow.project import STUDY, Project, runs, wait_for
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
+PROFILE = ["--profile", "workflow/profiles/slurm"]
 OPTIONS = [
     "--slurm-no-account",
     *("--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "1"),
@@ -47,7 +48,7 @@ class ClusterProject(Project):
         super().configure(**{"epsilon": [0.5, 1], **changes})
 
     def command(self, *options):
-        base = [sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/slurm"]
+        base = [sys.executable, "-m", "snakemake", *PROFILE]
         return [*base, *OPTIONS, "--configfile", "config/tiny.yaml", *options]
 
     def locally(self, *targets):
@@ -117,9 +118,9 @@ def submitted(slurm, project, targets=RUNS):
 
 def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_path):
     project = ClusterProject(tmp_path / "project")
-    words = ["-m", "admmbench", "study", "config/tiny.yaml", *OPTIONS, "--", "results"]
+    words = ["-m", "admmbench", "study", "config/tiny.yaml", *PROFILE, *OPTIONS]
     done = subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, *words, "--", "results"],
         cwd=project.folder,
         env=project.environment,
         text=True,
