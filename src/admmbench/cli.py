@@ -188,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "keep", _keep, "keep results, to compare other ones with")
     command.add_argument("results", type=Path, nargs="+", help="results.nc")
     command.add_argument("--made-by", required=True, help="command that a user types to make them")
-    command.add_argument("--folder", type=Path, default=Path("reference"), help="where to")
+    command.add_argument("--folder", type=Path, help="where to (default: reference)")
 
     command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
     _add_configfile(command)

@@ -55,7 +55,7 @@ def watch(snakemake, tmp_path, monkeypatch):
     (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(SMALL))
     made = Watch("quick", [], Console(file=io.StringIO(), width=200))
     study = config.load({"experiments": ["small"]})
-    made.attach(study, tmp_path / "index.html", snakemake.workflow, snakemake.logger)
+    made.attach(study, "index.html", snakemake.workflow, snakemake.logger)
     yield made
     made.close()
 

@@ -7,7 +7,6 @@ is.
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,7 @@ class Source(Strict):
     sha256: str
 
 
-def keep(results: xr.Dataset, command: str, folder: Path) -> Path:
+def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
     """Add results to the folder, compressed, in place of former ones of the same experiment.
 
     Parameters
@@ -59,12 +58,13 @@ def keep(results: xr.Dataset, command: str, folder: Path) -> Path:
     command
         What made them.
     folder
-        Where to.
+        Where to; by default that of one's own.
 
     Returns
     -------
     The file.
     """
+    folder = folder or OWN_REFERENCE
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{results.attrs['experiment']}.nc"
     numbers = {name: {"zlib": True, "complevel": 9, "shuffle": True} for name in results.data_vars}
@@ -103,16 +103,12 @@ def load(
     import xarray as xr
 
     found = dict[str, xr.Dataset]()
-    places = [(folder, _sources(folder)) for folder in folders]
-    for name, (folder, sources) in itertools.product(experiments, places):
-        path = folder / f"{name}.nc"
-        if path.name not in sources:
-            continue
+    for name, (path, digest) in _kept(experiments, folders).items():
         try:
             content = path.read_bytes()
         except OSError as error:
             raise ValueError(f"{path}: {FILES} names it, and it cannot be read: {error}") from None
-        if hashlib.sha256(content).hexdigest() != sources[path.name].sha256:
+        if hashlib.sha256(content).hexdigest() != digest:
             raise ValueError(
                 f"{path}: not the file that was kept (its SHA-256 is another than in {FILES}); restore it"
             )
@@ -124,10 +120,15 @@ def digests(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, str]:
     """SHA-256 of what is kept of some experiments, by name, see `load`."""
-    places = map(_sources, folders)
+    return {name: digest for name, (_, digest) in _kept(experiments, folders).items()}
+
+
+def _kept(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
+    """File of each experiment of which results are kept, and its SHA-256."""
     return {
-        name: sources[f"{name}.nc"].sha256
-        for sources, name in itertools.product(places, experiments)
+        name: (folder / f"{name}.nc", sources[f"{name}.nc"].sha256)
+        for folder, sources in ((folder, _sources(folder)) for folder in folders)
+        for name in experiments
         if f"{name}.nc" in sources
     }
 

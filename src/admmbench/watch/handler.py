@@ -52,7 +52,7 @@ class Watch(logging.Handler):
         self.report: Path | None = None
         self.interrupted = False
 
-    def attach(self, study: Study, report: Path, workflow: Any, logger: logging.Logger) -> None:
+    def attach(self, study: Study, report: str, workflow: Any, logger: logging.Logger) -> None:
         """Listen to Snakemake, in place of what writes to the terminal.
 
         Parameters
@@ -66,7 +66,7 @@ class Watch(logging.Handler):
         """
         if workflow.dryrun or not workflow.is_main_process:
             return
-        self._study, self.report, self._workflow = study, report, workflow
+        self._study, self.report, self._workflow = study, Path(report), workflow
         for handler in logger.handlers:
             if handler.name == "DefaultStreamHandler":
                 logger.removeHandler(handler)

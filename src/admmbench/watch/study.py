@@ -6,10 +6,10 @@ import logging
 import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
+from admmbench import watch
 from admmbench.config import Study, read
 from admmbench.forecast import cost
 from admmbench.forecast import plan as forecast
@@ -20,23 +20,6 @@ from admmbench.watch.progress import State
 
 # Options of Snakemake that say on how many cores or jobs; a profile may.
 _HOW_MANY = ("--cores", "-c", "--jobs", "-j", "--profile")
-_watch: Watch | None = None
-
-
-def watched(study: Study, report: str, workflow: Any, logger: logging.Logger) -> None:
-    """Show the study if `run` called Snakemake: for the Snakefile.
-
-    Parameters
-    ----------
-    study
-        The configuration.
-    report
-        Page that it comes to.
-    workflow, logger
-        Snakemake's.
-    """
-    if _watch is not None:
-        _watch.attach(study, Path(report), workflow, logger)
 
 
 def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> int:
@@ -60,16 +43,14 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
     ConfigError
         If the configuration is wrong.
     """
-    global _watch
     from snakemake.cli import main
 
     _measure(read(overlays))
     title = " + ".join(path.stem for path in overlays) or "The study"
-    _watch = Watch(title, overlays, console)
+    watching = watch.current = Watch(title, overlays, console)
 
     def interrupt(number: int, frame: object) -> None:
-        if _watch is not None:
-            _watch.interrupted = True
+        watching.interrupted = True
         raise KeyboardInterrupt
 
     # Its messages have a way of their own to the terminal.
@@ -81,9 +62,9 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
         status = int(end.code or 0)
     finally:
         signal.signal(signal.SIGINT, before)
-        watch, _watch = _watch, None
-        watch.close()
-    _conclude(watch, status, console)
+        watch.current = None
+        watching.close()
+    _conclude(watching, status, console)
     return status
 
 
@@ -106,21 +87,21 @@ def _measure(study: Study) -> None:
             forecast.calibrate(study, progress)
 
 
-def _conclude(watch: Watch, status: int, console: Console) -> None:
+def _conclude(watching: Watch, status: int, console: Console) -> None:
     """What came out, and how to go on."""
-    progress = watch.progress
+    progress = watching.progress
     if progress is None:
         if not status:
-            watch.say_early()
+            watching.say_early()
         return
     done, failed = (len(progress.of(state)) for state in (State.DONE, State.FAILED))
     text = f"{done} of {len(progress.jobs)} jobs in {duration(progress.elapsed)}"
-    if watch.interrupted:
+    if watching.interrupted:
         text += "; stopped. What was running left checkpoints: the same command goes on from there."
     elif status and failed:
         text += (
             f"; {failed} failed. The same command tries them again, and does what waits for them."
         )
-    elif not status and watch.report and watch.report.exists():
-        text += f"; the report is {watch.report}"
+    elif not status and watching.report and watching.report.exists():
+        text += f"; the report is {watching.report}"
     console.print(text, markup=False, soft_wrap=True)
