@@ -18,6 +18,7 @@ from admmbench.analysis.decisions import MEANING
 from admmbench.analysis.verdicts import evaluate
 from admmbench.audit import Audit, AuditSettings, Finding
 from admmbench.engine.spec import RunSpec
+from admmbench.figures import drawing
 from admmbench.outcomes import Outcome
 from admmbench.privacy import NEIGHBOURS
 from admmbench.runs import Run
@@ -98,6 +99,13 @@ def experiment(figure, **given):
 
 @pytest.fixture(scope="module")
 def sections(figure):
+    """Two experiments, with their drawings."""
+
+    def section(results, **given):
+        own = experiment(figure, **given)
+        drawings = {each.name: drawing.svg(results, each) for each in own.figures}
+        return report.Section(results, own, drawings)
+
     femnist = build(
         {**ERRORS, LONG: {0.05: 0.3}},
         name="ryu2022_femnist",
@@ -107,10 +115,7 @@ def sections(figure):
         diverged={("OutP", 0.05): 2},
     )
     mnist = build(ERRORS, name="ryu2022_mnist")
-    return [
-        report.Section(mnist, experiment(figure)),
-        report.Section(femnist, experiment(figure, title="FEMNIST")),
-    ]
+    return [section(mnist), section(femnist, title="FEMNIST")]
 
 
 @pytest.fixture(scope="module")
@@ -692,7 +697,7 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     ends = {"algorithm": "ObjP", "epsilon": 0.1, "round": 300}
     kept["test_error"].loc[ends] -= 0.05
     beside = [verdict.model_copy(update={"ours": "8.20 % (mean)"}) for verdict in verdicts]
-    section = report.Section(own.results, own.experiment, kept=kept)
+    section = report.Section(own.results, own.experiment, own.drawings, kept=kept)
     page = report.render([section], verdicts, META, beside)
     assert '<th scope="col">Reference</th>' in page
     assert page.count("8.20 % (mean) <small>undecided</small>") == 1

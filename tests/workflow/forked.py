@@ -23,7 +23,7 @@ from pathlib import Path
 IMPORTS = [
     *("snakemake.cli", "numba", "pydantic", "rich.table", "scipy.linalg", "xarray"),
     *("h5netcdf", "jinja2", "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg"),
-    *("rich.progress", "sklearn.datasets"),
+    *("rich.progress", "seaborn", "sklearn.datasets"),
 ]
 
 _SERVER = multiprocessing.get_context("forkserver")
@@ -118,6 +118,7 @@ def _status(
 ) -> int:
     """Exit status of a job, which has done what it wants to do at its end."""
     atexit._clear()  # what the server would do
+    sys.executable = environment["PYTHON_OF_JOBS"]  # a study has jobs of its own
     status = 1
     try:
         _become("admmbench", words, folder, environment, standard)

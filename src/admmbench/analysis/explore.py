@@ -124,11 +124,12 @@ def pack(results: xr.Dataset) -> str:
         algorithm=xr.DataArray(curves[:, 0], dims="curve"),
         epsilon=xr.DataArray(curves[:, 1], dims="curve"),
     )
+    counts = statistics.counts(points)
     arrays = _Arrays()
     header = {
         **_facts(results),
         "curves": curves.tolist(),
-        "lost": [_lost(points.isel(curve=number)) for number in range(len(curves))],
+        "lost": [_lost(counts.isel(curve=number)) for number in range(len(curves))],
         # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
         "unfinished": [np.flatnonzero(own).tolist() for own in _unfinished(points)],
         "metrics": [_metric(results, points, name, arrays) for name in _metrics(results)],
@@ -206,9 +207,9 @@ def _look(look: style.Look) -> dict[str, Any]:
     return {"color": look.color, "dashes": dashes, "marker": _MARKERS[look.marker]}
 
 
-def _lost(own: xr.Dataset) -> str:
+def _lost(counts: xr.Dataset) -> str:
     """Say which runs of one method and budget were lost; empty if none."""
-    lost, started = statistics.lost(statistics.counts(own))
+    lost, started = statistics.lost(counts)
     return f"{' and '.join(lost)} of {started}" if lost else ""
 
 

@@ -40,6 +40,7 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
     comparison = lead(results)
     if comparison is None:
         return
+    private = statistics.equally_private(results)
     for cell in cells(comparison):
         epsilon = float(cell["epsilon"])
         known = row(cell, "")
@@ -52,7 +53,7 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
             "agents": _agents(results, cell),
             "measure": _measure(cell),
             "tied": _some(known["tied"]),
-            "privacy": _privacy(results, cell),
+            "privacy": _privacy(results, private, cell),
             "lost": _lost(results, cell),
         }
 
@@ -68,16 +69,15 @@ def _some(labels: list[str]) -> str:
     return ", ".join(labels[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _privacy(results: xr.Dataset, cell: xr.Dataset) -> str:
-    """What the methods of a row promise of a whole run, and whether it is the same."""
+def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> str:
+    """What the methods of a row promise of a whole run, and whether it is the same, see `equally_private`."""
     epsilon = float(cell["epsilon"])
     if math.isinf(epsilon):
         return "none, and no noise"
     labels = cell["algorithm"].values[cell["compared"].values]
     own = results.reset_coords().sel(epsilon=epsilon, algorithm=labels)
     composed = _range(_last(own, "epsilon_composed"))
-    rivals = statistics.equally_private(results)
-    if rivals.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
+    if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
         return f"equal: total ε = {composed}"
     worth = f"unequal: composed ε = {composed}"
     without = [str(label) for label in labels[own["guarantee"].values == "none"]]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from admmbench import statistics
 from admmbench.outcomes import FAILED, SUCCESSFUL
@@ -150,25 +151,34 @@ def errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
     band = statistics.band(values)
-    best = _best(results, band["mean"])
-    lost = statistics.counts(results)
-    rows = []
-    for label in results["algorithm"].values:
-        cells = []
-        for epsilon in results["epsilon"].values:
-            here = {"algorithm": label, "epsilon": epsilon}
-            state = lost.sel(here)
-            failed = sum(int(state[each.word]) for each in FAILED)
-            started = statistics.lost(state)[1]
-            cells.append(
+    best = _plain(_best(results, band["mean"]))
+    failed, started = (
+        _plain(results["status"].isin(states).sum("seed"))
+        for states in (FAILED, (*SUCCESSFUL, *FAILED))
+    )
+    cells = _cells_of_seeds(values, band, ".2f" if percent else ".4g")
+    return [
+        {
+            "label": str(label),
+            "cells": [
                 {
-                    **_cell_of_seeds(values.sel(here), band.sel(here), ".2f" if percent else ".4g"),
-                    "best": bool(best.sel(here)),
-                    "lost": f"{failed} of {started} lost" if failed else "",
+                    **cell,
+                    "best": bool(best[row, column]),
+                    "lost": f"{failed[row, column]} of {started[row, column]} lost"
+                    if failed[row, column]
+                    else "",
                 }
-            )
-        rows.append({"label": str(label), "cells": cells})
-    return rows
+                for column, cell in enumerate(cells[row])
+            ],
+        }
+        for row, label in enumerate(results["algorithm"].values)
+    ]
+
+
+def _plain(values: xr.DataArray) -> NDArray[Any]:
+    """Values over methods and budgets, without labels: to look up thousands of cells by label takes seconds."""
+    array: NDArray[Any] = values.transpose("algorithm", "epsilon", ...).values
+    return array
 
 
 def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
@@ -179,15 +189,37 @@ def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
     return found
 
 
-def _cell_of_seeds(values: xr.DataArray, band: xr.Dataset, form: str) -> dict[str, str]:
+def _cells_of_seeds(
+    values: xr.DataArray, band: xr.Dataset, form: str
+) -> list[list[dict[str, str]]]:
+    """Mean over seeds, and how they spread, of each budget of each method."""
+    numbers, same = _plain(values), _plain(statistics.same_for_all_seeds(values))
+    mean, lower, upper = (_plain(band[name]) for name in ("mean", "lower", "upper"))
+    rows, columns = same.shape
+    return [
+        [
+            _cell_of_seeds(
+                numbers[row, column],
+                mean[row, column],
+                lower[row, column],
+                upper[row, column],
+                same[row, column],
+                form,
+            )
+            for column in range(columns)
+        ]
+        for row in range(rows)
+    ]
+
+
+def _cell_of_seeds(
+    values: NDArray[np.float64], mean: float, lower: float, upper: float, same: bool, form: str
+) -> dict[str, str]:
     """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
-    n = int(band["n"])
-    mean, lower, upper = (float(band[name]) for name in ("mean", "lower", "upper"))
-    same = bool(statistics.same_for_all_seeds(values))
     spread, others = "", list[float]()
-    if n > 1 and not same:
-        few = values.sizes["seed"] <= statistics.FEW_SEEDS
-        others = [float(value) for value in values] if few else [lower, upper]
+    if np.sum(~np.isnan(values)) > 1 and not same:
+        few = values.size <= statistics.FEW_SEEDS
+        others = [*values] if few else [lower, upper]
         texts = [_number(value, form) for value in others]
         spread = f"({', '.join(texts)})" if few else f"[{'–'.join(texts)}]"
     return {
@@ -219,17 +251,19 @@ def times(results: xr.Dataset) -> list[dict[str, str]]:
         return []
     values = statistics.final(results, "seconds")
     band = statistics.band(values)
-    shortest = band["mean"].min("algorithm")
+    ratio = _plain(band["mean"] / band["mean"].min("algorithm"))
+    n = _plain(band["n"])
+    cells = _cells_of_seeds(values, band, ".3g")
     return [
         {
             "label": str(label),
             "epsilon": stated(float(epsilon)),
-            **_cell_of_seeds(values.sel(algorithm=label, epsilon=epsilon), cell, ".3g"),
-            "ratio": f"{float(cell['mean'] / shortest.sel(epsilon=epsilon)):.1f}",
+            **cells[row][column],
+            "ratio": f"{ratio[row, column]:.1f}",
         }
-        for label in results["algorithm"].values
-        for epsilon in results["epsilon"].values
-        if (cell := band.sel(algorithm=label, epsilon=epsilon))["n"] > 0
+        for row, label in enumerate(results["algorithm"].values)
+        for column, epsilon in enumerate(results["epsilon"].values)
+        if n[row, column]
     ]
 
 
@@ -245,21 +279,20 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
         *(each.variable for each in accountants(results)),
         "epsilon_total",
     ]
-    found = [statistics.final(results, variable) for variable in variables]
-    ran = (results["status"] >= 0).any("seed")
+    found = [_plain(statistics.final(results, name)) for name in variables]
+    ran = _plain((results["status"] >= 0).any("seed"))
+    methods = [results[name].values for name in ("algorithm", "delta", "guarantee")]
     return [
         {
             "label": str(label),
             "epsilon": stated(float(epsilon)),
-            "delta": delta(float(results["delta"].sel(algorithm=label))),
-            "guarantee": str(results["guarantee"].sel(algorithm=label).item()),
-            "totals": [
-                total(float(values.sel(algorithm=label, epsilon=epsilon))) for values in found
-            ],
+            "delta": delta(float(of)),
+            "guarantee": str(guarantee),
+            "totals": [total(float(values[row, column])) for values in found],
         }
-        for label in results["algorithm"].values
-        for epsilon in results["epsilon"].values
-        if math.isfinite(epsilon) and ran.sel(algorithm=label, epsilon=epsilon)
+        for row, (label, of, guarantee) in enumerate(zip(*methods, strict=True))
+        for column, epsilon in enumerate(results["epsilon"].values)
+        if math.isfinite(epsilon) and ran[row, column]
     ]
 
 
@@ -345,10 +378,10 @@ def mapping(text: str) -> str:
     content = json.loads(text)
     if not isinstance(content, dict):
         return str(content)
-    return ", ".join(f"{key} = {_plain(value)}" for key, value in content.items())
+    return ", ".join(f"{key} = {_as_text(value)}" for key, value in content.items())
 
 
-def _plain(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
