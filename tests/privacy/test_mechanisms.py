@@ -11,7 +11,7 @@ from scipy import stats
 from admmbench.checks.made import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
-from admmbench.privacy import Noise, Privacy, Releases, gaussian_multiplier
+from admmbench.privacy import Noise, Privacy, Releases, gaussian_multiplier, mechanisms
 from admmbench.problems import as_problem
 from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
@@ -126,6 +126,14 @@ def test_the_smallest_multiplier_of_the_seeds_is_recorded():
     drawn(noise.gaussian(Sensitivity(l2=2 * ONES), std=np.array([[0.5, 3.0]])))
     _, bound = on_grid(2.0, math.sqrt(2000))
     assert noise.ledgers[0].releases().gaussian == pytest.approx((bound / 0.5) ** 2)
+
+
+def test_what_no_record_moves_has_no_sensitivity_on_any_grid():
+    """Some seeds may have nothing to protect; their grid is a number all the same."""
+    grid, bound = mechanisms.on_grid(np.array([0.0, 2.0]), apart=3.0)
+    assert bound[0] == 0
+    assert (grid > 0).all()
+    assert (grid[1], bound[1]) == on_grid(2.0, 3.0)
 
 
 def test_no_noise_at_infinite_epsilon():

@@ -87,8 +87,10 @@ def test_complementary_pairs_have_no_normal_distance(cone, v):
         ("nonnegative", [-3, 0.2, -0.5, 0], [0, 0, 1, 0], 0.5),
         # Inside the cone the normal cone is {0}; at 0 it is -K; on the border a ray.
         ("second order", [1, 9, 3, 4], [2, 1, 0, 0], 9),
+        ("second order", [1, 9, 3, 4], [0.5, 0.1, 0, 0], 9),
         ("second order", [-5, 1, 1, 1], [0, 0, 0, 0], 0),
         ("second order", [-1, 1, 0, 0], [1, 1, 0, 0], 0),
+        ("second order", [-1, 1, 0, 0], [0.1, 0.1, 0, 0], 0),
         ("second order", [1, -1, 0, 0], [1, 1, 0, 0], 1),
     ],
 )
