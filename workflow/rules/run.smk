@@ -1,5 +1,5 @@
-# A rule for each folder of runs. Its runs differ only in epsilon and seeds and need the same resources, as the members of
-# a cluster's job array must. Experiments that ask for the same run share it.
+# A rule for each folder of runs. Its runs differ only in epsilon and seeds and need the same resources, as the members
+# of a cluster's job array must. Experiments that ask for the same run share it.
 for folder, runs in STUDY.shared.items():
     example = next(iter(runs.values()))
     needed = estimate(example.spec, STUDY.config.threads)
