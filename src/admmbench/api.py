@@ -1,7 +1,7 @@
 """Everything that the author of a method, a loss or a data set needs, in one place.
 
-It gives other modules' names on. A job's fingerprint follows each name to its module, so that a plug-in's results are
-renewed when something that it uses changed, and not otherwise.
+It re-exports names of other modules. A job's fingerprint follows each name to its module. So Snakemake makes a
+plug-in's results again when something that the plug-in uses changed, and not otherwise.
 """
 
 from admmbench.algorithms.base import (

@@ -1,4 +1,4 @@
-"""How much is audited: what experiments and the command line say of it."""
+"""How much is audited: the settings of experiments and of the command line."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class AuditSettings(Strict):
     repeats
         Independent runs in each world.
     canaries
-        Which ones: the ``worst`` admissible record, with a wrong target; the agent's most ``extreme`` one, likewise;
-        a ``natural`` one as it is, which contributes most in round 1.
+        Which ones: ``worst``, the worst admissible record, with a wrong target; ``extreme``, the agent's most extreme
+        record, with a wrong target; ``natural``, the unchanged record that contributes most in round 1.
     level
         Confidence in all lower bounds together.
     budgets
-        Those of an experiment at which its methods are attacked; all finite ones if absent.
+        Budgets of the experiment at which its methods are attacked; all finite ones if absent.
     """
 
     rounds: Count = 5

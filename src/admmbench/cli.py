@@ -1,4 +1,4 @@
-"""Command line: every rule of the pipeline is one of these commands, and they work by hand."""
+"""Command line: every rule of the workflow calls one of these commands, and users can call them too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH = 120
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; faults of input end with one message and status 1."""
+    """Run a command; an error in the input gives one message and status 1."""
     words = sys.argv[1:] if arguments is None else [*arguments]
     if words[:1] == ["study"]:  # what follows are words for Snakemake, options too
         options = _parser().parse_args(words[:1])
@@ -55,8 +55,8 @@ def _message(error: Exception) -> str:
     cause = error.__cause__ if isinstance(error, AlgorithmError) else error
     if isinstance(cause, MemoryError):
         return (
-            f"out of memory ({cause or 'the system gives no more'}): let fewer jobs run at once (--cores), or seeds "
-            "be computed in smaller blocks (seed_block)"
+            f"out of memory ({cause or 'the system gives no more'}): run fewer jobs at once (--cores), or compute "
+            "seeds in smaller blocks (seed_block)"
         )
     if isinstance(error, AlgorithmError):
         lines = traceback.format_exception(cause)
@@ -71,15 +71,15 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "list", _list, "list methods, losses and data sets")
 
-    command = _command(commands, "init", _init, "write a folder for a study of one's own")
+    command = _command(commands, "init", _init, "write a folder for your own study")
     command.add_argument("folder", type=Path, help="a new folder, or an empty one")
 
-    command = _command(commands, "path", _path, "tell where a file of the papers' studies is")
+    command = _command(commands, "path", _path, "print the path of a file of the papers' studies")
     command.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
 
     command = _command(commands, "new", _new, "write a method, a loss or a data set to start from")
     command.add_argument("kind", choices=("method", "loss", "dataset"))
-    command.add_argument("name", help="of the module, such as my_method")
+    command.add_argument("name", help="name of the module, such as my_method")
     command.add_argument("--output", type=Path, default=Path(), help="folder (default: this one)")
 
     command = _command(commands, "check", _check, "check that a plug-in keeps its contracts")
@@ -102,19 +102,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
     command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
     command.add_argument("--threads", type=int, default=1)
-    command.add_argument("--fingerprint", help="refuse to run other code than this")
+    command.add_argument("--fingerprint", help="of the code; other code is refused")
     command.add_argument(
-        "--checkpoint", type=Path, help="file to leave the state in, and to go on from"
+        "--checkpoint", type=Path, help="file that keeps the state; a rerun continues from it"
     )
 
     command = _command(commands, "audit", _audit, "attack the privacy of a run")
     command.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
     command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
     command.add_argument(
-        "--audit", default="{}", help="how much, in YAML, such as '{rounds: 5, repeats: 200}'"
+        "--audit", default="{}", help="how much to audit, in YAML: '{rounds: 5, repeats: 200}'"
     )
     command.add_argument(
-        "--output", type=Path, help="JSON file to write; then failures are no error"
+        "--output", type=Path, help="JSON file to write; failed checks then give status 0"
     )
 
     command = _command(commands, "tune", _tune, "look for a method's best settings")
@@ -122,19 +122,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--axes",
         required=True,
-        help="what is tuned, in YAML: where values start, such as '{rounds: 40, params.rho: 1}'",
+        help="settings to tune and their start, in YAML, such as '{rounds: 40, params.rho: 1}'",
     )
     command.add_argument(
-        "--tuning", default="{}", help="how, in YAML, such as '{trials: 24, held_out: 5}'"
+        "--tuning", default="{}", help="how to tune, in YAML, such as '{trials: 24, held_out: 5}'"
     )
     command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
-    command.add_argument("--fingerprint", default="", help="of the code, for trials that are kept")
+    command.add_argument("--fingerprint", default="", help="of the code that trials are kept for")
     command.add_argument("--output", type=Path, required=True, help="JSON file to write")
 
-    command = _command(commands, "choose", _choose, "write down what tuning came to")
-    command.add_argument("files", type=Path, nargs="+", help="what tune wrote")
+    command = _command(commands, "choose", _choose, "write the settings that tuning chose")
+    command.add_argument("files", type=Path, nargs="+", help="files that tune wrote")
     command.add_argument(
-        "--of", required=True, help="label and budget of each, such as '[[ObjP, 0.5], [ObjP, 1]]'"
+        "--of", required=True, help="label and budget of each file: '[[ObjP, 0.5], [ObjP, 1]]'"
     )
     command.add_argument("--output", type=Path, required=True, help="YAML file to write")
 
@@ -142,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
     command.add_argument("--data", type=Path, required=True, help="prepared data set")
     command.add_argument(
-        "--fingerprints", nargs="+", required=True, help="refuse other code than these, in order"
+        "--fingerprints", nargs="+", required=True, help="of the codes, in order; others refused"
     )
 
     command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
@@ -156,10 +156,10 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
-    command.add_argument("--configuration", default="", help="what the page calls this study")
+    command.add_argument("--configuration", default="", help="name of this study on the page")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
-    command = _command(commands, "overview", _overview, "write the page that leads to all reports")
+    command = _command(commands, "overview", _overview, "write the page that links all reports")
     command.add_argument("folder", type=Path, help="folder with a report for each configuration")
     command.add_argument("--output", type=Path, required=True, help="HTML file to write")
 
@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "compare", _compare, "compare two result files of one study")
     command.add_argument("first", type=Path, help="results.nc")
-    command.add_argument("second", type=Path, help="of another machine, version or code")
+    command.add_argument("second", type=Path, help="results.nc of another machine, version or code")
 
     command = _command(
         commands,
@@ -180,21 +180,21 @@ def _parser() -> argparse.ArgumentParser:
         "words",
         nargs="*",
         metavar="WORD",
-        help="overlays of config/config.yaml, one's own files or installed ones such as laptop.yaml, then options and "
+        help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
         "targets of snakemake",
     )
     command.set_defaults(usage=command.print_help)
 
-    command = _command(commands, "keep", _keep, "keep results, to compare other ones with")
+    command = _command(commands, "keep", _keep, "keep results, to compare others with them")
     command.add_argument("results", type=Path, nargs="+", help="results.nc")
-    command.add_argument("--made-by", required=True, help="command that a user types to make them")
-    command.add_argument("--folder", type=Path, help="where to (default: reference)")
+    command.add_argument("--made-by", required=True, help="command that makes these results")
+    command.add_argument("--folder", type=Path, help="folder to write (default: reference)")
 
-    command = _command(commands, "plan", _plan, "tell what a study costs, beside what it took")
+    command = _command(commands, "plan", _plan, "forecast what a study costs, beside what it took")
     _add_configfile(command)
     command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
     command.add_argument(
-        "--measure", action="store_true", help="measure this machine again, not only what is new"
+        "--measure", action="store_true", help="measure everything again, not only what is new"
     )
 
     command = _command(commands, "gc", _gc, "list results that no configuration in config asks for")
@@ -238,7 +238,7 @@ def _init(options: argparse.Namespace) -> None:
     from admmbench import templates
 
     templates.write_study(options.folder)
-    print(f"{options.folder} is a study as it stands; its README.md says what is where:")
+    print(f"{options.folder} is a complete study; its README.md explains the files:")
     print(f"  cd {shlex.quote(str(options.folder))}")
     print("  admmbench study")
 
@@ -253,7 +253,7 @@ def _new(options: argparse.Namespace) -> None:
     from admmbench import templates
 
     path = templates.write(options.kind, options.name, options.output)
-    print(f"{path} is a {options.kind} as it stands; change it, and see what it owes:")
+    print(f"{path} is a complete {options.kind}; change it, and check it:")
     print(f"  admmbench check {path}")
 
 
@@ -406,7 +406,7 @@ def _time(options: argparse.Namespace) -> None:
     codes = fingerprint.codes(run.spec for run in experiment.runs)
     planned = dict(zip(codes, options.fingerprints, strict=True))
     _collect_garbage()
-    # Seed by seed, so that what slows the machine down for a while slows all methods.
+    # Seed by seed: if the machine is slow for a while, all methods are slow.
     runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
     with shown("Timing one by one", "run") as progress:
         job.time_one_by_one(

@@ -1,8 +1,8 @@
 """Code that is made from a method's equation, compiled once, and kept on disk.
 
-numba keeps compiled functions beside the source file that they are in. A kernel that calls an equation from another
-file would go on with the old one after an edit, and one that is a closure over it is compiled anew by every process. So
-a kernel and the equation in it are written out as one module, which is named by the hash of its text: another text is
+numba keeps compiled functions beside their source file. If a kernel calls an equation from another file, it would still
+use the old equation after an edit. If it is a closure over the equation, every process would compile it again. So a
+kernel and the equation in it are written out as one module, which is named by the hash of its text: another text is
 another module.
 """
 
@@ -118,7 +118,7 @@ class _Numbers(ast.NodeTransformer):
 
 
 def load(text: str, what: str) -> ModuleType:
-    """Import a module of this text from the cache, where it is written first if it is new.
+    """Import a module with this text from the cache; a new module is written there first.
 
     Parameters
     ----------

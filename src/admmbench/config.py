@@ -1,8 +1,8 @@
 """Typed models of the configuration: what a study is, and the runs it asks for.
 
 A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file in
-``config/experiments/``, one's own or, in the package, the papers'. Everything is checked here, before any job starts:
-an unknown key gets the nearest valid one, a value out of range is refused with the path of its key.
+``config/experiments/``: the user's own, or one of the papers' in the package. Everything is checked here, before any
+job starts. For an unknown key the message names the nearest valid one, for a value out of range the path of its key.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from admmbench.validation import (
 
 T = TypeVar("T", bound=BaseModel)
 
-# Of an experiment that does not say.
+# Of an experiment that states no size of blocks.
 SEED_BLOCK = 10
 
 
@@ -78,7 +78,7 @@ class Method(Strict):
     epsilon: Annotated[
         Epsilons | None,
         Field(
-            description="budgets of this method, of an iteration or totals as the experiment's; those if absent"
+            description="budgets of this method, of the same kind as the experiment's; the experiment's if absent"
         ),
     ] = None
     noise: Annotated[
@@ -92,7 +92,7 @@ class Method(Strict):
         Annotated[int, Field(ge=1)] | dict[str, Any] | None,
         BeforeValidator(no_boolean),
         Field(
-            description="number of agents, or changes to the experiment's partition; that itself if absent"
+            description="number of agents, or changes to the experiment's partition; the experiment's if absent"
         ),
     ] = None
     rounds: Annotated[Count | None, Field(description="the experiment's if absent")] = None
@@ -102,14 +102,14 @@ class Method(Strict):
     tune: Annotated[
         Axes,
         Field(
-            description="settings that are tuned at each budget, by the path of their key, such as params.rho: a "
-            "number to start from, or an axis; see docs/experiments.md"
+            description="settings that are tuned at each budget, by the path of their key, such as params.rho; a value "
+            "is a number to start from, or an axis; see docs/experiments.md"
         ),
     ] = {}
 
 
 class Budgets(NoiseSettings):
-    """Totals of whole runs, for which noise is solved; between which neighbours, by what noise."""
+    """Totals of whole runs, which determine the noise; their neighbours, and the kind of noise."""
 
     total: Annotated[
         Epsilons | None, Field(description="budgets of whole runs, instead of epsilon")
@@ -153,14 +153,14 @@ class Experiment(Strict):
         list[Count] | None,
         Field(
             min_length=1,
-            description="instead of seed_block, the size of each block, so that appending to it adds seeds and "
-            "leaves the runs that are there",
+            description="size of each block, instead of seed_block; appending a size adds seeds and keeps the runs "
+            "that are there",
         ),
     ] = None
     epsilon: Annotated[
         Epsilons | None,
         Field(
-            description="budgets of one iteration, or privacy.total is given; .inf adds no noise"
+            description="budgets of one iteration, unless privacy.total is given; .inf adds no noise"
         ),
     ] = None
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
@@ -177,14 +177,14 @@ class Experiment(Strict):
         bool,
         Field(
             description="one job makes all runs, one after another with one thread each, and results.nc has their "
-            "computing times; a block of one seed each gives a time for every seed"
+            "computing times; blocks of one seed give a time for every seed"
         ),
     ] = False
     accountants: Annotated[
         list[str] | None,
         Field(
-            description="whose totals are computed besides that of rdp, which always is; the usual "
-            "ones if absent"
+            description="accountants whose totals are computed, besides rdp, which always is; the "
+            "usual ones if absent"
         ),
     ] = None
     audit: Annotated[
@@ -202,7 +202,8 @@ class Experiment(Strict):
     tuned: Annotated[
         dict[str, dict[float, Chosen]],
         Field(
-            description="what tuning came to, by label and budget: from config/tuned/, which `snakemake tune` writes"
+            description="settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` "
+            "writes"
         ),
     ] = {}
     algorithms: Annotated[list[Method], Field(min_length=1)]
@@ -212,7 +213,7 @@ class Experiment(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Refuse whatever a job would stumble over."""
+        """Refuse whatever would make a job fail."""
         if (self.epsilon is None) == (self.privacy.total is None):
             raise ValueError(
                 "epsilon: give either budgets of one iteration here, or totals in privacy.total"
@@ -312,7 +313,7 @@ class Experiment(Strict):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every job of this experiment: method x epsilon x block of seeds; where tuning has come to something."""
+        """Every job of this experiment, method x epsilon x block of seeds, without methods that are still untuned."""
         return [
             Run(method.label, spec.model_copy(update={"seeds": seeds}))
             for method, budget in self._grid
@@ -335,7 +336,7 @@ class Experiment(Strict):
 
     @property
     def untuned(self) -> list[str]:
-        """Methods and budgets that are to be tuned before they run."""
+        """Methods and budgets that must be tuned before they run."""
         return [
             f"{method.label} at {budget:g}"
             for method, budget in self._grid
@@ -351,7 +352,7 @@ class Experiment(Strict):
         ]
 
     def settings(self, method: Method, budget: float) -> Settings | None:
-        """What tuning came to; empty for a method that is not tuned, None if it is yet to be, along these axes."""
+        """Settings that tuning chose; empty for a method without axes, None if it must still be tuned along them."""
         if not method.tune:
             return {}
         chosen = self.tuned.get(method.label, {}).get(budget)
@@ -522,7 +523,7 @@ class Study(Strict):
         return runs_folder(Path(self.config.results), name, self.experiments[name])
 
     def definition(self, name: str, file: str) -> str:
-        """What an experiment is, as the text of one of two files: its figures, or its manifest, which has the rest."""
+        """Text of one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
         if file == FIGURES:
             figures = self.experiments[name].figures
             return json.dumps([figure.model_dump(mode="json") for figure in figures], indent=1)
@@ -556,9 +557,9 @@ CONFIG = OWN / "config.yaml"
 MANIFEST, FIGURES = "manifest.json", "figures.json"
 # Below the folder of an experiment.
 AUDITS, TUNING = "audits", "tuning"
-# Beside the folder of experiments: what tuning came to, a file for each.
+# Beside the folder of experiments: settings that tuning chose, a file for each experiment.
 TUNED = "tuned"
-# Folders of results that are of no experiment.
+# Folders of results that belong to no experiment.
 _TAKEN = ("logs", "report", "runs")
 
 
@@ -593,7 +594,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     config
         Content of ``config.yaml`` and overlays.
     own
-        Folder of one's own ``experiments/`` and ``tuned/``; those of the papers come with the package.
+        Folder of the user's own ``experiments/`` and ``tuned/``; those of the papers come with the package.
 
     Raises
     ------
@@ -626,7 +627,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
 
 
 def runs_folder(results: Path, name: str, experiment: Experiment) -> Path:
-    """Folder of an experiment's runs: that of all, but times of one experiment are no other one's."""
+    """Folder of an experiment's runs: one for all experiments, except that timed runs are never shared."""
     return results / name / "runs" if experiment.timed else results / "runs"
 
 
@@ -649,7 +650,7 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
 
 
 def labels() -> dict[str, list[str]]:
-    """Labels of all experiments, one's own and the papers', by name, whether a study runs them or not."""
+    """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
     return {
         name: [str(method["label"]) for method in _read(path)["algorithms"]]
         for name, path in configured("experiments").items()

@@ -1,4 +1,4 @@
-"""What lies in the folders of results and data that a study does not ask for: what it is, and its removal."""
+"""Files in the folders of results and data that no study asks for: how they are found and removed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BusyError(RuntimeError):
 
 
 def leftovers(studies: Iterable[Study]) -> list[Path]:
-    """Find what none of some studies asks for.
+    """Find files that none of the given studies asks for.
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
     folders of prepared data, besides what killed processes left unfinished more than an hour ago, and code that was
@@ -123,7 +123,7 @@ def _asked(study: Study) -> Iterator[Path]:
 
 
 def notices(study: Study) -> list[str]:
-    """Say what a study might be thought to use and does not: installed experiments, runs of another extent or version.
+    """Say what a user may expect a study to use, though it does not: installed experiments, runs of another extent.
 
     Parameters
     ----------
@@ -142,18 +142,18 @@ def notices(study: Study) -> list[str]:
 
 
 def _of_namesakes(study: Study) -> Iterator[str]:
-    """One's own experiments that have the name of a paper's and say something else."""
+    """The user's own experiments that have the name of a paper's experiment and differ from it."""
     for name in study.experiments:
         own, installed = (folder / "experiments" / f"{name}.yaml" for folder in (OWN, CONFIG))
         if own.exists() and installed.exists() and own.read_bytes() != installed.read_bytes():
             yield (
-                f"{own} takes the place of the experiment of that name that is installed, for the claims on it too; "
-                "rename it if it is another one"
+                f"{own} takes the place of the experiment of that name in the package, also for the claims on it; "
+                "rename your file if it is a different experiment"
             )
 
 
 def _of_another_extent(study: Study) -> Iterator[str]:
-    """Runs that are asked for and missing, while there are the same with other rounds or evaluations."""
+    """Runs that are missing, though the same runs exist with other numbers of rounds or evaluations."""
     root = Path(study.config.results) / "runs"
     for runs in study.shared.values():
         missing = [run for run in runs.values() if not (root / run.path).exists()]

@@ -1,7 +1,7 @@
-"""Where the workflow and the papers' configurations are installed, and how one's own files stand beside them.
+"""Where the workflow and the papers' configurations are installed, and how the user's own files are found beside them.
 
-Both are in the package, in a clone as links to the folders of the repository. What follows finds them there, whether
-the package comes from a wheel, an editable installation or a clone.
+Both are in the package; in a clone they are links to the folders of the repository. The functions below find them in a
+wheel, an editable installation or a clone.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from pathlib import Path
 from admmbench.validation import unknown
 
 _SHARE = Path(__file__).parent / "share"
-# What `module:` of one's own Snakefile names.
+# What `module:` of the user's own Snakefile names.
 SNAKEFILE = _SHARE / "workflow" / "Snakefile"
 PROFILES = _SHARE / "workflow" / "profiles"
 # The configurations of the papers' studies.
 CONFIG = _SHARE / "config"
 # Results of studies that are kept with the suite.
 REFERENCE = _SHARE / "reference"
-# Likewise of one's own, seen from the working directory.
+# The same of the user, relative to the working directory.
 OWN, OWN_REFERENCE = Path("config"), Path("reference")
 
 
 def configured(kind: str = "", own: Path = OWN) -> dict[str, Path]:
-    """Find the YAML files of a kind, the installed ones and one's own.
+    """Find the YAML files of a kind, the installed ones and the user's own.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def configured(kind: str = "", own: Path = OWN) -> dict[str, Path]:
         Folder below that of the configuration: ``experiments``, ``claims`` or ``tuned``; by default that folder itself,
         which holds ``config.yaml`` and its overlays.
     own
-        One's own folder of the configuration; a file there takes the place of the installed one of the same name.
+        The user's folder of the configuration; a file there replaces the installed one of the same name.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is kept between processes because it takes long to make, and can be made again at any time."""
+"""Values that are kept between processes because they take long to compute, and can be computed again at any time."""
 
 from __future__ import annotations
 

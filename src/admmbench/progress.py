@@ -66,12 +66,12 @@ def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None
         nonlocal last, first
         now = time.monotonic()
         if first is None:
-            # What takes long only once, such as compiling, or was done by an earlier attempt, says nothing of the rest.
+            # Work that is done only once, such as compiling, or by an earlier attempt says nothing about the rest.
             first = now, done
             if done < total:
                 return
         spent = now - start
-        # After 1, 2, 4, ... seconds at first: who looks early wants to see something.
+        # After 1, 2, 4, ... seconds at first, so that a user who looks early sees something.
         if now - last >= min(INTERVAL, max(_FIRST, last - start)) or done == total:
             last = now
             left = (now - first[0]) / max(done - first[1], 1) * (total - done)

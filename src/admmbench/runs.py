@@ -1,4 +1,4 @@
-"""Jobs of a study, and where their results lie.
+"""Jobs of a study, and where their results are.
 
 A result is addressed by what was computed, not by who asked for it: the folder has the data set, the method and a hash
 of every setting but the budget and the seeds, which name the file. So experiments that ask for the same run share it,
@@ -49,7 +49,7 @@ class Run:
 
     @cached_property
     def folder(self) -> str:
-        """Folder of the runs that differ in budget and seeds alone, of equally many: they need the same resources.
+        """Folder of runs that differ only in budget and seeds, with equally many seeds: they need the same resources.
 
         The first digits of the hash are the same for runs that differ in their extent alone.
         """

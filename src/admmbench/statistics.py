@@ -30,16 +30,16 @@ LEVEL = 0.95
 """Confidence level of every interval of the report."""
 
 ROUNDING = 1e-9
-"""Standard deviations below this part of the values are none: they come from the order of sums."""
+"""Standard deviations below this part of the values count as 0: they come from the order of sums."""
 
 PERCENTILES = (20.0, 80.0)
 """Edges of the bands, in percent; those of the figures of ryu2021 and ryu2022."""
 
 FEW_SEEDS = 3
-"""So many seeds or fewer have no band: each of them is shown."""
+"""For this number of seeds or fewer, each seed is shown instead of a band."""
 
 EQUAL_TOTALS = 1.02
-"""Totals of a smaller ratio are equal: noise that is solved for a total meets it within one percent."""
+"""Totals with a smaller ratio count as equal: noise that is calibrated to a total meets it within one percent."""
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
@@ -170,7 +170,7 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
-    """Whether several seeds have a value and all of them the same one, but for rounding; without ``seed``."""
+    """Whether several seeds have a value, and all have the same value up to rounding; without ``seed``."""
     # Asked for every cell of a table: a tenth of the time that xarray's own reductions take.
     array, axis = values.values, values.get_axis_num("seed")
     low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
@@ -253,7 +253,7 @@ def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
 
 
 def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> float:
-    """How far the mean of another sample may lie from that of its population, with some confidence.
+    """How far the mean of another sample may lie from the mean of its population, with some confidence.
 
     The half width of its t interval, by the standard deviation of the sample at hand: t s / sqrt(others).
 
@@ -442,7 +442,7 @@ def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> flo
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
-    """Whether budgets are totals, for which noise was solved, and not those of one iteration."""
+    """Whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
     return bool(ds["epsilon"].attrs["budget_of"] == "the whole run")
 
 
@@ -455,8 +455,8 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods are rivals: those that may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
-    delta, and if their totals are equal. Without a budget no privacy is asked for, and all are rivals that add no noise
-    of their own.
+    delta, and if their totals are equal. Without a budget no privacy is asked for, and all methods that add no noise of
+    their own are rivals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What people may write, and how they are told that they may not: the one place that words refusals."""
+"""Checks of what users write. The messages of refusals are worded here and nowhere else."""
 
 from __future__ import annotations
 

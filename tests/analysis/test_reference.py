@@ -56,7 +56,7 @@ def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
     with pytest.raises(ValueError, match=r"study.nc: not the file that was kept .* restore it"):
         reference.load(["study"], [tmp_path])
     path.unlink()
-    with pytest.raises(ValueError, match=r"study.nc: files.yaml names it, and it cannot be read"):
+    with pytest.raises(ValueError, match=r"study.nc: files.yaml names it, but it cannot be read"):
         reference.load(["study"], [tmp_path])
 
 

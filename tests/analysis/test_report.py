@@ -385,7 +385,7 @@ def test_the_answer_says_who_is_not_in_it(figure):
     for words in ("Not compared", "conditional", "Without a mean rank", "last rank"):
         assert words not in answered(figure, totals(build(FIRST, sensitivity="global")))[1]
     short = build({**FIRST, "ObjPM": {0.5: 0.3}, "OutP+": {1.0: 0.3}}, sensitivity="global")
-    assert "as they are not in all rows: ObjPM, OutP+." in answered(figure, totals(short))[1]
+    assert "because they are not in all rows: ObjPM, OutP+." in answered(figure, totals(short))[1]
 
 
 def test_facts_that_differ_are_told_for_each_data_set(figure):
@@ -481,7 +481,7 @@ def test_budgets_of_whole_runs_are_called_so(figure):
     results["epsilon"].attrs["budget_of"] = "the whole run"
     page, _ = best_of(figure, results)
     assert "Budgets ε of the whole run" in page
-    assert "The noise of each method is solved for it" in page
+    assert "The noise of each method is calibrated to it" in page
     assert "per iteration" not in page
     assert "ln(1.25/δ)" not in page
 
@@ -563,7 +563,7 @@ def test_caveats_are_said_without_a_budget_too(figure):
 def test_a_method_without_a_guarantee_is_named(figure):
     ds = with_facts(BOTH, "OutP", guarantee="none", sensitivity="global")
     found = rendered(ds, figure)
-    assert "No guarantee all the same: OutP." in found
+    assert "Still without a guarantee: OutP." in found
     assert "worst case over all admissible records" in found
 
 
@@ -684,7 +684,7 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
     )
     page = report.render([report.Section(results, given)], [], META)
     assert "9 trials for each method and budget" in page
-    assert "one of 6 training rows" in page
+    assert "one of every 6 training rows" in page
     assert '<td class="wrap">rounds 7, max l2 norm 2</td>' in page
     assert '<td class="number">0.125</td><td>rho</td>' in page
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page

@@ -1,7 +1,7 @@
 rule define:
-    """Write down what an experiment is: its manifest, with the runs that are its own, or its figures."""
+    """Write the definition of an experiment: its manifest, which has its runs, or its figures."""
     input:
-        # Where and when the workflow was installed is no reason to write anything again.
+        # A workflow that is installed at another place or time is no reason to write anything again.
         ancient(
             sourcecache_entry(
                 workflow.source_path("../templates/text.jinja2"),
@@ -14,7 +14,7 @@ rule define:
         f"{RESULTS}/{{experiment}}/logs/{{definition}}.log",
     localrule: True
     params:
-        # What is derived from the output is no reason to write it again, and not shown as one: it is long.
+        # A parameter that depends on the output is no reason to write it again; Snakemake does not show this long text.
         digest=lambda wildcards: fingerprint.of_text(
             definition(wildcards.experiment, wildcards.definition)
         ),

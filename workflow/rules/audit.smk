@@ -1,4 +1,4 @@
-# Attacks on an experiment's runs, which say nothing of single seeds: one job for each noisy method and finite budget.
+# Attacks on an experiment's runs. They say nothing about single seeds: one job for each noisy method and finite budget.
 for experiment in EXPERIMENTS:
     if not STUDY.experiments[experiment].audits:
         continue

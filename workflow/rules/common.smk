@@ -1,4 +1,4 @@
-"""What the rules ask of the study."""
+"""Functions of the study that the rules call."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ def cost_together(experiment):
 
 
 def run_files(experiment):
-    """Results that an experiment is joined from."""
+    """Results of runs that are joined into those of an experiment."""
     folder = STUDY.runs_folder(experiment)
     return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
 
@@ -31,12 +31,12 @@ def audit_files(experiment):
 
 
 def audited(experiment, wildcards):
-    """What an audit is about."""
+    """Specification of the run that an audit attacks."""
     return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"].spec
 
 
 def searched(experiment, wildcards):
-    """What is tuned, with its axes."""
+    """Method that is tuned, with its axes."""
     return STUDY.experiments[experiment].searches[f"{wildcards.search}.json"]
 
 
@@ -47,7 +47,7 @@ def search_files(experiment):
 
 
 def tuned(wildcards):
-    """Joined results of all experiments, which need what tuning comes to."""
+    """Joined results of all experiments; an error if an experiment must be tuned first."""
     for name, experiment in STUDY.experiments.items():
         if experiment.untuned:
             raise WorkflowError(
@@ -95,6 +95,6 @@ def planned_fingerprints():
 FINGERPRINTS = planned_fingerprints()
 
 
-# Into the jobs' scripts, for schedulers that hand on no environment.
+# Into the jobs' scripts, for schedulers that do not pass on the environment.
 envvars:
     "ADMMBENCH_FINGERPRINTS",

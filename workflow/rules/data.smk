@@ -5,7 +5,7 @@ rule prepare:
     log:
         f"{RESULTS}/logs/prepare/{{dataset}}.log",
     cache: CACHING
-    # Of several copies of the project that put the same data into the cache at once, one may fail.
+    # If several copies of the project put the same data into the cache at once, one of them may fail.
     retries: int(CACHING)
     conda:
         "../envs/environment.yaml"

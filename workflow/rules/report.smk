@@ -52,7 +52,7 @@ rule report:
         runtime=30,
     params:
         folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
-        # What they say counts, not where they are installed.
+        # Their content counts, not where they are installed.
         claims=fingerprint.of_text(
             "".join(path.read_text() for path in configured("claims").values())
         ),
@@ -65,7 +65,7 @@ rule report:
 
 
 rule overview:
-    """Write the page that leads to the reports of all configurations that were run."""
+    """Write the page with links to the reports of all configurations that were run."""
     input:
         REPORT,
     output:

@@ -1,5 +1,5 @@
-# A rule for each folder of runs: they differ in epsilon and seeds alone and need the same resources, as the members of a
-# cluster's job array must. Experiments that ask for the same run share it.
+# A rule for each folder of runs. Its runs differ only in epsilon and seeds and need the same resources, as the members
+# of a cluster's job array must. Experiments that ask for the same run share it.
 for folder, runs in STUDY.shared.items():
     example = next(iter(runs.values()))
     needed = estimate(example.spec, STUDY.config.threads)
@@ -33,11 +33,11 @@ for folder, runs in STUDY.shared.items():
             " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"
 
     if CACHING and STUDY.config.cache_runs:
-        # Snakemake refuses to time what it may take from a cache.
+        # Snakemake refuses to time outputs that may come from a cache.
         getattr(rules, rule_name("run", folder)).rule._benchmark = None
 
 
-# What is timed is made by one job, and shared with nobody.
+# One job makes all timed runs of an experiment, and no other experiment shares them.
 for experiment in EXPERIMENTS:
     if not STUDY.experiments[experiment].timed:
         continue

@@ -62,7 +62,7 @@ for experiment in EXPERIMENTS:
 
 
 rule tune:
-    """What tuning comes to, in config/tuned/: to be made before the runs that need it."""
+    """Settings that tuning chose, in config/tuned/: make them before the runs that need them."""
     input:
         [
             f"config/{TUNED}/{experiment}.yaml"

@@ -1,8 +1,7 @@
 """Algorithms: one module per method, named after it; the update equations and nothing else.
 
-Modules are loaded by name when they are asked for, so that a run reaches, and is fingerprinted with, its own
-method only. Methods outside the package are found by the entry-point group ``admmbench.algorithms`` or by the
-path of a Python file.
+Modules are loaded by name when they are needed, so that the fingerprint of a run covers its own method only. Methods
+outside the package are found by the entry-point group ``admmbench.algorithms`` or by the path of a Python file.
 """
 
 from __future__ import annotations

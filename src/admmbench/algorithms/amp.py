@@ -1,4 +1,4 @@
-"""AMP: approximate minima perturbation (Iyengar et al. 2019), a model of each agent and no more."""
+"""AMP: approximate minima perturbation (Iyengar et al. 2019), one model of each agent in a single round."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ _FINE = 2.0**-30
 
 @parameters
 class AMP(OverRows):
-    """Objective perturbation with a minimiser that need not be exact, once.
+    """One round of objective perturbation, with a minimiser that need not be exact.
 
     R. Iyengar, J. P. Near, D. Song, O. Thakkar, A. Thakurta and L. Wang, "Towards practical differentially private
-    convex optimization" (IEEE S&P 2019), algorithm 1; budgets are split as in the authors' code. Theirs is for one
-    holder of all records. Here each agent finds a model of its own records, and the server averages the models as the
-    objective weighs agents. With m records, agent i finds v with a gradient of norm at most gamma of
+    convex optimization" (IEEE S&P 2019), algorithm 1; budgets are split as in the authors' code. The paper's algorithm
+    is for one holder of all records. Here each agent finds a model of its own records, and the server averages the
+    models with the weights that agents have in the objective. With m records, agent i finds v with a gradient of norm
+    at most gamma of
 
         f_i(v) + <b, v> + (ridge / 2) ||v||^2,    b normal,
 
-    where the ridge makes f_i's penalty and itself Lambda / m together, and sends v with normal noise. What that costs
-    is in docs/privacy/bounds.md: less than the budget, and half of the part for b where a record contributes nothing.
+    where f_i's penalty and the ridge have the weight Lambda / m together. It sends v with normal noise.
+    docs/privacy/bounds.md has the cost: less than the budget, and half of the part for b where a record contributes
+    nothing.
 
     Parameters
     ----------
     noise_share
         Part of the budget for the objective that pays for b; the rest pays for curvature. ``eps_frac`` of the code.
     output_share
-        Part of epsilon and of delta that pays for what the solver leaves. ``eps_out_frac`` of the code.
+        Part of epsilon and of delta that pays for the error of the solver. ``eps_out_frac`` of the code.
     tolerance
-        gamma: largest norm of the gradient that counts as solved, in double precision whatever that of the run is. The
-        noise on v is in proportion; at the default it hardly counts.
+        gamma: largest norm of the gradient that counts as solved, in double precision whatever the precision of the
+        run. The noise on v is proportional to it; at the default it hardly matters.
     """
 
     release = Release("gaussian", "objective", scaled_for="replace")
@@ -111,7 +113,7 @@ class AMP(OverRows):
             return pull
 
         v = solve(parts, nothing, quadratic, convexity, self.tolerance)
-        # Both neighbours' solutions are so far off at most, in any direction.
+        # The solutions of both neighbours are off by at most this, in any direction.
         grid, apart = on_grid(2 * self.tolerance / convexity, math.sqrt(parts.whole.size))
         noisy: Array = v + noise.unentered(budget.output_std(apart), grid, counted=False)
         return noisy
@@ -119,7 +121,7 @@ class AMP(OverRows):
 
 @dataclass(frozen=True)
 class Budget:
-    """How one budget is split, what that asks for, and what it costs.
+    """How one budget is split, what the split requires, and what it costs.
 
     Attributes
     ----------
@@ -130,7 +132,7 @@ class Budget:
     delta_objective
         delta_1, for b.
     output, delta_output
-        epsilon_2 and delta_2, for what the solver leaves.
+        epsilon_2 and delta_2, for the error of the solver.
     rank
         Bound on the rank of a record's Hessian.
     size
@@ -153,7 +155,7 @@ class Budget:
         return min(contributions * self.rank, self.size)
 
     def convexity(self, curvature_bound: Array) -> Array:
-        """Lambda = r beta / (epsilon_1 - epsilon_3); any does for records that have no curvature."""
+        """Lambda = r beta / (epsilon_1 - epsilon_3); any value works for records without curvature."""
         beta = np.where(curvature_bound > 0, curvature_bound, 1.0)
         found: Array = self.dimensions(2) * beta / self.curvature
         return found
@@ -164,11 +166,11 @@ class Budget:
         return 2 * gradient_bound / m * (1 + quantile) / self.noise
 
     def output_std(self, apart: Array) -> Array:
-        """sigma_2, for solutions that are so far apart."""
+        """sigma_2, for solutions at the distance ``apart``."""
         return apart * (1 + norm_quantile(2, self.delta_output)) / self.output
 
     def cost(self, contributions: int) -> Releases:
-        """What a release costs where a record counts for so many contributions; see docs/privacy/bounds.md."""
+        """Cost of a release if neighbours differ by so many contributions; see docs/privacy/bounds.md."""
         quantile = norm_quantile(self.dimensions(2), self.delta_objective)
         shift = contributions / 2 * self.noise / (1 + quantile)
         dimensions = self.dimensions(contributions)
@@ -181,7 +183,7 @@ class Budget:
 
 
 def norm_quantile(dimensions: int, delta: float) -> float:
-    """What the norm of so many standard normal numbers exceeds with the probability delta."""
+    """Value that the norm of so many standard normal numbers exceeds with probability delta."""
     return math.sqrt(2 * float(gammainccinv(dimensions / 2, delta)))
 
 

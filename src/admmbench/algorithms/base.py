@@ -1,9 +1,9 @@
-"""What every algorithm is: a frozen dataclass of parameters with ``init`` and ``round``, and facts that others need.
+"""Base of every algorithm: a frozen dataclass of parameters with ``init`` and ``round``, and facts about the method.
 
 An algorithm sees a federation: its agents with their parts of the problem and their noise, and the privacy budget.
 Agents come in blocks of a few, and all arrays carry the agents of the block and the seeds of the batch as leading axes,
-so that the equations are written as for one agent of one run. It knows nothing of files, seeds, threads, metrics or
-other algorithms.
+so that the equations are written as for one agent of one run. An algorithm knows nothing about files, seeds, threads,
+metrics or other algorithms.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ UNIT_OF_LOSS = "loss"
 
 
 class Block(Protocol[PartsT]):
-    """A few agents, B of them, that are served together; arrays about them start with their axis."""
+    """B agents that are served together; arrays about them start with the axis of agents."""
 
     @property
     def agents(self) -> slice:
-        """Where they are among all agents."""
+        """Positions of these agents among all agents."""
 
     @property
     def parts(self) -> PartsT:
@@ -69,10 +69,10 @@ class Federation(Protocol[WholeT, PartsT]):
         """Let every block of agents do a step, in parallel, and collect what it returns."""
 
     def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
-        """Sum over all agents of what blocks of them add to an array, in parallel."""
+        """Sum over all agents: each block adds its part to an array, in parallel."""
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw for every seed what all agents know; shape (S, ...)."""
+        """Draw, for every seed, random numbers that all agents know; shape (S, ...)."""
 
 
 RowBlock = Block[RowParts]
@@ -102,10 +102,10 @@ class Guarantee:
     Attributes
     ----------
     kind
-        ``proved``: docs/privacy/bounds.md has a proof; ``conditional``: one that rests on conditions which the code
-        does not ensure; ``none``: there is no finite one.
+        ``proved``: docs/privacy/bounds.md has a proof; ``conditional``: the proof needs conditions that the code does
+        not ensure; ``none``: there is no finite guarantee.
     conditions
-        What it is about and rests on, or why there is none.
+        What the guarantee covers and assumes, or why there is none.
     """
 
     kind: Literal["proved", "conditional", "none"]
@@ -128,22 +128,22 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variants
         What ``variant`` may be: ``reference`` only where authors published code.
     variables
-        What `measure` returns besides the usual: units and long name by name; `UNIT_OF_LOSS` stands for that of the
-        problem's loss.
+        Variables that `measure` returns besides the usual ones: units and long name, by name. `UNIT_OF_LOSS` stands for
+        the unit of the problem's loss.
     release
-        The noisy value that leaves an agent, `updates` times in a round; None where nothing noisy does.
+        The noisy value that leaves an agent, `updates` times in a round; None if no noisy value leaves it.
     sums_only
-        Whether the server needs the sum of messages alone, and what is noisy is computed at what all agents know: then
-        a secure sum may hide single messages (``trust: secure_sum``).
+        Whether the server needs only the sum of messages, and agents compute noisy values from models that all agents
+        know. Then a secure sum can hide single messages (``trust: secure_sum``).
     one_shot
-        Whether all is done in one round, so that a run has no more.
+        Whether the method does everything in one round, so that a run has only one.
     state_copies
-        Copies of all local models that the state has at most, besides global ones, or of all parties' predictions where
-        columns are shared out.
+        Upper bound on the copies of all local models in the state, besides global models. If columns are shared out,
+        these are copies of all parties' predictions.
     draws
         Whether it draws random numbers besides its noise, by `Federation.draw`.
     examples
-        Parameters that change its course, so that it is checked with them besides the defaults.
+        Parameters that change what the method does; the checks run with each of them, besides the defaults.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -193,20 +193,21 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         )
 
     def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Releases:
-        """What one local update of round t releases, of the agent who pays most.
+        """What one local update of round t releases, for the agent who pays most.
 
-        It follows from what is public: so a run can be accounted for before it is made, and its noise solved for.
+        The plan follows from public facts alone. So the total of a run is known before the run, and its noise can be
+        calibrated to a total.
 
         Parameters
         ----------
         t
             The round.
         problem
-            The bound problem as a whole, whose records are not looked at.
+            The bound problem as a whole; its records are not used.
         privacy
             Budget of one release.
         release
-            What is released, with the law in force.
+            What is released, with the law of the noise.
         """
         return release.cost(privacy, sampling=self.sampling)
 
@@ -237,7 +238,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @property
     def gradients(self) -> float:
-        """Gradients that a round takes of every record, about: for the forecast."""
+        """Approximate number of gradients of every record in a round, for the forecast."""
         return self.updates * self.sampling
 
     @abstractmethod

@@ -30,7 +30,7 @@ from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 
 Entry = TypeVar("Entry", float, Array)
-"""Of a model, or all of them."""
+"""One entry of a model, or all entries."""
 
 
 @dataclass
@@ -63,18 +63,18 @@ class Subproblem:
     z: Array
     """Last iterates, shape (B, S, K, J)."""
     sent: Array
-    """What was sent last, and takes what is sent next, likewise; with one update it is ``z`` itself."""
+    """What was sent last, overwritten by what is sent next, shape (B, S, K, J); with one update, ``z`` itself."""
     w: Array
     """Global model, shape (S, K, J)."""
     dual: Array
     """Dual variables, shape (B, S, K, J)."""
     partial: Array
-    """Takes the sum of the agents' messages, shape (S, K, J)."""
+    """Receives the sum of the agents' messages, shape (S, K, J)."""
     rho: float
     rho_dual: float
-    """Of the round whose gap the dual variables follow next."""
+    """Penalty parameter of the round whose gap the dual variables follow next."""
     rho_message: float
-    """Of the round that the server averages for next."""
+    """Penalty parameter of the round for which the server averages next."""
     parts: RowParts
     """The agents' parts of the problem."""
     noise: Noise
@@ -106,7 +106,7 @@ class Subproblem:
 
 @parameters
 class OverRows(Algorithm[Models, RowFederation]):
-    """What methods over rows share: models that start at zero, and how far they are from each other."""
+    """Base of methods over rows: models start at zero, and their distance from consensus is measured."""
 
     def init(self, federation: RowFederation) -> Models:
         """Models start at zero."""
@@ -117,7 +117,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         )
 
     def mean(self, local: Array, federation: RowFederation) -> Array:
-        """Mean over agents that counts them as the objective does, alike or by their records.
+        """Mean over agents with the weights of the objective: equal, or by their numbers of records.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class OverRows(Algorithm[Models, RowFederation]):
 
     @property
     def floor(self) -> float:
-        """Least probability that the loss is clipped to."""
+        """Smallest probability, to which the loss clips."""
         return 0.0
 
     def violation(self, state: Models, federation: RowFederation) -> Array:
@@ -192,10 +192,10 @@ class Consensus(OverRows):
         return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
 
     def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Server and agents, in their order.
+        """Run server and agents, in their order.
 
-        The dual variables follow while an agent has its models at hand. If the agents begin, that is in the next round,
-        and ``state.dual`` is what this one began with.
+        An agent updates its dual variables in the same pass as its models. If the agents begin a round, this is the
+        pass of the next round, and ``state.dual`` still holds the values from the start of this round.
         """
         privacy = federation.privacy
         last, rho, following = (
@@ -237,8 +237,9 @@ class Consensus(OverRows):
     def local_round(self, sub: Subproblem) -> None:
         """Update a block in place.
 
-        These are the iterates ``sub.z``; their mean ``sub.sent``; the dual variables ``sub.dual``, before the updates
-        if the agents begin a round and else after them; and the sum of messages ``sub.partial``.
+        This changes the iterates ``sub.z``; their mean ``sub.sent``; the dual variables ``sub.dual``, before the
+        updates of the iterates if the agents begin a round, and after them otherwise; and the sum of messages
+        ``sub.partial``.
         """
         if self.order == "agents":
             sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)

@@ -28,7 +28,7 @@ class Ending:
     mu: Array
     """Multipliers of the agents' constraints, shape (n, S, m)."""
     mu_server: Array
-    """Multipliers of the server's, shape (1, S, m_0)."""
+    """Multipliers of the server's constraints, shape (1, S, m_0)."""
     outer: Array
     """k, outer iterations done, shape (S,)."""
     sent: Array
@@ -47,7 +47,7 @@ StateT = TypeVar("StateT", bound=Ending)
 
 @parameters
 class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT]):
-    """What methods for constrained problems share: they measure how far they are from a KKT point.
+    """Base of methods for constrained problems, which measure how far they are from a KKT point.
 
     (w, mu) is an (eps1, eps2)-KKT point of he2023, definition 2.1, if ``stationarity`` is at most eps1,
     ``complementarity`` at most eps2, and mu_i in K_i*. All three are measured from w and mu alone.
@@ -120,7 +120,7 @@ class AugmentedLagrangian:
     mu
         Multipliers, shape (B, S, m).
     pull, centre
-        Of the proximal term; 1 / ((n + 1) beta) and w^k, shape (S, d), in he2023.
+        Weight and centre of the proximal term; in he2023 1 / ((n + 1) beta) and w^k, shape (S, d).
     """
 
     functions: Functions
@@ -168,7 +168,7 @@ class Merit:
         )
 
     def newton_step(self) -> Array:
-        """By the inverse Hessian where it is constant, else by a generalised Hessian."""
+        """Step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
         functions, beta = self._of.functions, self._of.beta
         if functions.quadratic:
             return -matvec(functions.inverse(beta, self._shift), self.gradient)
@@ -196,7 +196,7 @@ def update_multipliers(
 
 
 def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
-    """How far the nearest feasible point is at least, over 1 + ||w||; shape (S,), 0 if constraints are not convex.
+    """Lower bound on the distance to a feasible point, over 1 + ||w||; shape (S,), 0 if constraints are not convex.
 
     With v_i = P_{K_i*}(c_i(w)) and a feasible x, convexity gives 0 >= <v, c(x)> >= ||v||^2 + <J^T v, x - w>, so that
     ||x - w|| >= ||v||^2 / ||J^T v||.
@@ -219,7 +219,7 @@ def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
 
 
 def end_seeds(outcome: Outcome, where: Array, state: Ending) -> None:
-    """Record how seeds end that were still going on."""
+    """Record the outcome of seeds that were still running."""
     state.ended[where & (state.ended == 0)] = outcome
 
 
@@ -255,7 +255,7 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     start
         Every entry of w^0.
     reach
-        A seed is ``infeasible`` if no point meets the constraints within this times 1 + ||w^k|| of w^k.
+        A seed is ``infeasible`` if no feasible point is closer to w^k than ``reach`` times 1 + ||w^k||.
     """
 
     beta: Annotated[float, Field(gt=0)] = 1.0
@@ -277,18 +277,18 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         done: Array,
         solved: Array,
     ) -> None:
-        """Update multipliers, count, and end seeds for which (8) holds or nothing feasible is near.
+        """Update multipliers, count the iteration, and end seeds for which (8) holds or no feasible point is near.
 
         Parameters
         ----------
         state, federation
-            As of a round.
+            As in `round`.
         centre
             w^k, shape (S, d).
         done
             Seeds that did an outer iteration, shape (S,).
         solved
-            Those for which (7) holds; without it (8) means nothing.
+            Seeds for which (7) holds; without (7), (8) means nothing.
         """
         tau = self.tau(state)
         moved = update_multipliers(state, federation, self.beta, done)

@@ -19,7 +19,7 @@ from admmbench.algorithms.constrained import (
 from admmbench.outcomes import Outcome
 from admmbench.problems.needs import Need
 
-# L-BFGS may take so many iterations for a subproblem.
+# Most iterations of L-BFGS for a subproblem.
 _MOST_ITERATIONS = 100_000
 
 
@@ -33,7 +33,7 @@ class CentralState(Ending):
 
 @parameters
 class CProxAL(ProximalAL[CentralState]):
-    """Algorithm 1 of he2023 on the data of all, with L-BFGS for its subproblems; a round is an outer iteration.
+    """Algorithm 1 of he2023 on the data of all agents, with L-BFGS for its subproblems; a round is an outer iteration.
 
     Its parameters are those of the outer loop. A seed has ``stalled`` if L-BFGS can take no step from a point where (7)
     does not hold.

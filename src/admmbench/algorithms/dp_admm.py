@@ -63,7 +63,7 @@ class DPADMM(OutputPerturbation):
         return ("bounded slope",)
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 has not."""
+        """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""
         if self.step_size == "smooth":
             require("step_size: smooth", ("smooth penalty",), problem)
         if self.step_size == "nonsmooth":

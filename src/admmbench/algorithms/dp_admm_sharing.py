@@ -51,7 +51,7 @@ class DPADMMSharing(Sharing):
     b1: Annotated[float, Field(gt=0)] = 1.0
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
-        """There is none, whatever the settings."""
+        """There is no guarantee, whatever the settings."""
         return Guarantee(
             "none",
             "lemma 1 does not bound what one column changes, and the noise lies in the range of a party's columns, "
@@ -74,7 +74,7 @@ class DPADMMSharing(Sharing):
         return 3 / (n_features * self.rho) * bracket
 
     def plan(self, t: int, problem: BoundColumns, privacy: Privacy, release: Release) -> Releases:
-        """A sigma of its own counts by lemma 1."""
+        """If the method sets its own sigma, lemma 1 gives its cost."""
         if self.noise is None:
             return super().plan(t, problem, privacy, release)
         features = {own.stop - own.start for own in problem.columns}

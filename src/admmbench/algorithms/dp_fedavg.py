@@ -22,10 +22,10 @@ class DPFedAvg(OverRows):
     H. B. McMahan, D. Ramage, K. Talwar and L. Zhang, "Learning differentially private recurrent language models" (ICLR
     2018), with flat clipping. In a round each agent makes local gradient steps from the global model on the mean loss
     of its records, clips the difference, and adds noise: one release, however many steps. The server adds the mean over
-    agents, which counts them as the objective does. Theirs protects all records of a user, samples users, steps along
-    batches, and lets the server add the noise. Here neighbours differ in one record, all agents and all of their
-    records take part, and each agent adds the noise itself. So the noise may follow from how far one record moves the
-    local steps, where that is less than what clipping leaves.
+    agents, with the weights of the objective. The paper's method protects all records of a user, samples users, steps
+    along batches, and lets the server add the noise. Here neighbours differ in one record, all agents and all of their
+    records take part, and each agent adds the noise itself. So the noise can be scaled by how far one record moves the
+    local steps, if that is less than the bound by clipping.
 
     Parameters
     ----------

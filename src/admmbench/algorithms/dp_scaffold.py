@@ -30,10 +30,10 @@ class DPScaffold(OverRows):
     M. Noble, A. Bellet and A. Dieuleveut, "Differentially private federated learning on heterogeneous data" (AISTATS
     2022); the equations are those of the authors' code. Each of E local steps takes the mean gradient g of the agent's
     records with noise of its own: y <- y - learning_rate (g + c - c_i). Differences of models and control variates are
-    made of these gradients, so that a round has E releases and nothing else. Theirs clips gradients of records, and
-    samples agents and records; here records are bounded, and all take part. Means weigh agents as the objective does,
-    alike or by numbers of records; theirs weighs models by these, and control variates alike. Control variates start at
-    zero, without the warm start.
+    made of these gradients, so that a round has E releases and nothing else. The authors' method clips gradients of
+    records, and samples agents and records; here records are bounded, and all take part. Means weigh agents as the
+    objective does, equally or by numbers of records; the authors' method weighs models by numbers of records, and
+    control variates equally. Control variates start at zero, without the warm start.
 
     Parameters
     ----------

@@ -21,16 +21,16 @@ class DPSGD(OverRows):
     In each round an agent draws a Poisson sample of its m records, each with probability q, and adds Gaussian noise to
     the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of
     huang2019 (one record is replaced, which moves the sum by 2 c1 / (q m) at most). Records are bounded, so that no
-    gradient needs clipping. The server takes a step along the mean over agents, which counts them as the objective
-    does, alike or by their records; the local models are the global one. Under a secure sum all agents add equal parts
-    of the noise of the mean.
+    gradient needs clipping. The server takes a step along the mean over agents, with the weights of the objective:
+    equal, or by their numbers of records. The local models are the global one. Under a secure sum all agents add equal
+    parts of the noise of the mean.
 
     Parameters
     ----------
     learning_rate
         0.1 in the paper.
     sampling
-        q, 1 in huang2019: all records take part. Only the agent knows its sample, for which the total has credit.
+        q, 1 in huang2019: all records take part. Only the agent knows its sample, so the total takes credit for it.
     """
 
     release = Release("gaussian", "gradient", scaled_for="replace")
@@ -48,7 +48,7 @@ class DPSGD(OverRows):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the credit for samples rests on."""
+        """The condition under which the total may take credit for samples."""
         if self.sampling == 1:
             return ()
         return (

@@ -18,20 +18,20 @@ from admmbench.problems.needs import Need
 class DVP(Exact):
     """Exact subproblems whose dual variable carries noise.
 
-    huang2019 compares with it and does not state it. This is the definition of T. Zhang and Q. Zhu, "Dynamic
+    huang2019 compares with this method but does not state it. This is the definition of T. Zhang and Q. Zhu, "Dynamic
     differential privacy for ADMM-based distributed classification learning" (IEEE Trans. Information Forensics and
     Security 12, 2017): objective perturbation (Chaudhuri, Monteleoni and Sarwate 2011, algorithm 2) of each subproblem.
-    Theirs couple neighbours in a network; with a server, the penalty's rho takes the place of their 2 eta N_p.
+    Their penalty couples neighbours in a network; with a server, rho takes the place of their 2 eta N_p.
 
     With b of density proportional to exp(-zeta ||b||), agent i sends
 
         argmin_v f_i(v) - <gamma_i - b / m_i, v> + (rho / 2) ||v - w||^2 + (Phi / 2) ||v||^2,
 
     where zeta = alpha / (2 c1), and alpha = epsilon - 2 ln(1 + c3 / (m_i (lambda / n + rho))) is what the curvature
-    leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of it is.
+    leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of the budget is left.
 
     Each message is (epsilon, 0)-DP where one record is replaced: pure differential privacy, where the other methods of
-    huang2019 have (epsilon, delta). Where one contributes nothing, both parts of the loss are half as large: the
+    huang2019 have (epsilon, delta). If one record contributes nothing, both parts of the loss are half as large: the
     gradient differs by one contribution, and one curvature enters the ratio of densities instead of two. The proof
     needs exact solutions and a smooth loss of a single inner product with the record, as in binary classification.
     """

@@ -16,7 +16,7 @@ from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
-# From the last solution to the next, as seen on Adult; for the forecast.
+# Steps from the last solution to the next, as seen on Adult; for the forecast.
 _USUAL_STEPS = 8
 
 
@@ -35,8 +35,8 @@ def solve(
 
     Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, section 2.2).
     Their length comes from the largest curvature between the iterates so far, which is mostly far below the bound for
-    all models. A step that is too long makes the iterates move where the curvature is large; so it is found, and steps
-    get shorter. They never are shorter than the bound asks for.
+    all models. If a step is too long, the iterates move to where the curvature is large. Then this
+    curvature is found, and steps get shorter. They are never shorter than the bound requires.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ def solve(
         L = factors(smoothness, like=start)
         step = ahead - gradient / L
         if smooth:
-            # Of the gradient, what moves the models in their precision: no further step could do better.
+            # Only the part of the gradient that moves the models in their precision: no further step could do better.
             found, moving = ahead, ahead - (ahead - gradient / steepest)
         else:
             found = step = whole.penalty.prox(step, whole.own_strength / L)
             moving = ahead - step
         residual = bound * _norms(moving)
-        # Each is taken as soon as it is solved, whatever the others need; one that has diverged is not waited for.
+        # Each subproblem ends as soon as it is solved, whatever the others need; diverged ones are not waited for.
         new = unsolved & ~(residual > tolerance)
         solution[new] = found[new]
         solution[new & np.isnan(residual)] = np.nan
@@ -176,7 +176,7 @@ class PerturbedSolution(Exact):
         return (*super().needs, "smooth penalty", "bounded slope")
 
     def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
-        """How far a contribution moves a part of the solution, and what the solver leaves.
+        """How far a contribution moves a part of the solution, with the error of the solver.
 
         The stiffness is lambda / n + rho of lemma 4.
         """

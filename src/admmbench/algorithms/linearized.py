@@ -1,7 +1,7 @@
 """Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
 
 A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
-see `admmbench.algorithms.passes`; it may use its arguments, numbers, numpy and math.
+see `admmbench.algorithms.passes`. A step may use its arguments, numbers, numpy and math.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Linearized(Consensus):
 
     @abstractmethod
     def schedule(self, sub: Subproblem) -> Schedule:
-        """What the step takes besides gradient, models and rho: numbers, or one for each agent and seed."""
+        """Further arguments of the step, besides gradient, models and rho: numbers, or one for each agent and seed."""
 
     def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
         """Noise on the gradient, of `Subproblem.noise`."""

@@ -1,4 +1,4 @@
-"""Methods that find their model at once and send nothing: what others are compared with."""
+"""Methods that find their model at once and send nothing. Other methods are compared with them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shared:
 
 @parameters
 class Optimum(Algorithm[Shared, AnyFederation]):
-    """An optimum from the first round on; no budget matters."""
+    """An optimum from the first round on; budgets have no effect."""
 
     state_copies = 0
 

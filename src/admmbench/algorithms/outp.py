@@ -52,7 +52,7 @@ class OutP(OutputPerturbation):
         """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
         if not self.reference or not sub.privacy.private:
             return OutputPerturbation.perturb_solution(self, sub, schedule)
-        # The worst case over admissible records applies to noise that does not know the data.
+        # The worst case over admissible records applies to noise that does not depend on the data.
         stiffness = np.asarray(sub.rho + schedule["inverse_eta"])
         bound = sub.solution_sensitivity(sub.parts.whole.gradient_bound, stiffness)
         return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
@@ -71,11 +71,11 @@ class OutP(OutputPerturbation):
 
     @property
     def steady(self) -> bool:
-        """Not the code's."""
+        """The plan of the authors' code is not steady."""
         return not self.reference
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
-        """The code's steps and noise know nothing of the records, whatever the sensitivity."""
+        """The code's steps and noise do not depend on the records, whatever the sensitivity."""
         return super().guarantee("global" if self.reference else sensitivity)
 
     @property

@@ -16,7 +16,7 @@ from admmbench.algorithms.linearized import Linearized, Schedule, proximal_step
 from admmbench.privacy import Draw, Privacy, Release
 
 Value = TypeVar("Value", float, Array)
-"""Of one agent, or of those of a block and all seeds."""
+"""A value of one agent, or of all agents of a block and all seeds."""
 
 
 @parameters
@@ -52,7 +52,7 @@ class OutputPerturbation(Linearized):
         t, privacy, size
             Round, budget and d p, the number of a model's entries.
         m
-            Numbers of records, shape (B, 1), or one of them; so the others.
+            Numbers of records, shape (B, 1), or one number; ``c1`` and ``curvature`` have the same form.
         c1
             Bound on the norm of a record's gradient, shape (B, S).
         curvature

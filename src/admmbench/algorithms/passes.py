@@ -1,8 +1,9 @@
 """An agent's update as one pass over its model.
 
-Gradient of the penalty, noise, step, mean of the local updates, dual ascent and the sum that the server takes: each of
-these reads and writes models that do not fit into a cache, and done one after another they take most of a round where
-agents have few records. The pass is made from the equation of the method's step, see `admmbench.compiled`.
+An update consists of the gradient of the penalty, noise, the step, the mean of the local updates, the dual ascent and
+the sum for the server. Each of these reads and writes models that do not fit into a cache. One after another, they
+would take most of a round if agents have few records. The pass is made from the equation of the method's step, see
+`admmbench.compiled`.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Pass:
     step
         Equation of the step, ``step(gradient, z, w, dual, rho, ...)``.
     names
-        What it takes besides, numbers of each agent and seed.
+        Its further arguments, numbers of each agent and seed.
     penalty
         Of the problem.
     at

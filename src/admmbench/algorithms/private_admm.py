@@ -21,9 +21,9 @@ class PrivateADMM(PerturbedSolution):
         x_i = argmin_v f_i(v) + (rho / 2) ||v - (2 w - u_i)||^2,    u_i <- u_i + 2 relaxation (x_i - w) + noise,
 
     where rho is their 1 / gamma. With u_i = w - lambda_i / rho this is consensus ADMM whose local model is
-    w + 2 relaxation (x_i - w): over-relaxation, and PVP with relaxation 1/2, noise included. Theirs protects an
-    agent, samples agents, clips x_i - w, and has a regulariser at the server. Here neighbours differ in one record,
-    whose part in x_i is bounded, all agents take part, and each has its part of the penalty.
+    w + 2 relaxation (x_i - w): over-relaxation, and PVP with relaxation 1/2, noise included. The authors' method
+    protects an agent, samples agents, clips x_i - w, and has a regulariser at the server. Here neighbours differ in one
+    record, whose influence on x_i is bounded. All agents take part, and each has its part of the penalty.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ from admmbench.problems.base import Problem
 from admmbench.problems.constrained import Constrained
 from admmbench.problems.newton import minimize
 
-# Subproblems are not solved to less than this part of tau_k. (18) multiplies what is left by the curvature of
-# beta ||c||^2 / 2, so that it must be small.
+# Subproblems are not solved to less than this part of tau_k. (18) multiplies the remaining error by the curvature of
+# beta ||c||^2 / 2, so this part must be small.
 _PART_OF_TAU = 1e-6
 
 
@@ -101,7 +101,7 @@ class ProxAL(ProximalAL[ProxALState]):
         """One iteration of Algorithm 2, and what follows in Algorithm 1 where (19) holds."""
         live, n = state.ended == 0, federation.problem.n_agents
         tau = self.tau(state)
-        # More than a small part of tau_k cannot matter to (19), and may be beyond double precision.
+        # A tolerance below a small part of tau_k cannot matter to (19), and may be beyond double precision.
         eps = np.where(live, np.maximum(self.q**state.inner, _PART_OF_TAU * tau), np.inf)
         w = self.update_server(state, federation, eps)
         state.model[live] = w[live]

@@ -53,7 +53,7 @@ def _places(comparison: xr.Dataset) -> list[str]:
 
 
 def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
-    """What goes for all rows, or for those of some data."""
+    """Facts that hold for all rows, or for the rows of some data."""
 
     def each(write: Callable[[xr.Dataset], str]) -> str:
         found: dict[str, dict[str, None]] = {}
@@ -70,7 +70,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
         "Errors": f"{each(_measure)}: mean over {each(_seeds)} seeds [{level} interval of this mean]",
         "Differences": f"runner-up minus lowest{each(_points)}, paired by seed. The {level} intervals hold together "
-        f"for all {pairs:,} pairs of methods of all rows, as results choose the pairs that are shown (Bonferroni)",
+        f"for all {pairs:,} pairs of methods of all rows, because results decide which pairs are shown (Bonferroni)",
     }
 
 
@@ -170,13 +170,13 @@ def _about_ranks(ranks: xr.Dataset | None) -> str:
     test = ""
     if math.isfinite(statistic):
         p = "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
-        test = f" The test of Friedman that all methods are alike has χ² = {statistic:.1f}, {p}."
+        test = f" Friedman's test that all methods are alike gives χ² = {statistic:.1f}, {p}."
     return (
         f"Ranks of {ranks.sizes['algorithm']} methods, 1 for the lowest error: means over {ranks.sizes['cell']} rows."
         f"{test} Methods under one bar are not told apart: their mean ranks differ by less than the critical "
-        f"difference (Nemenyi, {100 * ranks.attrs['level']:g} %). Both tests take rows for independent. Rows of one "
-        "data set at several budgets are not, so that the critical difference is too small: the diagram describes "
-        "these rows, and says nothing of other data sets."
+        f"difference (Nemenyi, {100 * ranks.attrs['level']:g} %). Both tests assume that rows are independent. Rows of "
+        "one data set at several budgets are not, so that the critical difference is too small: the diagram describes "
+        "these rows, and says nothing about other data sets."
     )
 
 
@@ -204,8 +204,8 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
     notes = []
     if left_out := where(comparison["excluded"]):
         notes.append(
-            "Not compared at budgets at which they ran, as they have no guarantee, or one with another total, δ or "
-            f"neighbours: {', '.join(left_out)}."
+            "Not compared at budgets at which they ran, because they have no guarantee, or one with another total, δ "
+            f"or neighbours: {', '.join(left_out)}."
         )
     if conditional := where(comparison["guarantee"] == "conditional"):
         notes.append(f"The guarantee of {', '.join(conditional)} is conditional and not proved.")
@@ -218,11 +218,11 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
         ]
         if unranked:
             notes.append(
-                f"Without a mean rank, as they are not in all rows: {', '.join(unranked)}."
+                f"Without a mean rank, because they are not in all rows: {', '.join(unranked)}."
             )
     if (comparison["lost"].where(comparison["compared"], 0) > 0).any():
         notes.append(
-            "A method that lost a run, which diverged or timed out, neither wins nor ties, and has the last rank."
+            "A method that lost a run (it diverged or timed out) neither wins nor ties, and has the last rank."
         )
     return notes
 

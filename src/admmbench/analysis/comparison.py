@@ -79,9 +79,9 @@ def compare(
 def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
     """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
 
-    At a budget, methods that add no noise are left out; without one, those that add noise of their own. With
-    constraints the objective is compared, of several methods for as many agents. Runs whose last point violates
-    constraints by more than `FEASIBLE` are lost.
+    At a budget, methods that add no noise are left out; without a budget, those that add noise of their own. With
+    constraints, methods for the same number of agents are compared by their objective. Runs whose last point violates
+    constraints by more than `FEASIBLE` count as lost.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class _Cell:
 
 
 def _cells(results: xr.Dataset) -> Iterator[_Cell]:
-    """Find the budgets of an experiment with rivals: one group of them for a budget, unless methods set delta."""
+    """Find the budgets of an experiment with rivals: one group of rivals for a budget, unless methods set delta."""
     if not statistics.of_whole_runs(results):
         return
     table = statistics.equally_private(results)

@@ -1,4 +1,4 @@
-"""Two result files of one study, as from another machine, version or code: where they agree, and how they differ."""
+"""Two result files of one study, from two machines, versions or codes: where they agree, and how they differ."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def summary(found: xr.Dataset) -> str:
 
 
 def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
-    """What else the two files do not have in common, a sentence each."""
+    """Other differences between the two files, a sentence for each."""
     for name, words in _FACTS.items():
         values = [str(each.attrs.get(name, "")) for each in (first, second)]
         if values[0] != values[1]:

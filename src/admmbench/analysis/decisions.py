@@ -1,10 +1,10 @@
-"""When a claim is supported, contradicted or undecided: tests of its parts, and what they come to.
+"""When a claim is supported, contradicted or undecided: tests of its parts, and how they decide.
 
-A claim has one or more parts: each says that one quantity lies in a region. A part is shown by one-sided tests, and
-refuted by others. Supported is a claim whose parts are all shown (intersection-union: the claim is false if one part
-is, and that part is shown with a probability of at most its own level, so nothing is corrected). Contradicted is a
-claim with a part that is refuted. There one of several suffices, so each of k parts is refuted at a k-th of the level
-(Bonferroni). Else it is undecided.
+A claim has one or more parts: each says that one quantity lies in a region. One-sided tests show a part, and others
+refute it. A claim is supported if all of its parts are shown (intersection-union: the claim is false if one part is,
+and that part is shown with a probability of at most its own level, so no level is corrected). A claim is contradicted
+if a part is refuted. Here one of several parts suffices, so each of k parts is refuted at a k-th of the level
+(Bonferroni). Otherwise the claim is undecided.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operato
 
 
 class Bound(NamedTuple):
-    """That a quantity lies on one side of a number, and the level of the test that shows it."""
+    """The statement that a quantity lies on one side of a number, and the level of the test that shows it."""
 
     side: Literal[">", ">=", "<", "<="]
     limit: float
@@ -118,7 +118,7 @@ def apart(centre: float, margin: float, words: str) -> Region:
 def above_zero(relevant: float, words: str) -> Region:
     """Above 0; refuted if it is shown to be less than the smallest relevant difference.
 
-    So a difference that is tiny and has no variance is no support, and every true value is settled by enough seeds.
+    So a tiny difference without variance does not support a claim, and enough seeds settle every true value.
     """
     return Region(
         Evidence("all", (Bound(">", 0.0, TAIL),)),
@@ -151,11 +151,11 @@ class Part:
     values
         One for each seed, whose mean the estimate is; none for another estimate.
     lost
-        How many runs have no value, in words, where that settles the part: a mean over the others would flatter it.
+        How many runs have no value, in words, if that settles the part: a mean over the other runs would be too good.
     limited
-        Whether a limit of the study ended these runs, which says nothing of the method.
+        Whether a limit of the study ended these runs, which says nothing about the method.
     by_value
-        Whether one run is all there is: it does not depend on the seed.
+        Whether there is only one run, because runs do not depend on the seed.
     """
 
     name: str
@@ -215,8 +215,8 @@ def seeds_to_decide(parts: Sequence[Part]) -> int | None:
 def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
     """Say whether permutation tests show what settled a claim, in a sentence.
 
-    Nothing if nothing random settled it, if an estimate is no mean over seeds, or if no permutation test could show it:
-    with n seeds its p-value is at least 2^-n.
+    The sentence is empty if nothing random settled the claim, if an estimate is not a mean over seeds, or if no
+    permutation test could show it: with n seeds its p-value is at least 2^-n.
     """
     doubtful = []
     tests = list(_settled_by(parts, outcome))

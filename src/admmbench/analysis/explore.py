@@ -1,6 +1,6 @@
-"""What the interactive view of the report holds: curves of all experiments, packed small.
+"""Data of the interactive view of the report: curves of all experiments, packed small.
 
-An experiment is one text: base85 of gzip of a header and arrays. The header is JSON and says what the arrays are. The
+An experiment is one text: base85 of gzip of a header and arrays. The header is JSON and describes the arrays. The
 browser unpacks an experiment when it is chosen. The metric of the problem comes with every seed, so that the browser
 computes the statistics; other metrics come as statistics. ``data.js`` is the reader of this format.
 """
@@ -36,7 +36,7 @@ NO_COUNT = 65535
 """Stands for the error count of a run that has none."""
 
 PRECISE, ROUGH = 0, 13
-"""Bits that a number loses of the 23 of a float32: those that stay are 7 or 3 decimal digits."""
+"""Bits that are dropped of the 23 of a float32: the others give 7 or 3 decimal digits."""
 
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""

@@ -1,7 +1,7 @@
-"""Drawings as parts of the page: as small as they can be without looking otherwise.
+"""Drawings as parts of the page: as small as possible without a visible change.
 
-Matplotlib writes every point with six decimals, and a style at every element. The page has all figures in itself, so
-here lines keep the points that the eye can tell apart, coordinates are whole numbers of a small unit, and equal styles
+Matplotlib writes every point with six decimals, and a style at every element. The page contains all figures. So lines
+keep here only the points that the eye can tell apart, coordinates are whole numbers of a small unit, and equal styles
 are written once.
 """
 
@@ -259,7 +259,7 @@ def _thickness(commands: Commands) -> float:
 
 
 def _simplified(commands: Commands, times: float) -> Commands:
-    """Leave out the points of lines that the eye does not miss, with some times the tolerance."""
+    """Leave out points of lines that make no visible difference, with a multiple of the tolerance."""
     found: Commands = []
     for letter, points in commands:
         if letter == "L":

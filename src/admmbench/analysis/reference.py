@@ -1,7 +1,6 @@
-"""Results that are kept with the project: what studies gave at the largest scale that was run, to compare with.
+"""Results that are kept with the project: those of the largest runs of a study, to compare new results with.
 
-A folder has a file of results for each experiment, and one file that says where each comes from and what its checksum
-is.
+A folder has a file of results for each experiment, and one file that says where each comes from, with its checksum.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
-# What two studies have in common if their final values can be compared.
+# Two studies must agree in these for their final values to be comparable.
 _SCALE = {
     "dataset": "data set",
     "dataset_settings": "settings of the data set",
@@ -39,7 +38,7 @@ class Source(Strict):
     Attributes
     ----------
     command
-        What a user types to make them.
+        Command that makes them.
     sha256
         Of the file.
     """
@@ -56,9 +55,9 @@ def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
     results
         Of an experiment.
     command
-        What made them.
+        Command that made them.
     folder
-        Where to; by default that of one's own.
+        Folder to write; by default the user's own.
 
     Returns
     -------
@@ -89,7 +88,8 @@ def load(
     experiments
         Names.
     folders
-        Where results are kept, with the suite and of one's own; a later one takes the place of an earlier one.
+        Folders with kept results, the suite's and the user's own; results in a later folder replace those in an earlier
+        one.
 
     Returns
     -------
@@ -107,10 +107,10 @@ def load(
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise ValueError(f"{path}: {FILES} names it, and it cannot be read: {error}") from None
+            raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
         if hashlib.sha256(content).hexdigest() != digest:
             raise ValueError(
-                f"{path}: not the file that was kept (its SHA-256 is another than in {FILES}); restore it"
+                f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
             )
         found[name] = xr.load_dataset(path)
     return found
@@ -152,8 +152,8 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
 
     Returns
     -------
-    ``scale``: what is kept, in words; ``summary``: how final values agree; ``rows``: those that do not. Where the two
-    are of another scale, ``summary`` says in what they differ and that they are not compared.
+    ``scale``: what is kept, in words; ``summary``: how well final values agree; ``rows``: those that do not agree. If
+    the two have different scales, ``summary`` says how they differ and that they are not compared.
     """
     scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
     differing = [

@@ -15,7 +15,7 @@ from admmbench.analysis.answer import cells, row, short
 from admmbench.analysis.comparison import FEASIBLE, lead
 
 MOST_NAMED = 3
-"""Methods that a cell of the table names before it says how many more there are."""
+"""Number of methods that a cell of the table names before it says how many more there are."""
 
 
 def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ def _agents(results: xr.Dataset, cell: xr.Dataset) -> str:
 
 
 def _lost(results: xr.Dataset, cell: xr.Dataset) -> str:
-    """Methods that lost runs, which the other runs would flatter."""
+    """Methods that lost runs: a mean over their other runs would be too good."""
     labels = cell["algorithm"].values[(cell["compared"] & (cell["lost"] > 0)).values]
     counts = cell[["lost", "runs"]].sel(algorithm=labels)
     found = [

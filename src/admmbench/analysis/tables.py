@@ -1,4 +1,4 @@
-"""What the report tells of one experiment in tables: rows of text and numbers, from its results alone."""
+"""Tables of the report about one experiment: rows of text and numbers, from its results alone."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _plain(values: xr.DataArray) -> NDArray[Any]:
 
 
 def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
-    """Which means are the lowest of those at equal privacy, shape as ``means``; a single one is best of nothing."""
+    """Which means are the lowest at equal privacy, shape as ``means``; a mean without rivals is not marked."""
     rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
     several = rivals.notnull().sum("rival") > 1
     found: xr.DataArray = (means == rivals.min("rival")) & several
@@ -215,7 +215,7 @@ def _cells_of_seeds(
 def _cell_of_seeds(
     values: NDArray[np.float64], mean: float, lower: float, upper: float, same: bool, form: str
 ) -> dict[str, str]:
-    """Mean over seeds, and how they spread: a band, or each of a few seeds, or that they are all the same."""
+    """Mean over seeds, and their spread: a band, or each of a few seeds, or a note that all are the same."""
     spread, others = "", list[float]()
     if np.sum(~np.isnan(values)) > 1 and not same:
         few = values.size <= statistics.FEW_SEEDS
@@ -235,7 +235,7 @@ def _number(value: float, form: str) -> str:
 
 
 def spread(results: xr.Dataset) -> str:
-    """What stands behind a mean in a table."""
+    """Say over which seeds a mean in a table is, and what is shown beside it."""
     n = results.sizes["seed"]
     if n == 1:
         return "of one seed"
@@ -297,7 +297,7 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def notes(results: xr.Dataset) -> list[str]:
-    """What a reader should know: about the budgets, where there are any, and what methods say of themselves."""
+    """What a reader should know about the budgets, where there are any, and the caveats that methods declare."""
     ran = (results["status"] >= 0).any("seed")
     finite = ran.sel(epsilon=np.isfinite(results["epsilon"].values))
     private = [str(label) for label in finite["algorithm"].values[finite.any("epsilon").values]]
@@ -319,7 +319,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     noisy = shown.sel(algorithm=shown["notion"].values != "none")
     whole = statistics.of_whole_runs(results)
     notes = [
-        "ε is the budget of a whole run, at the stated δ. The noise of each method is solved for it, so that "
+        "ε is the budget of a whole run, at the stated δ. The noise of each method is calibrated to it, so that "
         "methods are compared at equal privacy."
         if whole
         else "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
@@ -338,7 +338,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     if results.attrs["sensitivity"] == "global" and worth:
         notes.append("The noise is scaled by the worst case over all admissible records.")
         if "none" in worth:
-            notes.append(f"No guarantee all the same: {', '.join(worth['none'])}.")
+            notes.append(f"Still without a guarantee: {', '.join(worth['none'])}.")
     notes += [
         f"Neighbouring data sets of {', '.join(labels)}: {difference}."
         for difference, labels in _labels_by(noisy, "neighbours").items()
@@ -347,7 +347,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     if len(notions) > 1:
         notes.append(
             f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
-            "notions of a release; a composed (ε, δ) is one notion for both."
+            "notions of privacy for one release; a composed (ε, δ) is the same notion for both."
         )
     if not whole and _beyond_calibration(noisy):
         notes.append(

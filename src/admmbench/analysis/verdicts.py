@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
-"""Ends of runs that come from limits of a study, and say nothing of the method."""
+"""Outcomes of runs that come from limits of a study, and say nothing about the method."""
 
 NAMED = 3
 """Parts of a claim that a reason names after the first; the table has the intervals of all."""
@@ -102,7 +102,7 @@ def evaluate(
         Experiment name -> its results. A claim on an experiment that is not here was not run.
     known
         Every experiment of the project and its labels, whether part of this configuration or not.
-        With it, a misspelt experiment is told from one that was left out, and labels may be left
+        With it, a misspelt experiment can be told from one that was left out, and labels may be left
         out too. Without it, a claim may name only labels that its experiment holds.
 
     Returns
@@ -168,7 +168,7 @@ def _check_names(
 
 
 def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[str]]:
-    """Tell the selections of which a run was started from the others, given by name."""
+    """Separate the selections with a started run from the others, which are given by name."""
     present, absent = [], []
     for label, epsilon in dict.fromkeys(claim.selections()):
         there = label in ds["algorithm"].values and epsilon in ds["epsilon"].values
@@ -552,7 +552,7 @@ def _falls_in_epsilon(claim: Trend, view: _View) -> Verdict:
 
 
 def _falling(claim: Trend, view: _View, label: str, epsilons: list[float]) -> Iterator[Part]:
-    """Parts about one method; between two budgets, the fall says it all."""
+    """Parts about one method; for two budgets, the fall alone is enough."""
     smallest = claim.smallest(*(view.mean(label, epsilon) for epsilon in epsilons))
     steps = list(itertools.pairwise(epsilons)) if len(epsilons) > 2 else []
     for first, last in [(epsilons[0], epsilons[-1]), *steps]:

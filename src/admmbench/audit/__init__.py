@@ -1,15 +1,16 @@
-"""Audits: attacks on runs that would catch a lie about privacy.
+"""Audits: attacks on runs that reveal a wrong statement about privacy.
 
-Two worlds are neighbours: they differ in one record, the canary. Both are played, and each is played again with the
-noisy values of the other. Five levels look at that, from the noise to what an adversary can tell:
+Two worlds are neighbouring data sets: they differ in one record, the canary. The method runs in both worlds, and again
+in each world with the noisy values of the other. Five levels test these runs, from the noise to what an adversary can
+tell:
 
-1. **Noise law**: what is added has the declared law and scale, and is used once.
+1. **Noise law**: the noise has the declared law and scale, and is used once.
 2. **Coupling**: with the same noisy values both worlds send the same, so that nothing leaves without noise.
 3. **Likelihood**: no value shifts between the worlds by more than the ledger was told.
-4. **Lower bound**: an attack on all messages bounds epsilon from below, and the ledger's total is above that.
-5. **Black box**: so does an attack on the final model.
+4. **Lower bound**: an attack on all messages bounds epsilon from below, and the ledger's total is above that bound.
+5. **Black box**: an attack on the final model does the same.
 
-Where parties hold columns, one attack looks at the range in which their messages lie.
+If parties hold columns, one attack looks at the range in which their messages lie.
 
 An audit that passes proves nothing. One that fails shows that a total is wrong.
 """

@@ -17,7 +17,7 @@ Scores = tuple[Array, Array]
 
 
 def of_trajectory(pair: Pair, sampling: float) -> Scores:
-    """Scores of who sees all messages: the log-likelihood ratio of the noisy values, the best score that there is."""
+    """Scores of an attacker who sees all messages: the log-likelihood ratio of the noisy values, the best score."""
     return (
         log_ratio(pair.first, pair.first_taken, pair.second_as_first, sampling),
         log_ratio(pair.second, pair.first_as_second, pair.second, sampling),
@@ -25,7 +25,7 @@ def of_trajectory(pair: Pair, sampling: float) -> Scores:
 
 
 def of_model(pair: Pair, row: int) -> Scores:
-    """Scores of who sees the final global model: how much better it suits the first world's record in a row."""
+    """Scores of an attacker who sees the final global model: how much better it fits the first world's record."""
     first, second = (
         _loss(run.model, pair.second, row) - _loss(run.model, pair.first, row)
         for run in (pair.first, pair.second)
@@ -52,11 +52,11 @@ def lower_bound(
     scores
         The attack's, of all runs.
     delta
-        At which epsilon is stated.
+        Delta of the guarantee.
     confidence
         In the bound.
     total
-        Of the ledger.
+        Total of the ledger.
     """
     first, second = (np.nan_to_num(each) for each in scores)
     value = bound_of_scores(first, second, delta, confidence)

@@ -22,8 +22,8 @@ Progress = Callable[[int, int], None]
 
 # Seeds of the run that decides what canaries look like.
 _PILOT = 8
-# What may be on tape at a time, in bytes; and arrays of the size of all local models that each run of a pair of worlds
-# keeps of a local update, about.
+# Bytes that may be on tape at a time; and the approximate number of arrays, of the size of all local models, that each
+# run of a pair of worlds keeps of a local update.
 _MOST_BYTES = 2**29
 _KEPT = 4.5
 _CHECKS = (noise_law, coupling, likelihood)
@@ -38,7 +38,7 @@ def audit(
 ) -> Audit:
     """Attack a run.
 
-    Its rows are shared out unshuffled, its arithmetic is in double precision, and its seeds are the audit's own.
+    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def audit(
     settings
         How much is audited.
     progress
-        Called with the pieces of work done, and their number.
+        Called with the number of pieces of work done, and of all pieces.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def audit(
 
 @dataclass(frozen=True)
 class Seen:
-    """What is left of a pair of worlds once it was looked at.
+    """What an audit keeps of a pair of worlds.
 
     Attributes
     ----------

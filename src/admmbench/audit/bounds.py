@@ -21,15 +21,15 @@ def epsilon_lower(
     delta: float,
     level: float,
 ) -> NDArray[np.float64]:
-    """Bound epsilon from below: an (epsilon, delta)-private run lets no attack tell two worlds apart better.
+    """Bound epsilon from below by how well an attack tells two worlds apart.
 
     Both rates lie in their Clopper-Pearson intervals with a probability of at least ``level``. An epsilon below the
-    bound fits no rates in them, whichever of the two worlds the attack is taken to look for.
+    bound contradicts all rates in these intervals, whichever of the two worlds the attack looks for.
 
     Parameters
     ----------
     true_positives
-        Runs of the first world that the attack takes for such.
+        Runs of the first world that the attack takes for runs of the first.
     n_positive
         Runs of the first world.
     false_positives
@@ -43,13 +43,13 @@ def epsilon_lower(
 
     Returns
     -------
-    Shape of the numbers of positives; at least 0.
+    The bound, in the shape of the numbers of positives; at least 0.
     """
     level_of_each = 1 - (1 - level) / 2
     hit_low, hit_high = _interval(np.asarray(true_positives), n_positive, level_of_each)
     alarm_low, alarm_high = _interval(np.asarray(false_positives), n_negative, level_of_each)
     found = np.zeros(np.broadcast(hit_low, alarm_low).shape)
-    # An attack that is wrong more often than not is the right one for the worlds in the other order.
+    # An attack that is wrong more often than right is a good one for the worlds in the other order.
     for rate, other in (
         (hit_low, alarm_high),
         (1 - alarm_high, 1 - hit_low),

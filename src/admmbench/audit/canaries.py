@@ -93,7 +93,7 @@ def _with(data: Dataset, row: int, x: Array, y: Any) -> Dataset:
 
 
 def _rows_of_smallest(spec: RunSpec, data: Dataset) -> Array:
-    """Rows of the agent that has fewest, but some."""
+    """Rows of the agent that has the fewest rows, but at least one."""
     found = split(as_partition(spec.agents), data, [])
     assert isinstance(found, Split)
     shares = [share[0][1] for share in found.shares]

@@ -12,7 +12,7 @@ from admmbench.audit.report import Finding
 from admmbench.audit.worlds import Pair, Run
 
 LEVEL = "coupling"
-# Of double precision, in units of what is compared.
+# Rounding of double precision, in units of what is compared.
 _ROUNDING = 1e-9
 
 

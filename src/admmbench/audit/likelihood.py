@@ -73,7 +73,7 @@ def _wrong_samples(pair: Pair) -> Iterator[str]:
 
 
 def _participation(pair: Pair) -> dict[float, tuple[Array, Array]]:
-    """Where one can see whether the canary takes part, and where it does: for each probability that a ledger was told.
+    """Where an auditor can see if the canary takes part, and where it does, for each probability in the ledger.
 
     Both have a row for each release of the canary's agent, shape (R, S).
     """
@@ -140,8 +140,8 @@ def _over(shift: Shift, entry: Entry) -> float:
 def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
     """Logarithm of the likelihood of a run's noisy values in the first world over that in the second, shape (S,).
 
-    In the first world a value is a mixture for who does not see the sample: (1 - q) p + q p' over p, where p' is the
-    density with the canary and p the one without it, which is that of the second world.
+    An attacker who does not see the sample sees a mixture in the first world: the ratio is (1 - q) p + q p' over p,
+    where p' is the density with the canary, and p is the density without it, which is that of the second world.
 
     Parameters
     ----------

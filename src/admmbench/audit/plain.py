@@ -22,7 +22,7 @@ from admmbench.problems.penalties import PENALTIES
 
 @contextlib.contextmanager
 def open_passes() -> Iterator[None]:
-    """Meanwhile passes whose noise is on tape are done in plain arrays; others are done as ever."""
+    """Within this context, passes whose noise is on tape run in plain arrays; other passes run as usual."""
     compiled = Pass.__call__
 
     def either(

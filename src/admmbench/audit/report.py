@@ -21,13 +21,13 @@ class Finding(Strict):
     canary
         Name of the canary.
     passed
-        Whether nothing was wrong; None: it does not apply.
+        Whether nothing was wrong; None if the level does not apply.
     value
         What was measured.
     bound
         What the value must not exceed.
     sentence
-        All of that in words.
+        The finding in words.
     """
 
     level: str
@@ -59,9 +59,9 @@ class Audit(Strict):
     rounds
         Audited rounds.
     delta
-        At which epsilons are stated; they are None where nothing was audited.
+        Delta at which the epsilons are stated; epsilons are None if nothing was audited.
     epsilon_ledger
-        Composed from what the ledgers were told.
+        Total composed from what the ledgers were told.
     epsilon_lower
         Largest lower bound that an attack gave; all of them hold together with the confidence asked for.
     epsilon_claimed
@@ -80,7 +80,7 @@ class Audit(Strict):
 
     @property
     def passed(self) -> bool | None:
-        """Whether nothing was wrong; None: nothing was audited."""
+        """Whether nothing was wrong; None if nothing was audited."""
         verdicts = {finding.passed for finding in self.findings}
         return False if False in verdicts else True if True in verdicts else None
 
@@ -91,7 +91,7 @@ class Audit(Strict):
 
     @property
     def summary(self) -> str:
-        """What came out, in a sentence."""
+        """The result, in a sentence."""
         if self.passed is None:
             return self.comment
         tried = [finding for finding in self.findings if finding.passed is not None]

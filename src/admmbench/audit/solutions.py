@@ -17,7 +17,7 @@ from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.audit.tapes import SPHERICAL, Curved, Taped, TapedNoise
 from admmbench.problems.losses.base import ScalarLoss
 
-# Of the noise: what a solver may leave of the subproblem's gradient.
+# Part of the noise: how much of the subproblem's gradient a solver may leave.
 _UNSOLVED = 0.05
 
 

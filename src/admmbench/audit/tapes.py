@@ -1,8 +1,8 @@
 """Noise on tape: every noisy release of a run is noted, and may be played again in another run.
 
-An additive release is seen where it is made, ``value + draw``: value, scale and noisy value. In a run that plays a tape
-again, the noisy values of the tape take the place of its own. So all that follows from releases alone is the same in
-both runs, and the values before noise differ by what the data of the two runs differ.
+An additive release is recorded where it is made, ``value + draw``: value, scale and noisy value. In a run that plays a
+tape again, the noisy values of the tape replace its own. So everything that follows from releases alone is the same in
+both runs, and the values before noise differ only because the data of the two runs differ.
 
 Spherical noise is part of a subproblem, whose solution is what is released: see `admmbench.audit.solutions`.
 """

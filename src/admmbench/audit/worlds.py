@@ -59,7 +59,7 @@ class Run:
 class Pair:
     """Runs of both worlds, for a batch of seeds, and each world again with the noisy values of the other.
 
-    Who attacks does not see which records a round has sampled, and knows what they would add if they were.
+    The attacker does not see which records a round has sampled, but knows what they would add if they were sampled.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Contracts: what every method, loss and data set owes, checked on small made-up data without pytest.
+"""Contracts that every method, loss and data set must keep, checked on small made-up data without pytest.
 
-``admmbench check`` runs them on a plug-in as the project's tests do on what is built in. A new method is covered as
-soon as it has a name or a file.
+``admmbench check`` runs them on a plug-in, and the project's tests run them on everything built in. A new method is
+covered as soon as it has a name or a file.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Check:
     Attributes
     ----------
     name
-        What holds, in words.
+        What should hold, in words.
     run
-        Raises an AssertionError that says what does not, if so.
+        Raises an AssertionError if it does not hold; the message says why.
     """
 
     name: str
@@ -44,7 +44,7 @@ def ensure(holds: Any, sentence: str) -> None:
 
 
 def of(name: str) -> Iterator[Check]:
-    """Find the checks of whatever a file or a name stands for.
+    """Find the checks of a plug-in, or of a built-in method, loss or data set.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def of(name: str) -> Iterator[Check]:
     Raises
     ------
     ValueError
-        If it stands for nothing; the message gives the nearest name.
+        If there is none of this name; the message gives the nearest name.
     """
     kinds = _kinds()
     if name.endswith(".py"):
@@ -73,7 +73,7 @@ def of(name: str) -> Iterator[Check]:
 
 
 class _Kind(NamedTuple):
-    """What can be checked, and who does it: modules that are loaded when they are needed."""
+    """A kind of plug-in, and the functions that check it, in modules that are loaded when they are needed."""
 
     base: type
     names: list[str]

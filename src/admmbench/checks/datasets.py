@@ -1,4 +1,4 @@
-"""What every data set owes: facts that fit its arrays, values in their domain, the same bytes each time."""
+"""Contracts of every data set: facts that fit its arrays, values in their domain, the same bytes each time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Case:
         return open_prepared(self.folder, verify=True)
 
     def prepare(self, folder: Path) -> Path:
-        """Prepare it; what is refused there is wrong with it."""
+        """Prepare it; an error here is an error of the data set."""
         try:
             prepare(self.spec, folder)
         except DatasetError as error:
@@ -171,7 +171,7 @@ def rows_of_a_writer_are_together(case: _Case) -> None:
 
 
 def preparing_it_again_gives_the_same_bytes(case: _Case) -> None:
-    """Jobs are renewed when their data changed, and not otherwise."""
+    """Snakemake reruns jobs when their data changed, and not otherwise."""
     with tempfile.TemporaryDirectory() as folder:
         again = case.prepare(Path(folder) / "two")
         names = [sorted(path.name for path in each.iterdir()) for each in (case.folder, again)]

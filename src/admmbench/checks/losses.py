@@ -1,7 +1,7 @@
-"""What holds for every loss, and for every problem that is made of it.
+"""Contracts of every loss, and of every problem that is made of it.
 
-Everything is told from the loss alone: small data with targets that it accepts, made of a fixed seed, and a search for
-violations that is as long as a second or so allows.
+The checks need the loss alone. They use small data with targets that the loss accepts, made from a fixed seed, and
+search for violations for about a second.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
 
 
 def _run(check: Callable[[_Case], None], case: _Case) -> None:
-    """Run a check; whatever else goes wrong is a failure of it, in words."""
+    """Run a check; any other exception counts as its failure, in words."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -815,7 +815,7 @@ def _root(loss: ScalarLoss, s: float, dual: float, y: float, rho: float) -> floa
 
 
 def _refusals(case: _Case) -> None:
-    """What does not suit is refused in words that name the loss and something that suits."""
+    """Unsuitable data are refused by a message that names the loss, and one that suits."""
     for data in _data_sets():
         if any(own.name == data.name for own in case.suited):
             continue

@@ -29,7 +29,7 @@ def make_dataset(
     writers
         Number of writers, 0 for none.
     seed
-        Other data for another one.
+        Another seed gives other data.
     """
     rng = np.random.default_rng(seed)
     X = rng.random((n_train + n_test, n_features), dtype=np.float32)
@@ -82,7 +82,7 @@ def make_regression(
     n_train, n_test, n_features
         Sizes.
     seed
-        Other data for another one.
+        Another seed gives other data.
     """
     rng = np.random.default_rng(seed)
     X = rng.random((n_train + n_test, n_features), dtype=np.float32)

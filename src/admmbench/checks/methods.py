@@ -1,4 +1,4 @@
-"""What every method owes, with each of its variants: reproducibility, honest declarations, and manners."""
+"""Contracts of every method, with each of its variants: true declarations, reproducible results, correct noise."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LEARNING_ROUNDS = 60
 _ROUNDING, _PRECISION, _SMALL = 1e-4, 2e-3, 1e-5
 # Global models that a state may have besides the copies of all local ones.
 _GLOBAL_MODELS = 4
-# What makes a method know of files, threads, seeds or labels.
+# Names with which a method would use files, threads, seeds or labels.
 _FOREIGN = ("open(", "threading", "concurrent", "xarray", "default_rng", "stream(")
 _MISSPELT = "varaint"
 # Enough for what leaves without noise; bounds from so few runs show little.
@@ -91,7 +91,7 @@ def of_method(name: str) -> Iterator[Check]:
 
 
 def is_a_frozen_dataclass_of_checked_parameters(case: Case) -> None:
-    """Otherwise a slip in a configuration would go unseen."""
+    """Otherwise nobody would notice a misspelt parameter in a configuration."""
     cls = case.cls
     ensure(
         "__dataclass_fields__" in vars(cls),
@@ -312,7 +312,7 @@ def more_rounds_go_on_where_fewer_ended(case: Case) -> None:
 
 
 def seeds_differ_where_something_is_drawn(case: Case) -> None:
-    """And agree where nothing is."""
+    """Seeds agree where nothing is drawn."""
     different = len(np.unique(case.usual.train_loss.isel(round=-1)))
     drawn = case.cls.release is not None or case.cls.draws
     ensure(
@@ -323,7 +323,7 @@ def seeds_differ_where_something_is_drawn(case: Case) -> None:
 
 
 def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
-    """What is sent without noise has no finite budget, whatever the one that was asked for."""
+    """A message without noise has an infinite total, whatever budget was asked for."""
     trace, declared = case.usual, case.cls.release is not None
     noisy = bool(trace.noise_magnitude.any())
     ensure(
@@ -339,7 +339,7 @@ def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
 
 
 def without_a_budget_nothing_is_noisy(case: Case) -> None:
-    """An infinite epsilon is for the method without noise."""
+    """An infinite epsilon stands for the method without noise."""
     trace = case.trace(epsilon=math.inf)
     ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
     infinite = np.isinf(trace.epsilon_total) & np.isinf(trace[COMPOSED])
@@ -347,7 +347,7 @@ def without_a_budget_nothing_is_noisy(case: Case) -> None:
 
 
 def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
-    """And is then what is composed."""
+    """With a guarantee, the total is the composed loss."""
     for sensitivity in ("local", "global"):
         trace = case.trace(sensitivity=sensitivity)
         kind = case.method.guarantee(sensitivity).kind
@@ -366,7 +366,7 @@ def worst_case_sensitivity_runs(case: Case) -> None:
 
 def learns_without_noise(case: Case) -> None:
     """The training objective falls from where it starts."""
-    # A mean of models that know a few records each is no minimum of anything.
+    # A mean of models that were each trained on a few records need not be near a minimum.
     alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
     spec = case.spec(
         epsilon=math.inf,
@@ -412,7 +412,7 @@ def what_is_declared_is_what_is_drawn(case: Case) -> None:
 
 
 def what_is_planned_is_what_is_drawn(case: Case) -> None:
-    """``plan`` and ``steady`` against the ledgers: noise is solved for by them."""
+    """``plan`` and ``steady`` against the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
     relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)

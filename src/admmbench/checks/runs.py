@@ -236,7 +236,7 @@ class StoppedError(Exception):
 
 
 class From:
-    """Keeper with which a run starts from a packed snapshot."""
+    """Keeper that starts a run from a packed snapshot."""
 
     def __init__(self, kept: Packed | None = None) -> None:
         self.kept = kept
@@ -268,7 +268,7 @@ class Stopping(From):
 
 
 class Breaking(From):
-    """Keeper that lets the noise of the second seed be no numbers."""
+    """Keeper that makes the noise of the second seed NaN."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Break the sources of a run that starts."""

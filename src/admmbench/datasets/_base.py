@@ -183,7 +183,7 @@ class Dataset:
 
     @property
     def info(self) -> DatasetInfo:
-        """The facts that are known without files, here read off the arrays."""
+        """The facts that are known without files, here read from the arrays."""
         return DatasetInfo(
             name=self.name,
             title=self.name,
@@ -246,7 +246,7 @@ class DatasetDefinition(ABC):
         Parameters
         ----------
         info
-            What `describe` says of these settings.
+            What `describe` returns for these settings.
         paths
             Verified copy of each of `info.files` by name; open with `read_bytes`.
 
@@ -257,7 +257,7 @@ class DatasetDefinition(ABC):
         """
 
     def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
-        """Return one more way out when a file cannot be had; empty if there is none."""
+        """Return one more hint when a file cannot be obtained; empty if there is none."""
         return ""
 
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class DatasetError(RuntimeError):
-    """A data set cannot be had as it should be: a file or a prepared copy is missing or wrong."""
+    """A data set cannot be loaded: a file or a prepared copy is missing or wrong."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def fetch(
     progress
         Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
     advise
-        Called when a file cannot be had, with a function that tells whether some copy of a file is
-        in the cache or the mirror (unverified); returns one more way out for the message.
+        Called when a file cannot be obtained, with a function that tells whether some copy of a file is
+        in the cache or the mirror (unverified); returns one more hint for the message.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def fetch(
     Raises
     ------
     DatasetError
-        If a file cannot be had; lists every place that was tried and why it failed.
+        If a file cannot be obtained; the message lists every place that was tried and why it failed.
     """
     folders = {"cache": cache_folder(cache) / "files"}
     mirror_folder = _mirror_folder(mirror)
@@ -268,7 +268,7 @@ def _some(names: Sequence[str], most: int = 4) -> str:
 def _explain(
     file: RemoteFile, tried: list[str], others: list[str], mirror: Path | None, hint: str
 ) -> str:
-    """Compose the message about a file that cannot be had."""
+    """Compose the message about a file that cannot be obtained."""
     size = f", {file.size:,} bytes" if file.size is not None else ""
     if mirror is None:
         fix = f"set ADMMBENCH_MIRROR (config key data.mirror) to a folder with {file.mirror_path}"

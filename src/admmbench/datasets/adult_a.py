@@ -14,8 +14,9 @@ __all__ = ["AdultA"]
 class AdultA(DatasetDefinition):
     """The features of adult-b without work class and occupation, 20, and a column of ones.
 
-    So all records can stay, as the sizes in he2023 (section 5.2) say, and the number of features is the one that it
-    states; how it prepares them it does not. An unknown country counts as another than the United States.
+    So all records can stay, as the sizes in he2023 (section 5.2) say, and the number of features is the one that the
+    paper states. The paper does not say how it prepares the records. An unknown country counts as another than the
+    United States.
     """
 
     name = "adult_a"

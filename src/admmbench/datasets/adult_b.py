@@ -37,7 +37,7 @@ WORK = {
     **dict.fromkeys(("Self-emp-inc", "Self-emp-not-inc"), "self-employed"),
     **dict.fromkeys(("Never-worked", "Without-pay"), "without pay"),
 }
-# What numbers with mean 0 and standard deviation 1 stay within here.
+# Bound on numbers that have mean 0 and standard deviation 1 here.
 DOMAIN = (-4.0, 13.0)
 # Of fnlwgt, the largest number.
 LARGEST_WEIGHT = 1_490_400.0

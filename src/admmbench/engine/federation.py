@@ -32,7 +32,7 @@ class Block(Generic[PartsT]):
     """Some agents that a thread serves together; arrays about them start with the axis of agents."""
 
     agents: slice
-    """Where they are among all agents."""
+    """Positions of these agents among all agents."""
     parts: PartsT
     noise: Noise
     sampler: Sampler
@@ -50,7 +50,7 @@ class Federation(Generic[PartsT]):
     privacy: Privacy
     blocks: list[Block[PartsT]]
     choices: list[np.random.Generator]
-    """For each seed, the source of what all agents know."""
+    """For each seed, the source of random numbers that all agents know."""
     pool: Workers = field(repr=False)
 
     @property
@@ -87,7 +87,7 @@ class Federation(Generic[PartsT]):
         return total
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw for every seed what all agents know; shape (S, ...)."""
+        """Draw, for every seed, random numbers that all agents know; shape (S, ...)."""
         return np.stack([sample(generator) for generator in self.choices])
 
 
@@ -142,7 +142,7 @@ def workers(threads: int) -> Iterator[Workers]:
     Raises
     ------
     ValueError
-        If there are none.
+        If the number is below 1.
     """
     if threads < 1:
         raise ValueError(f"threads: expected at least 1, got {threads}")

@@ -76,10 +76,10 @@ class Snapshot:
 
 
 class Keeper(Protocol):
-    """Who keeps a run between its rounds, so that it can go on later."""
+    """Keeps a run between its rounds, so that it can continue later."""
 
     def load(self, snapshot: Snapshot) -> None:
-        """Set a run that is to start to where it was left, if it was."""
+        """Set a new run to the state that was kept, if there is one."""
 
     def after_round(self, snapshot: Snapshot) -> None:
         """Take note of a finished round; may raise, to end the run here."""
@@ -108,7 +108,7 @@ def run_rounds(
     progress
         Called with the round and the number of rounds.
     keeper
-        Where the run may go on from, and who keeps it; it starts with the first round if absent.
+        Keeps the run, and may have a state to continue from; if absent, the run starts with the first round.
 
     Returns
     -------

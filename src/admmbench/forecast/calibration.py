@@ -29,8 +29,8 @@ _FEW_ROWS = 50
 _WARM: set[str] = set()
 _SECONDS = 0.1
 _FEWEST_ROUNDS = 1
-# A search for an optimum takes hundreds of steps (226 on digits, 321 on Adult), and on random labels far more: some are
-# timed, and stand for so many.
+# A search for an optimum takes hundreds of steps (226 on digits, 321 on Adult), and on random labels far more. Some
+# steps are timed, and stand for so many.
 _TIMED_STEPS, _USUAL_STEPS = 20, 300
 
 
@@ -74,7 +74,7 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
     Parameters
     ----------
     spec
-        What to time; rounds and evaluations are not its own.
+        What to time; its numbers of rounds and evaluations are not used.
     threads
         Threads of the run.
 

@@ -32,7 +32,7 @@ from admmbench.runs import BENCHMARK, Run
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
 _BESIDES = 4
-# A round whose noise is on tape, in double precision, and what is made of it, by a round of a run.
+# Time of a round whose noise is on tape, in double precision, and of its analysis, over that of a round of a run.
 _LOOKED_AT = 4
 _SPEEDS = Kept("speeds.json")
 _SMALLEST_JOB = "smallest job"
@@ -40,7 +40,7 @@ _SMALLEST_JOB = "smallest job"
 
 @dataclass(frozen=True)
 class Cost:
-    """Of some jobs; costs add up."""
+    """Cost of some jobs; costs can be added."""
 
     jobs: int = 0
     seconds: float = 0.0

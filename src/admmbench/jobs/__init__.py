@@ -1,1 +1,1 @@
-"""Jobs: what makes a run one: checkpoints, fingerprints, provenance, files that are whole and sealed."""
+"""Jobs: runs with checkpoints, fingerprints and provenance, and with files that are complete and sealed."""

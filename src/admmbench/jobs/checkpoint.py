@@ -1,4 +1,4 @@
-"""Checkpoints: a run's state on disk, from which a killed job goes on bit for bit."""
+"""Checkpoints: a run's state on disk, from which a killed job continues with the same bits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InterruptedRunError(RuntimeError):
 
 
 class Checkpoint:
-    """A file that a run leaves its snapshot in, from time to time and when it is told to stop.
+    """A file to which a run writes its snapshot, from time to time and when it is told to stop.
 
     The first line is JSON and says which run, code, data and packages the snapshot belongs to; the second is JSON with
     its variables, whose arrays follow in NumPy's format, and then comes their SHA-256. Nothing in it is code.
@@ -37,7 +37,7 @@ class Checkpoint:
     path
         The file.
     identity
-        What a snapshot must agree in to be taken up, as JSON values.
+        Facts that a snapshot must share to be used, as JSON values.
     interval
         Seconds between two snapshots.
     """
@@ -50,7 +50,7 @@ class Checkpoint:
         self._signal: int | None = None
 
     def load(self, snapshot: Snapshot) -> None:
-        """Take up what was saved of this run, into its variables; say so if the file belongs to something else.
+        """Load the saved state into the run's variables; log a warning if the file belongs to something else.
 
         Raises
         ------

@@ -1,8 +1,8 @@
 """Fingerprint of the code that a job can reach.
 
 Snakemake does not see what a job imports. The fingerprint hashes the source of every module in the job's import
-closure, without docstrings, comments and formatting, so that results are renewed when the meaning of the code
-changed and not otherwise. Another algorithm's module is not in the closure. Packages count by their version.
+closure, without docstrings, comments and formatting. So Snakemake makes results again when the meaning of the code
+changed, and not otherwise. Another algorithm's module is not in the closure. Packages count by their version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 def of_run(spec: RunSpec) -> str:
     """Fingerprint of everything that a run executes: engine, problem, its own algorithm, and numerical packages.
 
-    The data set's module is not part of it: prepared data are an input, and `of_dataset` belongs to what makes them.
+    The data set's module is not part of it: prepared data are an input, and `of_dataset` covers what prepares them.
     """
     loss = sys.modules[spec.as_problem.module]
     inside, files = _inside_and_files([algorithms.find_module(spec.algorithm), loss])
@@ -118,7 +118,7 @@ class _Source(NamedTuple):
     """Modules, with the name that is taken from each, empty where it is the module itself."""
 
 
-# Parsing all modules takes longer than a small run: what was found in a file is kept by its bytes, for this parser.
+# Parsing all modules takes longer than a small run. So what was found in a file is kept under the hash of its bytes.
 _MEANINGS = Kept(
     f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
     f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]}.json"
@@ -172,7 +172,7 @@ def imports(path: Path) -> tuple[str, ...]:
     found = []
     for module, name in _read(path).imports:
         if module == _API:
-            # What plug-ins import from there is defined elsewhere; the rest is none of their business.
+            # Names that plug-ins import from there are defined elsewhere; its other imports do not concern them.
             found += [_homes()[name]] if name in _homes() else []
             continue
         found.append(module)

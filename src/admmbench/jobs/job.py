@@ -57,8 +57,8 @@ def execute(
     progress
         See `simulate`.
     checkpoint
-        File to leave the run's state in every few minutes, and to go on from; none by default. ``CHECKPOINT_MINUTES``
-        or the environment variable of that name with ``ADMMBENCH_`` before it say how often.
+        File to which the run writes its state every few minutes, and from which it continues; none by default.
+        ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, says how often.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _save(trace: xr.Dataset, output: Path) -> None:
 def write(dataset: xr.Dataset, path: Path) -> None:
     """Write a netCDF file: a reader sees the whole file or none.
 
-    The file is made in memory, because HDF5 brings the process down where it cannot write, as on a full disk.
+    The file is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
     """
     content = dataset.to_netcdf(engine="h5netcdf")
     with replacing(path) as temporary:

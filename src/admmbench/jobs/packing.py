@@ -1,7 +1,7 @@
 """Variables of a run as JSON and arrays: nothing that is read back can run code.
 
-Numbers, text, lists, mappings and dataclasses become JSON; an array is written beside it, once, however many names it
-has. Reading fills variables of the same kind that are there already, so that a file only ever sets values.
+Numbers, text, lists, mappings and dataclasses become JSON. An array is written beside it, once, however many names it
+has. Reading fills existing variables of the same kind, so a file only sets values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A checksum inside a result, so that a file that was altered is not taken for one that was computed."""
+"""A checksum inside a result, by which an altered file is recognised."""
 
 from __future__ import annotations
 

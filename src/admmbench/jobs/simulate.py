@@ -58,29 +58,29 @@ def simulate(
     epsilon
         Privacy budget of one iteration; ``float("inf")`` adds no noise.
     delta
-        Failure probability of one Gaussian release, and the one at which totals are stated; 1e-6 if absent.
+        Failure probability of one Gaussian release, at which totals are stated too; 1e-6 if absent.
     sensitivity
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
     privacy
         ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record contributes nothing, by
-        default) or ``replace`` (it is another one). ``total``: budget of the whole run, instead of ``epsilon``, which
-        is then solved for; ``delta`` may stand beside it. ``noise``: ``published`` (by default), ``laplace`` or
-        ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or ``secure_sum`` (it sees
-        their sum, so that each agent adds a part of the noise).
+        default) or ``replace`` (it is another record). ``total``: budget of the whole run; give it instead of
+        ``epsilon``, which is then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by
+        default), ``laplace`` or ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or
+        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise).
     rounds
         Number of rounds.
     evaluate_every
         Rounds between two evaluations; 10 if absent, or ``rounds`` if these are fewer. The last round is always
         evaluated.
     seeds
-        One run for each: their number n, for the seeds 0 to n - 1 (10 seeds if absent); a list or a range of seeds; or
-        text such as ``"0-9"``.
+        One run for each seed. Give their number n, for the seeds 0 to n - 1 (10 seeds if absent); a list or a range of
+        seeds; or text such as ``"0-9"``.
     threads
         Threads to spread the agents over; does not change the result.
     dtype
         Precision of the arithmetic.
     time_limit
-        Minutes after which the run ends where it is.
+        Minutes after which the run stops.
     accountants
         Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``rdp``, which always is;
         all if absent.
@@ -99,8 +99,8 @@ def simulate(
 
     Notes
     -----
-    A run whose iterates overflow is recorded as diverged (``status``), one that meets its time limit as timed out, both
-    with NaN from there on; nothing is raised.
+    A run whose iterates overflow is recorded as diverged (``status``), and a run that reaches its time limit as timed
+    out. Both are NaN from there on; no exception is raised.
     """
     given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     if delta is not None:
@@ -135,6 +135,6 @@ def run_spec(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
-    """`simulate` for a checked specification and a loaded data set; goes on from a checkpoint and leaves some."""
+    """`simulate` for a checked specification and a loaded data set; continues from a checkpoint and writes new ones."""
     trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint)
     return trace.dataset(spec, provenance.describe(spec, dataset))

@@ -1,7 +1,7 @@
 """Accountants: what releases cost together, each by a rule of its own.
 
-An accountant is one entry of `ACCOUNTANTS`. Traces, results and the report ask for all that they need to know there,
-so that a new one is a function below with its entry above it, and nothing else.
+An accountant is one entry of `ACCOUNTANTS`. Traces, results and the report read there everything that they need. So a
+new accountant is a function below with its entry above it, and nothing else.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Shift(NamedTuple):
 
     @property
     def entries(self) -> float:
-        """Entries that make up the sum if each shifts as far as one may; need not be whole."""
+        """Number of entries that give the sum if each shifts by the largest shift; need not be whole."""
         return self.l1 / self.linf if self.linf else 0.0
 
 
 class Sampled(NamedTuple):
-    """A Gaussian release of a Poisson sample: each record takes part in it with a probability, alone and in secret."""
+    """A Gaussian release of a Poisson sample: each record takes part with a probability, alone and in secret."""
 
     multiplier: float
     """Standard deviation over the l2 sensitivity."""
@@ -44,7 +44,7 @@ class Sampled(NamedTuple):
 
 
 class Approximate(NamedTuple):
-    """A release of which no more is known than that it is (epsilon, delta)-differentially private."""
+    """A release that is (epsilon, delta)-differentially private; nothing more is known about it."""
 
     epsilon: float
     delta: float
@@ -99,12 +99,12 @@ class Accountant:
     compose
         Total epsilon of `Releases` at a delta.
     comment
-        Where it stands, and what should be known about it.
+        Where it is published, and what readers should know about it.
     composes
-        Whether it can compose such `Releases`; if absent, all but those of samples and approximate ones, which
-        ask for rules of their own.
+        Whether it can compose given `Releases`; if absent, it composes all but releases of samples and approximate
+        releases, which need their own rules.
     usual
-        Whether runs that choose none have its total; not where that takes long.
+        Whether its total is computed for runs that choose no accountants; False if that takes long.
     """
 
     name: str
@@ -154,14 +154,14 @@ ORDERS = 1 + np.geomspace(0.0101, 1e6, 400)
 SAMPLED_ORDERS = np.concatenate(
     [[2.0, 3.0], np.arange(4, 11, 0.5), 1 + np.geomspace(10.03, 999.7, 26)]
 )
-"""Those for releases of samples: fewer, as dp-accounting sums a series at each, and none where it is long.
+"""Orders for releases of samples: fewer, as dp-accounting sums a series at each, and none where the series is long.
 
-With fewer orders a total is larger, by a few parts in a thousand, and as true.
+With fewer orders a total is larger, by a few parts in a thousand, and still valid.
 """
 
 # Of sums of deltas, over the delta of the total.
 _ROUNDING = 1e-9
-# Below this product of order and shift, a bound stands for a divergence that would be lost in rounding.
+# Below this product of order and shift, a bound replaces a divergence that would be lost in rounding.
 _SMALL = 1e-3
 
 

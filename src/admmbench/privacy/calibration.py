@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from admmbench.privacy.ledger import Ledger
 
-# The total is solved for to this part of its target: below it, and far closer than 1 %.
+# Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
 _AIM, _TOLERANCE = 0.998, 1e-5
 _LEAST = 0.99
 
@@ -20,7 +20,7 @@ def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> f
     Parameters
     ----------
     spend
-        What a run releases, with such a budget each time; more if the budget is larger.
+        Releases of a run, as a function of the budget of one release; more is spent if the budget is larger.
     total
         Composed privacy loss of the run, at most.
     delta

@@ -31,7 +31,7 @@ class Ledger:
         return any(self.releases())
 
     def add(self, releases: Releases, count: int = 1) -> None:
-        """Record releases so many times."""
+        """Record releases, ``count`` times."""
         for shift, number in releases.laplace:
             self.laplace(shift, count * number)
         for epsilon, number in releases.pure:
@@ -44,14 +44,14 @@ class Ledger:
             self.approximate(*stated, count * number)
 
     def laplace(self, shift: Shift, count: int = 1) -> None:
-        """Record releases with Laplace noise on every entry, of values that shift so far in units of its scale."""
+        """Record releases with Laplace noise on every entry; ``shift`` of the values is in units of its scale."""
         self._laplace[shift] += count
 
     def gaussian(self, multiplier: float, count: int = 1, sampling: float = 1.0) -> None:
         """Record releases with Gaussian noise of standard deviation ``multiplier`` times the l2 sensitivity.
 
-        Each record takes part in a release with the probability ``sampling``: of Poisson samples, which nobody else
-        sees.
+        Each record takes part in a release with the probability ``sampling``: releases are of Poisson samples, which
+        nobody but the agent sees.
         """
         if sampling < 1:
             self._sampled[Sampled(multiplier, sampling)] += count

@@ -1,7 +1,7 @@
 """Mechanisms: noise that an agent adds before anything leaves it.
 
-Noise is drawn where it is added, in double precision and on a grid, see `admmbench.privacy.samplers`: so runs in single
-and in double precision see the same realisation, and a message does not tell by its last bits what it was made of.
+Noise is drawn where it is added, in double precision and on a grid, see `admmbench.privacy.samplers`. So runs in single
+and in double precision see the same realisation, and the last bits of a message do not reveal the value without noise.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Privacy:
     epsilon
         Budget of one release; infinity means no noise.
     delta
-        Failure probability of one Gaussian release, and the one at which totals are stated.
+        Failure probability of one Gaussian release, at which totals are stated too.
     sensitivity
         ``local``: from the agent's own records, as the papers compute it; the noise scale then depends on the data, so
         that no guarantee follows. ``global``: the worst case over admissible records.
     relation
-        Neighbouring data sets, which the ledger accounts for: one record contributes nothing (``zero_out``), or is
-        another one (``replace``).
+        Neighbouring data sets that the ledger accounts for: one record contributes nothing (``zero_out``), or is
+        another record (``replace``).
     summed
         Agents whose messages are summed before anyone sees them: each adds its part of the noise. 1: the server sees
         every message.
@@ -75,11 +75,11 @@ class Release:
     law
         Distribution of the noise.
     value
-        What it is added to.
+        What the noise is added to.
     scaled_for
         Relation of neighbours for which one release has the stated budget: the one of the method's paper.
     own_neighbours
-        In what neighbouring data sets differ, if not in a record: then no relation is chosen.
+        How neighbouring data sets differ, if not in a record; then a run chooses no relation.
     or_law
         Another law that may take the place of the first.
     """
@@ -92,7 +92,7 @@ class Release:
 
     @property
     def entered(self) -> str:
-        """As what it stands in the ledger: noise inside a problem whose solution is released has no shift."""
+        """Kind of its entry in the ledger: noise inside a problem whose solution is released has no shift."""
         if self.law == "spherical":
             return "pure"
         return "approximate" if self.value == "objective" else self.law
@@ -108,7 +108,7 @@ class Release:
         Raises
         ------
         ValueError
-            If the method has not that law.
+            If the method does not have that law.
         """
         if noise in ("published", self.law):
             return self
@@ -135,7 +135,7 @@ class Release:
         l2_over_l1, linf_over_l1
             As in `Sensitivity`.
         sampling
-            Probability that a record takes part, for itself alone and in secret; only Gaussian noise has credit for it.
+            Probability that a record takes part, independently and in secret; only Gaussian noise takes credit for it.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Release:
         return Releases(pure=((spent, 1),))
 
     def neighbours(self, relation: Relation) -> str:
-        """In what neighbouring data sets differ."""
+        """How neighbouring data sets differ."""
         return self.own_neighbours or NEIGHBOURS[relation]
 
     def contributions(self, relation: Relation) -> int:
@@ -272,7 +272,7 @@ class Noise:
     dtype
         Precision of the run.
     release
-        What the method declares of what it releases; by default noise is scaled for one contribution.
+        What the method declares about its releases; by default noise is scaled for one contribution.
 
     Attributes
     ----------
@@ -378,9 +378,9 @@ class Noise:
         return self._draw(samplers.GAUSSIAN, std, grid)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
-        """Draw xi ~ N(0, std^2), of which the ledgers are told nothing.
+        """Draw xi ~ N(0, std^2) without an entry in the ledgers.
 
-        It is for noise that is one ingredient of a release; the method says what that costs, see `enter`.
+        This is for noise that is one part of a release; the method enters the cost of the release, see `enter`.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class Noise:
         return drawn
 
     def enter(self, cost: Releases) -> None:
-        """Enter in all ledgers what a method has a proof of."""
+        """Enter in all ledgers a cost for which the method has a proof."""
         for ledger in self.ledgers:
             ledger.add(cost)
 
@@ -409,8 +409,8 @@ class Noise:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
 
         With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP for the relation that the release is scaled for, and
-        so is recorded; a method that uses it otherwise says why what it releases is epsilon-DP. A direction is that of
-        normal numbers, and a norm, which is Gamma distributed, a sum of as many exponential ones, the sizes of Laplace
+        is recorded so; a method with another scale says why its release is epsilon-DP. The direction is that of normal
+        numbers. The norm is Gamma distributed: it is the sum of as many exponential numbers, the sizes of Laplace
         numbers.
 
         Parameters
@@ -486,8 +486,8 @@ class Sampler:
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
         """Draw the samples of round t.
 
-        Each record takes part with a probability, whatever the others do and whatever happens in other rounds. The
-        server must not see who does.
+        Each record takes part with the given probability, independently of other records and other rounds. The server
+        must not see which records take part.
 
         Parameters
         ----------
@@ -509,7 +509,7 @@ class Sampler:
 
 
 def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Array:
-    """Bound in the norm that a law's scale is stated in; a bare number says not which one it is."""
+    """Bound in the norm that a law's scale is stated in; a bare number does not say its norm."""
     bound: Array | None = getattr(sensitivity, norm, None)
     if bound is None:
         raise TypeError(

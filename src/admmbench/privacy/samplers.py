@@ -6,8 +6,8 @@ entry of any release can be drawn alone, in any order and on any device.
 
 **Grid.** Floating-point numbers tell neighbours apart (Mironov 2012): not every sum of a value and a noise can occur,
 and which ones can depends on the value. So both are rounded to multiples of a power of two and added there, as in
-Google's notes on secure noise: what comes out is a function of round(value) + noise for noise of real numbers, and
-who sets the scale of the noise adds half a step for each neighbour to the sensitivity (`admmbench.privacy.mechanisms`).
+Google's notes on secure noise. The result is a function of round(value) + noise for noise of real numbers, and the
+scale of the noise includes half a step for each neighbour in the sensitivity (`admmbench.privacy.mechanisms`).
 
 Entries are drawn in tiles, so that a pass over a model finds them in the cache. This file imports nothing of the
 package: the passes of `admmbench.algorithms.passes` are made anew when its text changes.

@@ -1,7 +1,7 @@
 """Problems: loss x penalty x sharing.
 
 A problem is stated by a mapping such as ``{"loss": "logistic", "penalty": "l1", "strength": 1e-6, "per": "agent"}``.
-The partition says whether rows or columns are shared out, and with that which frame derives everything else from the
+The partition says whether rows or columns are shared out. This decides which frame derives everything else from the
 loss: `admmbench.problems.rows` or `admmbench.problems.columns`.
 """
 
@@ -56,8 +56,8 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     ----------
     spec
         Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
-        perhaps ``penalty``, ``strength``, ``per``, ``average`` and ``records``. What is absent is as the literature has
-        it for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is constrained,
+        perhaps ``penalty``, ``strength``, ``per``, ``average`` and ``records``. Defaults are those of the literature
+        for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is constrained,
         see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
         What the partition shares out; ``constrained`` shares rows.

@@ -80,7 +80,7 @@ class Problem(ABC):
 
     @abstractmethod
     def check(self, data: DatasetInfo) -> None:
-        """Raise a ValueError if a data set has not what the problem needs."""
+        """Raise a ValueError if a data set lacks something that the problem needs."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class LossProblem(Problem):
     Attributes
     ----------
     loss_name
-        What the user called the loss.
+        Name of the loss, as the user wrote it.
     loss
         The loss itself.
     """
@@ -218,14 +218,14 @@ class BoundProblem(ABC, Generic[PartsT]):
 
 @dataclass(frozen=True)
 class Gradient:
-    """Sum over each agent's records, divided by a number.
+    """Gradient of the loss: a sum over each agent's records, divided by a number.
 
     Attributes
     ----------
     entries
         Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.narrow`.
     bound
-        Finds the sensitivity; methods without noise on the gradient do not ask.
+        Computes the sensitivity; methods without noise on the gradient do not call it.
     position
         Where in ``entries`` each of the J columns is, shape (B, J); None if all are there.
     """

@@ -80,7 +80,7 @@ class BoundColumns(BoundProblem["Party"]):
     Raises
     ------
     ValueError
-        If the data set has not the targets of the loss, or the loss several outputs.
+        If the data set lacks the targets of the loss, or the loss has several outputs.
     """
 
     def __init__(

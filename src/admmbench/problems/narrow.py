@@ -1,8 +1,8 @@
 """Products on the columns that an agent's records use.
 
-In all images of one writer most pixels of the border are white: 300 of 784 columns are used. The other ones change no
-prediction, and the loss has no gradient there. So an agent's records, models and gradients go through the products
-without them, in arrays that are narrower.
+In all images of one writer most pixels of the border are white: 300 of 784 columns are used. The other columns change
+no prediction, and the loss has no gradient there. So the products leave them out, and work with narrower arrays of an
+agent's records, models and gradients.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from admmbench.problems.base import Array
 from admmbench.problems.losses.base import Loss
 from admmbench.problems.penalties import Penalty
 
-# A line search that gains nothing ends the search where rounding ends it.
+# A search ends when a line search gains nothing more than rounding.
 _OPTIONS = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
 _MOST_SEARCHES = 100
 

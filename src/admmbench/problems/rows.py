@@ -167,7 +167,7 @@ class BoundRows(BoundProblem["RowParts"]):
     Raises
     ------
     ValueError
-        If the data set has not the targets of the loss, features outside its domain, or there is no worst case to
+        If the data set lacks the targets of the loss, has features outside its domain, or there is no worst case to
         bound.
     """
 
@@ -332,12 +332,12 @@ class BoundRows(BoundProblem["RowParts"]):
         return w.astype(self.dtype)
 
     def counts(self, own: Array) -> Array:
-        """n_p, what each agent's sum is divided by in the objective, from the numbers of its records."""
+        """n_p, the divisor of each agent's sum in the objective, from its number of records."""
         return np.maximum(own, 1) if self.agents_alike else np.full(len(own), self.n_samples)
 
     @property
     def agents_alike(self) -> bool:
-        """Whether agents count alike in the objective, and not records."""
+        """Whether agents have equal weights in the objective, instead of records."""
         return self.problem.average == "agents"
 
     def block(self, agents: slice) -> RowParts:
@@ -515,8 +515,8 @@ class RowParts:
         """L of f_p as a part of the mean over all records, shape (B, S).
 
         Curvatures of loss and penalty give c sigma_max(X_p)^2 / I + s c4, and sigma_max^2 is at most I_p max ||x||_2^2.
-        With ``global`` sensitivity that is the bound, over admissible records, so that a step size made of it tells
-        nothing about the agent's own.
+        With ``global`` sensitivity this is the bound over admissible records, so a step size made of it tells nothing
+        about the agent's own records.
         """
         whole = self.whole
         if whole.sensitivity == "global" or whole.loss.convention.smoothness == "norms":

@@ -1,4 +1,4 @@
-"""What ``admmbench new`` and ``admmbench init`` write: a module, a folder for a study; complete, to be changed."""
+"""What ``admmbench new`` and ``admmbench init`` write: a complete module or study, which the user then changes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def write(kind: str, name: str, folder: Path) -> Path:
     Raises
     ------
     ValueError
-        If the name is none of a module.
+        If the name cannot be that of a module.
     FileExistsError
-        If there is such a file.
+        If the file exists.
     """
     if not (name.isidentifier() and name.islower()):
         raise ValueError(f"{name!r}: expected a name in lower case, such as my_{kind}")
@@ -46,7 +46,7 @@ def write(kind: str, name: str, folder: Path) -> Path:
 
 
 def write_study(folder: Path) -> None:
-    """Write a folder for a study: a Snakefile on the installed workflow, an experiment, and a method of one's own.
+    """Write a folder for a study: a Snakefile that uses the installed workflow, an experiment, and a method to change.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def write_study(folder: Path) -> None:
     Raises
     ------
     FileExistsError
-        If it is no folder, or not an empty one.
+        If it is not a folder, or not empty.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(

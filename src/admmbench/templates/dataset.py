@@ -15,7 +15,7 @@ CHECKSUM = "sha256:3a28849ef2366c4b9d4e382b3fa5624a66f693c04d7fdcf43c529bbb0bb33
 
 
 class Template(DatasetDefinition):
-    """Wine of three growers, 13 measurements, each divided by its largest; every fifth record tests."""
+    """Wine of three growers, 13 measurements, each divided by its largest; every fifth record is in the test part."""
 
     name = "template"
 

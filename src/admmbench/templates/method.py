@@ -27,7 +27,7 @@ def damped_step(
 
 @parameters
 class Template(Linearized):
-    """Objective perturbation whose steps get shorter at a speed of one's choice.
+    """Objective perturbation whose steps get shorter, as fast as ``power`` says.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Template(Linearized):
         return damped_step
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """What the step takes besides gradient, models, dual and rho, in round ``sub.t``."""
+        """Further arguments of the step, besides gradient, models, dual and rho, in round ``sub.t``."""
         return {"stiffness": sub.t**self.power / self.a}
 
     def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:

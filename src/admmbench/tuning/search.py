@@ -15,7 +15,7 @@ Direction = tuple[int, int]
 
 # Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
 _STEPS = tuple(0.5**k for k in range(7))
-# Where the best is at an edge of what was tried, so many-th part of the trials may be added to look beyond.
+# If the best is at an edge of what was tried, up to trials / _FURTHER trials may be added to look beyond.
 _FURTHER = 4
 
 
@@ -56,8 +56,8 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
     """Look for settings with the lowest score (Hooke and Jeeves 1961).
 
     From the best place so far, the search tries its neighbours along each axis, first in the direction that helped
-    last. It moves as soon as one is better. Where none is, steps are halved. So it leaves no grid before its best has
-    worse neighbours on both sides, wherever it began.
+    last. It moves as soon as one is better. If none is better, steps are halved. So it leaves a grid only when its best
+    has worse neighbours on both sides, wherever it began.
 
     Parameters
     ----------

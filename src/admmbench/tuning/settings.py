@@ -1,4 +1,4 @@
-"""What is tuned, and with how many trials: what experiments and the command line say of it."""
+"""What is tuned, and with how many trials: the settings of experiments and of the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = int | float
 Settings = Mapping[str, Value]
 """Values by the path of their key, such as ``params.rho`` and ``problem.records.max_l2_norm``."""
 WHOLE = "rounds"
-"""The one path whose values are whole numbers though nobody says so."""
+"""The only path whose values are whole numbers by default."""
 
 
 class Axis(Strict):
@@ -25,9 +25,9 @@ class Axis(Strict):
     start
         Value of the first trial.
     factor
-        Between neighbours of the first, coarsest grid.
+        Factor between neighbours of the first, coarsest grid.
     least, most
-        Natural ends, such as 1 for a probability: a best value there is at no edge.
+        Natural ends, such as 1 for a probability: a best value there does not count as one at an edge.
     whole
         Whether values are rounded to whole numbers.
     """
@@ -74,10 +74,10 @@ class TuningSettings(Strict):
     trials
         Settings that are tried for every method and budget.
     held_out
-        Every so many training rows, one is held out: trials are compared by their errors on these, and equal ones by
-        their losses.
+        One of every ``held_out`` training rows is held out: trials are compared by their errors on these rows, and
+        trials with equal errors by their losses.
     seeds
-        Of the trials, others than those of the runs.
+        Seeds of the trials, other than those of the runs.
     """
 
     trials: Count = 24
@@ -95,7 +95,7 @@ class Chosen(Strict):
     error
         On held-out rows, mean over seeds.
     edges
-        Paths of settings whose best value was tried with no worse one beside it, in one of the two directions.
+        Paths of settings whose best value has no worse value beside it that was tried, in one of the two directions.
     """
 
     settings: dict[str, Value]

@@ -1,4 +1,4 @@
-"""Trials: runs on training rows of which some are held out, and kept so that a search goes on where it was left."""
+"""Trials: runs with some training rows held out. They are kept, so that a search continues where it stopped."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def tune(
     ValueError
         If a setting does not suit the method.
     AlgorithmError
-        If the first run fails. Later ones may: noise can be too large for an exact subproblem, and then the setting is
-        none to choose.
+        If the first run fails. Later runs may fail: noise can be too large for an exact subproblem, and then the
+        setting is not chosen.
     """
     part = held_out(data, settings.held_out)
     identity = [code, spec.complete(), settings.model_dump()]

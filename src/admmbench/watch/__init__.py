@@ -8,4 +8,4 @@ if TYPE_CHECKING:
     from admmbench.watch.handler import Watch
 
 current: Watch | None = None
-"""Who watches the study that this process runs; here, so that a Snakefile that nobody watches imports nothing more."""
+"""What watches the study of this process. It is kept here, so that a Snakefile without a watcher imports no more."""

@@ -1,4 +1,4 @@
-"""What a study knows of its jobs before they run: what to call them, and how long they should take."""
+"""What a study knows about its jobs before they run: their titles, and how long they should take."""
 
 from __future__ import annotations
 

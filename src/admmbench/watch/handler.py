@@ -18,7 +18,7 @@ from admmbench.watch.screen import Screen, screen
 
 # Of the log of a job that failed.
 _LAST_LINES = 10
-# A study that takes longer says so first.
+# A study that takes longer is announced before it starts.
 HOUR = 3600.0
 
 
@@ -60,7 +60,7 @@ class Watch(logging.Handler):
         study
             The configuration.
         report
-            Page that it comes to.
+            Page that the study writes.
         workflow, logger
             Snakemake's.
         """
@@ -95,7 +95,7 @@ class Watch(logging.Handler):
         super().close()
 
     def say_early(self) -> None:
-        """Print what Snakemake said and had no job follow, such as that nothing is to be done."""
+        """Print what Snakemake said before any job, such as that there is nothing to be done."""
         for message in self._early:
             self._print(message)
 
@@ -113,7 +113,7 @@ class Watch(logging.Handler):
         self._screen.start()
 
     def _announce(self, cores: int) -> None:
-        """Say what a long study costs, and how a smaller one is had."""
+        """Say what a long study costs, and how to run a smaller one."""
         assert self._study is not None
         assert self.progress is not None
         seconds = self.progress.outlook().left

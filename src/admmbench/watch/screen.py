@@ -40,7 +40,7 @@ def screen(progress: Progress, title: str, console: Console) -> Screen:
     Parameters
     ----------
     progress
-        What is shown; whoever changes it holds no lock, as it is only looked at.
+        What is shown. It is only read, so code that changes it needs no lock.
     title
         Of the study.
     console

@@ -53,7 +53,7 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
         watching.interrupted = True
         raise KeyboardInterrupt
 
-    # Its messages have a way of their own to the terminal.
+    # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -88,7 +88,7 @@ def _measure(study: Study) -> None:
 
 
 def _conclude(watching: Watch, status: int, console: Console) -> None:
-    """What came out, and how to go on."""
+    """Say how the study ended, and how to continue."""
     progress = watching.progress
     if progress is None:
         if not status:
@@ -100,7 +100,7 @@ def _conclude(watching: Watch, status: int, console: Console) -> None:
         text += "; stopped. What was running left checkpoints: the same command goes on from there."
     elif status and failed:
         text += (
-            f"; {failed} failed. The same command tries them again, and does what waits for them."
+            f"; {failed} failed. The same command tries them again, and runs what waits for them."
         )
     elif not status and watching.report and watching.report.exists():
         text += f"; the report is {watching.report}"

@@ -89,7 +89,7 @@ class Loss(ABC):
 
     @property
     def floor(self) -> float:
-        """Probabilities are clipped to [floor, 1], which the suprema leave out; 0: they are not."""
+        """Probabilities are clipped to [floor, 1]; 0 if they are not. The suprema do not include the clipping."""
         return 0.0
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Loss(ABC):
         """K, predictions for each record."""
 
     def rank(self, outputs: int) -> int:
-        """Dimension of a space that has all slopes, and so the ranges of all second derivatives.
+        """Dimension of a space that contains all slopes, and so the ranges of all second derivatives.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Loss(ABC):
 
     @abstractmethod
     def mistakes(self, u: Array, y: Array) -> Array:
-        """What the metric is the mean of, for each record."""
+        """Value of each record; the metric follows from the mean of these values."""
 
     def score(self, mean: Array) -> Array:
         """Metric, from the mean of the mistakes."""
@@ -192,7 +192,7 @@ class ScalarLoss(Loss):
 
     @abstractmethod
     def curvature(self, u: Array, y: Array) -> Array:
-        """Second derivative in u, one of them where there are several."""
+        """Second derivative in u; where the slope has a kink, any one of them."""
 
     def outputs(self, data: DatasetInfo) -> int:
         """One."""
