@@ -83,7 +83,7 @@ def simulate(
         Minutes after which the run stops.
     accountants
         Names in `admmbench.privacy.ACCOUNTANTS`: whose totals are computed besides that of ``rdp``, which always is;
-        all if absent.
+        the usual ones if absent.
     progress
         Called with the round and the number of rounds.
 
