@@ -391,7 +391,7 @@ def test_order_where_every_run_of_the_worse_method_diverged(tmp_path):
 def test_order_names_the_budgets_that_were_not_run(tmp_path, results):
     verdict = judge(tmp_path, results, **{**ORDER, "epsilon": [0.05, 5.0]})
     assert verdict.verdict == "supported"
-    assert "Not run: ObjPM at ε = 5" in verdict.why
+    assert "Not run: ObjPM, ObjP, OutP at ε = 5." in verdict.why
 
 
 def test_order_goes_on_after_a_pair_that_was_not_run(tmp_path):
@@ -444,9 +444,9 @@ def test_close_needs_every_method(tmp_path):
     others = {epsilon: mean for epsilon, mean in ERRORS["OutP"].items() if epsilon != 1.0}
     verdict = judge(tmp_path, build({**ERRORS, "OutP": others}), **CLOSE)
     assert verdict.verdict == "not run"
-    assert "OutP at ε = 1 was not run" in verdict.why
+    assert "no runs of OutP at ε = 1" in verdict.why
     fewer = judge(tmp_path, build({**ERRORS, "OutP": others}, rounds=(1, 10)), **CLOSE)
-    assert fewer.why.startswith("Needs the paper's scale: OutP at ε = 1 was not run; ")
+    assert fewer.why.startswith("Needs the paper's scale: no runs of OutP at ε = 1; ")
 
 
 def test_close_with_a_diverged_run(tmp_path):

@@ -136,15 +136,15 @@ def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
     present, absent = _split(claim, ds)
     lacking = _lacking(claim, ds, present)
     if absent and not isinstance(claim, Order | Trend):
-        lacking.insert(0, f"{', '.join(absent)} was not run")
+        lacking.insert(0, f"no runs of {_named(absent)}")
     enforced = _enforced(claim, lacking)
     if not present or enforced:
         why = f"Needs the paper's scale: {'; '.join(enforced)}."
         if not present:
-            why = f"Not run: {', '.join(absent)}."
+            why = f"Not run: {_named(absent)}."
         return Verdict(claim=claim, verdict="not run", why=why)
     verdict = _dispatch(claim, _View(claim, ds, present))
-    remarks = [f"Not run: {', '.join(absent)}."] if absent else []
+    remarks = [f"Not run: {_named(absent)}."] if absent else []
     if lacking:
         remarks.append(f"Judged below the paper's scale: {'; '.join(lacking)}.")
     why = " ".join([verdict.why, *remarks])
@@ -167,16 +167,25 @@ def _check_names(
             refuse(claim.file, claim.id, "label", label, labels[claim.experiment])
 
 
-def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[str]]:
-    """Separate the selections with a started run from the others, which are given by name."""
-    present, absent = [], []
+def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """Separate the selections with a started run from the others."""
+    present, absent = list[tuple[str, float]](), list[tuple[str, float]]()
     for label, epsilon in dict.fromkeys(claim.selections()):
         there = label in ds["algorithm"].values and epsilon in ds["epsilon"].values
-        if there and (ds["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any():
-            present.append((label, epsilon))
-        else:
-            absent.append(f"{label} at ε = {_number(epsilon)}")
+        ran = there and (ds["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any()
+        (present if ran else absent).append((label, epsilon))
     return present, absent
+
+
+def _named(selections: Iterable[tuple[str, float]]) -> str:
+    """Methods and budgets in words; methods with the same budgets share them."""
+    budgets: dict[str, list[str]] = {}
+    for label, epsilon in selections:
+        budgets.setdefault(label, []).append(_number(epsilon))
+    labels: dict[str, list[str]] = {}
+    for label, own in budgets.items():
+        labels.setdefault(", ".join(own), []).append(label)
+    return "; ".join(f"{', '.join(those)} at ε = {own}" for own, those in labels.items())
 
 
 def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> list[str]:
