@@ -66,7 +66,9 @@ def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
     folder = folder or OWN_REFERENCE
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{results.attrs['experiment']}.nc"
-    numbers = {name: {"zlib": True, "complevel": 9, "shuffle": True} for name in results.data_vars}
+    packed = {"zlib": True, "complevel": 9, "shuffle": True}
+    # The index of a compressed variable takes more than a small variable.
+    numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}
     content = results.to_netcdf(engine="h5netcdf", encoding=numbers)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
