@@ -388,6 +388,19 @@ def test_order_where_every_run_of_the_worse_method_diverged(tmp_path):
     assert "10 diverged of 10" in verdict.why
 
 
+def test_without_a_budget_no_epsilon_is_named(tmp_path):
+    """Some methods add noise all the same, by a parameter of their own."""
+    ds = build({"ObjP": {INF: 0.1}, "OutP": {INF: 0.2}})
+    both = {**ORDER, "labels": ["ObjP", "OutP"], "epsilon": [INF]}
+    verdict = judge(tmp_path, ds, **both)
+    assert verdict.ours == "no budget: 10.00 % < 20.00 %"
+    assert verdict.interval.startswith("OutP − ObjP without a budget: ")
+    other = judge(tmp_path, ds, **{**both, "epsilon": [0.1, 1, INF]})
+    assert "Not run: ObjP, OutP at ε = 0.1, 1." in other.why
+    absent = judge(tmp_path, build({"ObjT": {1.0: 0.1}, "ObjP": {}, "OutP": {}}), **both)
+    assert absent.why == "Not run: ObjP, OutP without a budget."
+
+
 def test_order_names_the_budgets_that_were_not_run(tmp_path, results):
     verdict = judge(tmp_path, results, **{**ORDER, "epsilon": [0.05, 5.0]})
     assert verdict.verdict == "supported"

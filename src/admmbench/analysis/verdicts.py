@@ -179,13 +179,22 @@ def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[
 
 def _named(selections: Iterable[tuple[str, float]]) -> str:
     """Methods and budgets in words; methods with the same budgets share them."""
-    budgets: dict[str, list[str]] = {}
+    budgets: dict[str, list[float]] = {}
     for label, epsilon in selections:
-        budgets.setdefault(label, []).append(_number(epsilon))
-    labels: dict[str, list[str]] = {}
+        budgets.setdefault(label, []).append(epsilon)
+    labels: dict[tuple[float, ...], list[str]] = {}
     for label, own in budgets.items():
-        labels.setdefault(", ".join(own), []).append(label)
-    return "; ".join(f"{', '.join(those)} at ε = {own}" for own, those in labels.items())
+        labels.setdefault(tuple(own), []).append(label)
+    return "; ".join(_at(", ".join(those), *own) for own, those in labels.items())
+
+
+def _at(what: str, *epsilons: float) -> str:
+    """Something at some budgets, or without one."""
+    finite = [_number(each) for each in epsilons if each < math.inf]
+    places = [f"at ε = {', '.join(finite)}"] if finite else []
+    if math.inf in epsilons:
+        places.append("without a budget")
+    return f"{what} {' and '.join(places)}"
 
 
 def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> list[str]:
@@ -288,7 +297,7 @@ class _View:
             ends |= found
             if found:
                 parts, total = statistics.lost(statistics.counts(own))
-                name = f"{label} at ε = {_number(epsilon)}"
+                name = _at(label, epsilon)
                 texts.append(f"{name}: {' and '.join(parts)} of {total} runs")
         return "; ".join(texts), ends <= set(LIMITS)
 
@@ -458,7 +467,7 @@ def _ordered(claim: Order, view: _View, low: str, high: str, epsilon: float) -> 
     gap = statistics.difference(view.at(high, epsilon), view.at(low, epsilon))
     needs = [(low, epsilon)]
     part = view.part(
-        f"{high} − {low} at ε = {_number(epsilon)}",
+        _at(f"{high} − {low}", epsilon),
         above_zero(smallest, f"above 0 by a relevant {view.gap(smallest)}"),
         gap,
         needs,
@@ -480,7 +489,7 @@ def _chain(claim: Order, view: _View, epsilon: float, runs: set[str]) -> Iterato
     text = view.text(*tiers[0], join=", ")
     for low, high in itertools.pairwise(tiers):
         text += f" {'<' if max(low) < min(high) else '≮'} {view.text(*high, join=', ')}"
-    yield f"ε = {_number(epsilon)}: {text}"
+    yield f"{'no budget' if math.isinf(epsilon) else f'ε = {_number(epsilon)}'}: {text}"
 
 
 def _judge_close(claim: Close, view: _View) -> Verdict:
@@ -517,14 +526,14 @@ def _falls_in_rounds(claim: Trend, view: _View) -> Verdict:
     limit = f"at most {_percent(100 * claim.fraction)} of the maximum"
     parts = [
         view.part(
-            f"The end of {label} at ε = {_number(epsilon)}",
+            _at(f"The end of {label}", epsilon),
             at_most(100 * claim.fraction, limit),
             ratios.sel(algorithm=label, epsilon=epsilon, drop=True),
             [(label, epsilon)],
         )
         for label, epsilon in view.present
     ]
-    names = [f"{label} at ε = {_number(epsilon)}" for label, epsilon in view.present]
+    names = [_at(label, epsilon) for label, epsilon in view.present]
     pairs = list(zip(names, parts, strict=True))
     return view.verdict(
         parts,
