@@ -27,7 +27,9 @@ class ConfigurationKeys(SphinxDirective):
 def described(schema):
     """What a mapping is, and its keys, from the docstring of its model."""
     doc = NumpyDocString(inspect.cleandoc(schema.get("description", "")))
-    return [*doc["Summary"], "", *doc["Extended Summary"], "", *table(schema, explained(doc))]
+    kinds = [_kind(each) for each in schema.get("oneOf", [])]
+    choice = [f"One of these: {', '.join(kinds)}."] if kinds else table(schema, explained(doc))
+    return [*doc["Summary"], "", *doc["Extended Summary"], "", *choice]
 
 
 def explained(doc):

@@ -40,7 +40,7 @@ def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     assert first["measure"] == "final test error, %"
     assert first["runner_up"] == "ObjP"
     assert first["difference"].startswith("10.00 [")
-    assert first["privacy"] == "unequal: composed ε = 1.73, without a guarantee"
+    assert first["privacy"] == "no guarantee: composed ε = 1.73"
     assert second["winner"] == ""
     assert set(second["tied"].split(", ")) == set(ERRORS)
 

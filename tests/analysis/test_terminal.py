@@ -27,7 +27,7 @@ def test_errors_leaders_and_privacy_are_there(shown):
     assert "Obj[P] │ 30.00" in text
     assert "ε = 0.1 of one iteration: Obj[P] leads with 30.00" in text
     assert "OutP is 10.00 [" in text
-    assert "Privacy: unequal: composed ε = 1.73, without a guarantee." in text
+    assert "Privacy: no guarantee: composed ε = 1.73." in text
     assert "Privacy after the last round" in text
 
 

@@ -151,6 +151,29 @@ def test_what_an_algorithm_raises_names_the_round(tmp_path):
     assert isinstance(info.value.__cause__, KeyError)
 
 
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("return state.w", r"Odd\.round, round 1: returned ndarray; return Messages"),
+        ("state.w = state.w[0]; return sent", r"w of the state has shape \(10, 64\).*S = 3 seeds"),
+        ("state.w = state.w[:1]; return sent", r"w of the state has shape \(1, 10, 64\)"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused_after_the_round(tmp_path, last, message):
+    plugin = tmp_path / "odd.py"
+    plugin.write_text(
+        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.algorithms.objp import ObjP\n\n\n"
+        "@parameters\n"
+        "class Odd(ObjP):\n"
+        "    def round(self, t, state, federation):\n"
+        "        sent = super().round(t, state, federation)\n"
+        f"        {last}\n"
+    )
+    with pytest.raises(ValueError, match=message):
+        simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2, seeds=3)
+
+
 def test_provenance_counts_the_rows_that_train():
     dataset = make_dataset(60, 30)
     drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 80}

@@ -79,10 +79,10 @@ def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> st
     composed = _range(_last(own, "epsilon_composed"))
     if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
         return f"equal: total ε = {composed}"
-    worth = f"unequal: composed ε = {composed}"
     without = [str(label) for label in labels[own["guarantee"].values == "none"]]
     if len(without) == len(labels):
-        return f"{worth}, without a guarantee"
+        return f"no guarantee: composed ε = {composed}"
+    worth = f"unequal: composed ε = {composed}"
     return f"{worth}; without a guarantee: {_some(without)}" if without else worth
 
 

@@ -211,10 +211,25 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
             f"{type(method).__name__}.round raised in round {snapshot.t}: {type(error).__name__}: {error}"
         ) from error
     snapshot.seconds += time.perf_counter() - start
+    _check_round(snapshot, spec, sent)
     if due:
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
+
+
+def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object) -> None:
+    """Refuse what cannot be evaluated, as a method that is being written may leave it."""
+    where = f"{type(spec.method).__name__}.round, round {snapshot.t}"
+    if not isinstance(sent, Messages):
+        raise ValueError(
+            f"{where}: returned {type(sent).__name__}; return Messages(down=(...), up=(...))"
+        )
+    shape, seeds = np.shape(snapshot.state.w), len(spec.seeds)
+    if len(shape) != 3 or shape[0] != seeds:
+        raise ValueError(
+            f"{where}: w of the state has shape {shape}; expected three axes (S, K, J), with S = {seeds} seeds"
+        )
 
 
 def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
