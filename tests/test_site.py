@@ -63,6 +63,7 @@ def test_keys_come_with_their_kinds_and_defaults(site):
     assert plain["seed_blocks"] == ["list of whole numbers", ""]
     assert plain["dataset"] == ["text or mapping", "required"]
     assert plain["relation"][1] == "zero_out"
+    assert plain["width"][0] == "column, page"  # of figures, which have kinds
 
 
 def test_the_reference_has_every_name_for_plug_ins():

@@ -27,9 +27,10 @@ class ConfigurationKeys(SphinxDirective):
 def described(schema):
     """What a mapping is, and its keys, from the docstring of its model."""
     doc = NumpyDocString(inspect.cleandoc(schema.get("description", "")))
-    kinds = [_kind(each) for each in schema.get("oneOf", [])]
-    choice = [f"One of these: {', '.join(kinds)}."] if kinds else table(schema, explained(doc))
-    return [*doc["Summary"], "", *doc["Extended Summary"], "", *choice]
+    lines = [*doc["Summary"], "", *doc["Extended Summary"], "", *table(schema, explained(doc))]
+    for kind in schema.get("oneOf", []):
+        lines += ["", f"### {kind['title']}", "", *described(kind)]
+    return lines
 
 
 def explained(doc):
