@@ -106,6 +106,39 @@ def test_an_exception_in_a_check_shows_where(tmp_path, capsys):
     assert str(path) in shown
 
 
+def test_one_mistake_in_a_method_is_explained_once(tmp_path, capsys):
+    path = tmp_path / "wrong.py"
+    main(["new", "method", "wrong", "--output", str(tmp_path)])
+    step = "return sub.noise."
+    assert step in path.read_text()
+    path.write_text(path.read_text().replace(step, "return sub.nose."))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    # By the check that names the problem, and with its place; all others refer to that.
+    assert shown.count("has no attribute 'nose'") == 2
+    assert "    as above: " in shown
+    assert "rounds.py" not in shown
+    assert f'File "{path}", line ' in shown
+    assert main(["check", str(path), "--traceback"]) == 1
+    assert "rounds.py" in capsys.readouterr().out
+
+
+def test_a_plugin_that_cannot_be_imported_says_which_line(tmp_path, capsys):
+    path = tmp_path / "typo.py"
+    for text, message in (
+        ("x = 1\nfrom admmbench.api import RowBlok\n", "cannot import name 'RowBlok'"),
+        ("def f(:\n", "SyntaxError"),
+    ):
+        path.write_text(text)
+        assert main(["check", str(path)]) == 1
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert f'File "{path}", line {text.count(chr(10))}' in shown
+        assert "importlib" not in shown
+        assert "Traceback" not in shown
+
+
 def test_module_and_script_are_the_same():
     shown = subprocess.run(
         [sys.executable, "-m", "admmbench", "--version"], capture_output=True, text=True, check=True

@@ -84,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "check", _check, "check that a plug-in keeps its contracts")
     command.add_argument("name", help="path of a file, or name of a method, loss or data set")
+    command.add_argument(
+        "--traceback", action="store_true", help="show where errors arise in the suite, too"
+    )
 
     command = _command(commands, "prepare", _prepare, "fetch, check and prepare a data set")
     command.add_argument("dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'")
@@ -265,26 +268,36 @@ def _check(options: argparse.Namespace) -> int:
     _collect_garbage()
     console = Console(highlight=False, soft_wrap=True)
     total = failed = 0
+    first = dict[str, str]()  # the check that failed for a reason first
     for check in checks.of(options.name):
         total += 1
         try:
             check.run()
-        except AssertionError as error:
+        except Exception as error:
             failed += 1
-            _failed(console, check.name, str(error))
-        except Exception:
-            failed += 1
-            _failed(console, check.name, traceback.format_exc())
+            reason = _reason(error, options)
+            console.print(f"[red]✗[/] {check.name}")
+            shown = f"as above: {first[reason]}" if reason in first else reason
+            first.setdefault(reason, check.name)
+            for line in shown.splitlines():
+                console.print(f"    {line}", markup=False)
         else:
             console.print(f"[green]✓[/] {check.name}")
     console.print(f"{total} checks, " + (f"{failed} failed" if failed else "all hold"))
     return int(failed > 0)
 
 
-def _failed(console: Any, name: str, text: str) -> None:
-    console.print(f"[red]✗[/] {name}")
-    for line in text.rstrip().splitlines():
-        console.print(f"    {line}", markup=False)
+def _reason(error: Exception, options: argparse.Namespace) -> str:
+    """Why a check failed: its sentence, or what the plug-in raised and where."""
+    from admmbench.engine.rounds import AlgorithmError
+    from admmbench.plugins import raised
+
+    if isinstance(error, AssertionError):
+        return str(error)
+    if options.traceback:
+        return "".join(traceback.format_exception(error)).rstrip()
+    cause = error.__cause__ if isinstance(error, AlgorithmError) and error.__cause__ else error
+    return raised(cause, Path(options.name))
 
 
 def _prepare(options: argparse.Namespace) -> None:

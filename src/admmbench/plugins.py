@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -29,11 +30,27 @@ def load_file(path: Path) -> ModuleType:
     Raises
     ------
     ValueError
-        If there is no such file.
+        If there is no such file, or if it raises; the message gives the line of the file.
     """
     if not path.is_file():
         raise ValueError(f"plug-in {str(path)!r}: there is no such file")
-    return _load(path, path.stat().st_mtime_ns)
+    try:
+        return _load(path, path.stat().st_mtime_ns)
+    except Exception as error:
+        raise ValueError(
+            f"plug-in {str(path)!r} cannot be imported:\n{raised(error, path)}"
+        ) from error
+
+
+def raised(error: BaseException, path: Path) -> str:
+    """Say what was raised, and by which lines of a file."""
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve() == path.resolve()
+    ]
+    lines = [*traceback.format_list(own), *traceback.format_exception_only(error)]
+    return "".join(lines).rstrip()
 
 
 @lru_cache
