@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
@@ -222,7 +222,8 @@ def test_theorem_31_on_neyman_pearson(seed, agents, bound):
         seeds=1,
         rounds=9000,
     ).isel(seed=0, round=-1)
-    assume(trace.status not in (Outcome.UNDEFINED, Outcome.COMPLETED))  # all rounds were too few
+    if trace.status == Outcome.UNDEFINED:
+        return
     assert trace.status == Outcome.CONVERGED
     assert trace.stationarity <= 1e-3
     assert trace.complementarity <= 1e-3
@@ -274,6 +275,7 @@ def test_theorem_41_on_quadratics(seed, agents, beta, q):
     strength=st.sampled_from([0.0, 0.02]),
     penalty=st.sampled_from(["l1", "l2"]),
 )
+@example(seed=123, agents=2, strength=0.02, penalty="l2")
 def test_theorem_41_on_neyman_pearson(seed, agents, strength, penalty):
     """With h: the subdifferential of F + h has a member with no entry above tau_k."""
     data, beta = two_classes(seed=seed), 300.0
@@ -287,10 +289,10 @@ def test_theorem_41_on_neyman_pearson(seed, agents, strength, penalty):
         problem={**NEYMAN_PEARSON, "penalty": penalty, "strength": strength},
         agents=agents,
         seeds=1,
-        rounds=3000,
+        rounds=9000,  # constraints that can hardly be met take thousands
     )
     ended = list(subproblems(spec))
-    assume(ended)  # constraints that can hardly be met take more rounds
+    assert ended
     for _, k, centre, w, mu, _ in ended:
 
         def of_agent(i, label, w=w):

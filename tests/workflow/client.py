@@ -9,8 +9,7 @@ if sys.argv[1:3] != ["-m", "admmbench"]:
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(os.path.join(os.path.dirname(sys.argv[0]), "jobs"))
     socket.send_fds(server, [b"."], [0, 1, 2])
-    environment = {**os.environ, "PYTHON_OF_JOBS": sys.argv[0]}
-    server.sendall(repr((sys.argv[3:], os.getcwd(), environment)).encode())
+    server.sendall(repr((sys.argv[3:], os.getcwd(), dict(os.environ))).encode())
     server.shutdown(socket.SHUT_WR)
     status = int(server.recv(16))
 if status < 0:

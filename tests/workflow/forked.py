@@ -87,6 +87,7 @@ def python_of_jobs() -> str:
 
 def _serve(path: Path) -> None:
     """Start the jobs that are asked for."""
+    sys.executable = str(path.with_name("python"))  # a job may be a study, with jobs of its own
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -118,7 +119,6 @@ def _status(
 ) -> int:
     """Exit status of a job, which has done what it wants to do at its end."""
     atexit._clear()  # what the server would do
-    sys.executable = environment["PYTHON_OF_JOBS"]  # a study has jobs of its own
     status = 1
     try:
         _become("admmbench", words, folder, environment, standard)

@@ -152,10 +152,8 @@ def errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
     band = statistics.band(values)
     best = _plain(_best(results, band["mean"]))
-    failed, started = (
-        _plain(results["status"].isin(states).sum("seed"))
-        for states in (FAILED, (*SUCCESSFUL, *FAILED))
-    )
+    failed = _plain(results["status"].isin(FAILED).sum("seed"))
+    started = _plain((results["status"] >= 0).sum("seed"))
     cells = _cells_of_seeds(values, band, ".2f" if percent else ".4g")
     return [
         {
