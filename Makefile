@@ -20,8 +20,9 @@ quick: env
 	@echo "Report: results/report/quick/index.html"
 
 # Processes share the cores already; more threads for products would wait for each other.
+# Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env

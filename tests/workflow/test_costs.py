@@ -2,16 +2,16 @@
 
 import re
 import subprocess
-import sys
 
 import xarray as xr
 
+from tests.workflow import forked
 from tests.workflow.project import RUNS, STUDY
 
 
 def admmbench(project, *words):
     done = subprocess.run(
-        [sys.executable, "-m", "admmbench", *words],
+        [forked.python_of_jobs(), "-m", "admmbench", *words],
         cwd=project.folder,
         env=project.environment,
         text=True,

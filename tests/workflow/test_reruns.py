@@ -41,7 +41,7 @@ def upgrade(package):
     """Metadata of another version come first on the path, as after an upgrade."""
 
     def change(project):
-        folder = project.folder / f"src/{package.replace('-', '_')}-999.0.dist-info"
+        folder = project.own_source() / f"{package.replace('-', '_')}-999.0.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {package}\nVersion: 999.0\n"
@@ -57,6 +57,7 @@ def remove_data(project):
 def new_times(project):
     """As `git checkout` of another branch and back leaves the files."""
     later = time.time() + 60
+    project.own_source()
     for part in ("config", "workflow", "src"):
         for file in (project.folder / part).rglob("*"):
             os.utime(file, (later, later))
@@ -153,6 +154,7 @@ def test_nothing_is_made_again(project):
 def test_an_update_line_on_another_branch_and_back(project):
     """With git: the line changes its own runs; back on the first branch the files are the same again."""
     before = project.files()
+    project.own_source()
 
     def git(*words):
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
@@ -150,32 +151,41 @@ class Merit:
     def __init__(
         self, of: AugmentedLagrangian, u: Array, v: Array, rho: float, linear: Array | float
     ) -> None:
-        self._of, self._shift = of, of.pull + rho
+        self._of, self._u, self._rho, self._linear = of, u, rho, linear
         self._values = of.functions.at(u)
         self._estimate = of.mu + of.beta * self._values.constraints
         self._next = of.functions.cone.project_dual(self._estimate)
-        from_centre, from_v = u - of.centre, u - v
-        squares = np.square(self._next).sum(axis=-1) - np.square(of.mu).sum(axis=-1)
-        self.value: Array = (
-            self._values.objective
-            + squares / (2 * of.beta)
-            + of.pull / 2 * np.square(from_centre).sum(axis=-1)
-            + (linear * u).sum(axis=-1)
-            + rho / 2 * np.square(from_v).sum(axis=-1)
-        )
+        self._from_centre, self._from_v = u - of.centre, u - v
         self.gradient: Array = (
-            self._values.gradient(self._next) + of.pull * from_centre + linear + rho * from_v
+            self._values.gradient(self._next)
+            + of.pull * self._from_centre
+            + linear
+            + rho * self._from_v
         )
+
+    @cached_property
+    def value(self) -> Array:
+        """Shape (B, S); many steps need the gradient alone."""
+        of, values = self._of, self._values
+        squares = np.square(self._next).sum(axis=-1) - np.square(of.mu).sum(axis=-1)
+        found: Array = (
+            values.objective
+            + squares / (2 * of.beta)
+            + of.pull / 2 * np.square(self._from_centre).sum(axis=-1)
+            + (self._linear * self._u).sum(axis=-1)
+            + self._rho / 2 * np.square(self._from_v).sum(axis=-1)
+        )
+        return found
 
     def newton_step(self) -> Array:
         """Step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
-        functions, beta = self._of.functions, self._of.beta
+        functions, beta, shift = self._of.functions, self._of.beta, self._of.pull + self._rho
         if functions.quadratic:
-            return -matvec(functions.inverse(beta, self._shift), self.gradient)
+            return -matvec(functions.inverse(beta, shift), self.gradient)
         J = self._values.jacobian
         active = functions.cone.derivative(self._estimate)
         hessian = self._values.hessian(self._next) + beta * np.swapaxes(J, -1, -2) @ active @ J
-        hessian = hessian + self._shift * np.eye(J.shape[-1])
+        hessian = hessian + shift * np.eye(J.shape[-1])
         return descent(hessian, self.gradient, functions.convex)
 
 

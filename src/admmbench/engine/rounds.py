@@ -21,7 +21,7 @@ from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.privacy import Noise, Sampler
-from admmbench.problems.base import State
+from admmbench.problems.base import Array, State
 
 Progress = Callable[[int, int], None]
 AnyFederation = Federation[Any]
@@ -141,7 +141,7 @@ def assemble(
     size
         Agents that are served together; by default as many as suit the machine.
     """
-    permutations = [stream(seed, FEDERATION, "partition").permutation for seed in spec.seeds]
+    permutations = [partial(_permutation, seed) for seed in spec.seeds]
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
@@ -158,6 +158,11 @@ def assemble(
         blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds]
     return Federation(problem, budget, blocks, choices, pool)
+
+
+def _permutation(seed: int, n: int) -> Array:
+    """How a seed orders the rows."""
+    return stream(seed, FEDERATION, "partition").permutation(n)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -31,12 +32,19 @@ def stream(seed: int, agent: int, purpose: Purpose) -> np.random.Generator:
 
 def noise_key(seed: int, agent: int) -> NDArray[Any]:
     """Key of an agent's noise, two words of 32 bits: see `admmbench.privacy.samplers`."""
-    return _sequence(seed, agent, "noise").generate_state(2)
+    return np.array(_key(seed, agent, "noise"), np.uint32)
 
 
 def sample_key(seed: int, agent: int) -> NDArray[Any]:
     """Key of an agent's samples of its records, two words of 32 bits."""
-    return _sequence(seed, agent, "sample").generate_state(2)
+    return np.array(_key(seed, agent, "sample"), np.uint32)
+
+
+# An audit plays the same seeds again and again, and a key takes as long as a short round of an agent.
+@lru_cache(maxsize=2**16)
+def _key(seed: int, agent: int, purpose: Purpose) -> tuple[int, int]:
+    first, second = _sequence(seed, agent, purpose).generate_state(2).tolist()
+    return first, second
 
 
 def _sequence(seed: int, agent: int, purpose: Purpose) -> np.random.SeedSequence:

@@ -22,10 +22,13 @@ from admmbench.problems.newton import matvec
 class Values(ABC):
     """f_i and c_i at one w."""
 
-    objective: Array
-    """Shape (B, S)."""
     constraints: Array
     """Shape (B, S, m)."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> Array:
+        """Shape (B, S)."""
 
     @property
     @abstractmethod
@@ -119,12 +122,14 @@ class Quadratics(Functions):
 
 class _OfQuadratics(Values):
     def __init__(self, functions: Quadratics, w: Array) -> None:
-        self._of = functions
-        slope = functions.b if functions.A is None else matvec(functions.A, w) + functions.b
-        # w^T A w / 2 + b^T w
-        self.objective = ((slope + functions.b) * w).sum(axis=-1) / 2
+        self._of, self._w = functions, w
+        self._slope = functions.b if functions.A is None else matvec(functions.A, w) + functions.b
         self.constraints = functions.linear.at(w)
-        self._slope = slope
+
+    @property
+    def objective(self) -> Array:
+        # w^T A w / 2 + b^T w
+        return np.asarray(((self._slope + self._of.b) * self._w).sum(axis=-1) / 2)
 
     @property
     def jacobian(self) -> Array:
@@ -205,8 +210,7 @@ class _OfMeans(Values):
     def __init__(self, functions: Means, w: Array) -> None:
         of = self._of = functions
         self._u = of.predict(w)
-        means = matvec(of.groups, of.loss.value(self._u, of.y))
-        self.objective = means @ of.weights
+        self._means = means = matvec(of.groups, of.loss.value(self._u, of.y))
         self.constraints = np.concatenate(
             [
                 means @ of.combinations.T - of.thresholds,
@@ -214,6 +218,10 @@ class _OfMeans(Values):
             ],
             axis=-1,
         )
+
+    @property
+    def objective(self) -> Array:
+        return np.asarray(self._means @ self._of.weights)
 
     @cached_property
     def _slopes(self) -> Array:
