@@ -135,9 +135,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--output", type=Path, required=True, help="JSON file to write")
 
     command = _command(commands, "choose", _choose, "write the settings that tuning chose")
-    command.add_argument("files", type=Path, nargs="+", help="files that tune wrote")
+    command.add_argument("files", type=Path, nargs="*", help="files that tune wrote")
     command.add_argument(
         "--of", required=True, help="label and budget of each file: '[[ObjP, 0.5], [ObjP, 1]]'"
+    )
+    command.add_argument(
+        "--kept", default="{}", help="what was chosen before, by label and budget, in JSON"
     )
     command.add_argument("--output", type=Path, required=True, help="YAML file to write")
 
@@ -394,14 +397,21 @@ def _tune(options: argparse.Namespace) -> None:
 def _choose(options: argparse.Namespace) -> None:
     from admmbench.files import replacing
 
-    chosen: dict[str, dict[float, Any]] = {}
+    chosen: dict[str, dict[float, Any]] = {
+        label: {float(budget): each for budget, each in kept.items()}
+        for label, kept in json.loads(options.kept).items()
+    }
     for file, (label, budget) in zip(options.files, yaml.safe_load(options.of), strict=True):
         found = json.loads(file.read_text())
-        kept = {key: found[key] for key in ("settings", "error", "edges")}
-        chosen.setdefault(label, {})[float(budget)] = kept
+        best = {key: found[key] for key in ("settings", "error", "edges")}
+        chosen.setdefault(label, {})[float(budget)] = best
     # A line for each budget.
     text = yaml.safe_dump(
-        chosen, default_flow_style=None, sort_keys=False, width=10_000, allow_unicode=True
+        {label: dict(sorted(found.items())) for label, found in chosen.items()},
+        default_flow_style=None,
+        sort_keys=False,
+        width=10_000,
+        allow_unicode=True,
     )
     with replacing(options.output) as temporary:
         temporary.write_text(

@@ -355,8 +355,26 @@ class Experiment(Strict):
         """Settings that tuning chose; empty for a method without axes, None if it must still be tuned along them."""
         if not method.tune:
             return {}
-        chosen = self.tuned.get(method.label, {}).get(budget)
-        return chosen.settings if chosen and set(chosen.settings) == set(method.tune) else None
+        chosen = self.chosen(method, budget)
+        return chosen.settings if chosen else None
+
+    def chosen(self, method: Method, budget: float) -> Chosen | None:
+        """What tuning came to; None if that was along other axes, or if the method was not tuned at this budget."""
+        found = self.tuned.get(method.label, {}).get(budget)
+        return found if found and set(found.settings) == set(method.tune) else None
+
+    @property
+    def all_chosen(self) -> dict[str, dict[float, Chosen]]:
+        """What tuning came to so far, for all methods that are tuned."""
+        return {
+            method.label: {
+                budget: found
+                for budget in method.epsilon or self.budgets
+                if (found := self.chosen(method, budget))
+            }
+            for method in self.algorithms
+            if method.tune
+        }
 
     @cached_property
     def audits(self) -> dict[str, Run]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -99,14 +100,14 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
         {"name": "dpsgd", "label": "DP-GD", "tune": {"rounds": 4, "params.learning_rate": 0.5}},
         {"name": "centralized", "label": "Optimum", "epsilon": ".inf", "rounds": 1},
     ]
-    project.configure(
-        epsilon=None,
-        privacy={"total": [2, 8], "delta": 1e-5},
-        sensitivity="global",
-        tuning={"trials": 4, "seeds": [100]},
-        algorithms=methods,
-        evaluate_every=2,
-    )
+    study = {
+        "epsilon": None,
+        "privacy": {"total": [2, 8], "delta": 1e-5},
+        "sensitivity": "global",
+        "tuning": {"trials": 4, "seeds": [100]},
+        "evaluate_every": 2,
+    }
+    project.configure(**study, algorithms=methods)
     shown = project.fails()
     assert "snakemake tune" in shown
     assert "DP-GD at 2, DP-GD at 8" in shown
@@ -133,15 +134,20 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     assert f"learning rate {chosen[2.0]['settings']['params.learning_rate']:.4g}" in page
     assert "Nothing to be done" in project.run()
     assert "Nothing to be done" in project.run("--", "tune")
+    # Who adds a method, in a copy without the trials of the others, tunes this one alone.
+    shutil.rmtree(project.folder / "results/tiny/tuning")
+    other = {"name": "dpsgd", "label": "Mine", "params": {"sampling": 0.5}, "tune": {"rounds": 2}}
+    project.configure(**study, algorithms=[*methods, other])
+    assert "Mine at 2, Mine at 8\n" in project.fails()
+    project.run("--", "tune")
+    assert len(list(project.folder.glob("results/tiny/tuning/*.json"))) == 2
+    both = yaml.safe_load((project.folder / "config/tuned/tiny.yaml").read_text())
+    assert both["DP-GD"] == chosen
+    assert list(both["Mine"]) == [2.0, 8.0]
+    assert "Nothing to be done" in project.run("--", "tune")
     # Along other axes it was not tuned.
     methods[0]["tune"] = {"rounds": 4}
-    project.configure(
-        epsilon=None,
-        privacy={"total": [2, 8], "delta": 1e-5},
-        sensitivity="global",
-        tuning={"trials": 4, "seeds": [100]},
-        algorithms=methods,
-    )
+    project.configure(**study, algorithms=methods)
     assert "to be tuned first" in project.fails()
 
 

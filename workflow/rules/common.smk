@@ -1,6 +1,7 @@
 """Functions of the study that the rules call."""
 
 from functools import cache
+from pathlib import Path
 
 from admmbench.config import AUDITS, TUNED, TUNING
 from admmbench.datasets import normalize
@@ -40,10 +41,35 @@ def searched(experiment, wildcards):
     return STUDY.experiments[experiment].searches[f"{wildcards.search}.json"]
 
 
+@cache
 def search_files(experiment):
-    """Results of an experiment's tuning."""
-    folder = f"{RESULTS}/{experiment}/{TUNING}"
-    return [f"{folder}/{name}" for name in STUDY.experiments[experiment].searches]
+    """Searches that settings come from, by file: those that are here, and those whose settings were not chosen yet.
+
+    All other settings stay as they are: whoever adds a method tunes this one alone.
+    """
+    folder = Path(RESULTS, experiment, TUNING)
+    chosen = STUDY.experiments[experiment].all_chosen
+    return {
+        str(folder / name): search
+        for name, search in STUDY.experiments[experiment].searches.items()
+        if search.budget not in chosen[search.label] or (folder / name).exists()
+    }
+
+
+def settings_kept(experiment):
+    """Settings that were chosen before, and no search is here for, by label and budget."""
+    new = {
+        (search.label, search.budget) for search in search_files(experiment).values()
+    }
+    chosen = STUDY.experiments[experiment].all_chosen
+    return {
+        label: {
+            budget: each.model_dump()
+            for budget, each in found.items()
+            if (label, budget) not in new
+        }
+        for label, found in chosen.items()
+    }
 
 
 def tuned(wildcards):

@@ -43,7 +43,7 @@ for experiment in EXPERIMENTS:
         name:
             rule_name("choose", experiment)
         input:
-            search_files(experiment),
+            list(search_files(experiment)),
         output:
             f"config/{TUNED}/{experiment}.yaml",
         log:
@@ -54,11 +54,13 @@ for experiment in EXPERIMENTS:
             of=json.dumps(
                 [
                     [search.label, search.budget]
-                    for search in STUDY.experiments[experiment].searches.values()
+                    for search in search_files(experiment).values()
                 ]
             ),
+            kept=json.dumps(settings_kept(experiment)),
         shell:
-            "admmbench choose {input:q} --of {params.of:q} --output {output:q} > {log:q} 2>&1"
+            "admmbench choose {input:q} --of {params.of:q} --kept {params.kept:q}"
+            " --output {output:q} > {log:q} 2>&1"
 
 
 rule tune:
