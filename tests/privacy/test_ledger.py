@@ -51,6 +51,15 @@ def test_one_gaussian_release(multiplier):
     assert ledger.epsilon(1e-6) == pytest.approx(gaussian_epsilon(multiplier, 1e-6), rel=2e-3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_much_and_little_noise_cost_nothing_and_more_than_one_can_count():
+    """Without a warning of a logarithm of 0."""
+    for multiplier, bounds in ((1e-12, (1e23, 1e24)), (277721.2, (0, 1e-5))):
+        ledger = Ledger()
+        ledger.gaussian(multiplier)
+        assert bounds[0] <= ledger.epsilon(1e-6) <= bounds[1]
+
+
 @settings(max_examples=20)
 @given(st.lists(st.floats(2, 50), min_size=1, max_size=6))
 def test_gaussian_releases_compose_as_dp_accounting_composes_them(multipliers):

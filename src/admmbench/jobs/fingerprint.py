@@ -131,8 +131,8 @@ _known = lru_cache(_MEANINGS.read)
 def _read(path: Path) -> _Source:
     content = path.read_bytes()
     key = hashlib.sha256(content).hexdigest()
-    if key in _known():
-        return _Source(*_known()[key])
+    if kept := _NEW.get(key) or _known().get(key):
+        return _Source(*kept)
     tree = ast.parse(content)
     names = [list(pair) for pair in _named(tree)]
     found = _NEW[key] = _Source(of_text(_bare(tree)), names)

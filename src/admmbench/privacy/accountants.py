@@ -187,7 +187,8 @@ def _rdp(releases: Releases, delta: float) -> float:
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
     if releases.only_gaussian:
-        return float(get_epsilon_gaussian(_inverse_root(releases.gaussian), delta))
+        with np.errstate(divide="ignore"):  # its search meets deltas of 0
+            return float(get_epsilon_gaussian(_inverse_root(releases.gaussian), delta))
     orders = SAMPLED_ORDERS if releases.sampled else ORDERS
     total = releases.gaussian * orders / 2
     for shift, count in releases.laplace:
