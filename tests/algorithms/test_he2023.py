@@ -434,6 +434,24 @@ def test_no_feasible_point_is_an_outcome(name):
     assert np.isfinite(trace.feasibility[0, -1])
 
 
+def test_a_feasible_point_is_never_out_of_reach():
+    """However short the reach."""
+    loose = {
+        **NEYMAN_PEARSON,
+        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 99}],
+    }
+    trace = simulate(
+        two_classes(),
+        "cprox_al",
+        params={"beta": 10.0, "reach": 1e-9},
+        problem=loose,
+        agents=2,
+        seeds=1,
+        rounds=200,
+    )
+    assert trace.status[0] == Outcome.CONVERGED
+
+
 def test_an_inner_loop_that_does_not_end_is_an_outcome():
     params = {"rho": 1e8, "inner_limit": 30}
     trace = simulate(QP, "prox_al", params=params, agents=2, seeds=2, rounds=5000)
