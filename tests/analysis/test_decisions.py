@@ -177,6 +177,8 @@ def test_seeds_that_would_decide_are_the_fewest():
     ]
     assert outcomes.index("supported") == n - 9
     assert outcomes[: n - 9] == ["undecided"] * (n - 9)
+    # One more may be enough.
+    assert decisions.seeds_to_decide([each.with_seeds(n - 1) for each in (one, other)]) == n
 
 
 def test_a_permutation_test_looks_at_what_settled_a_claim():

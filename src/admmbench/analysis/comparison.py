@@ -96,7 +96,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     constrained = statistics.is_constrained(results)
     if constrained:
         results = _by_objective(results)
-    facts = results.reset_coords()
+    facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
     found = []
@@ -107,7 +107,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
         for group in groups:
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
-                found.append(_Cell(results, epsilon, list(group["algorithm"].values)))
+                found.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
     return _together(found, level)
 
 
@@ -215,26 +215,32 @@ def _groups(mean_ranks: NDArray[np.float64], critical: float) -> NDArray[np.bool
 class _Cell:
     """Labels of methods of an experiment that may be compared at a budget."""
 
-    results: xr.Dataset
+    facts: xr.Dataset
     epsilon: float
     rivals: list[str]
+
+
+def _facts(results: xr.Dataset) -> xr.Dataset:
+    """What comparisons read, all of it variables: selecting from all variables takes most of the time."""
+    names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude", "agents", "method"]
+    return results.reset_coords()[[results.attrs["metric"], *names]]
 
 
 def _cells(results: xr.Dataset) -> Iterator[_Cell]:
     """Find the budgets of an experiment with rivals: one group of rivals for a budget, unless methods set delta."""
     if not statistics.of_whole_runs(results):
         return
-    table = statistics.equally_private(results)
+    table, facts = statistics.equally_private(results), _facts(results)
     for epsilon in map(float, results["epsilon"].values):
         groups = np.unique(table.sel(epsilon=epsilon).values, axis=0)
         for group in groups[groups.sum(axis=1) > 1]:
             if math.isfinite(epsilon):
-                yield _Cell(results, epsilon, list(table["rival"].values[group]))
+                yield _Cell(facts, epsilon, list(table["rival"].values[group]))
 
 
 def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
     """Everything about one cell; ``each`` is the level of the interval of one difference."""
-    at = cell.results.reset_coords().sel(epsilon=cell.epsilon)
+    at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
     compared = at["algorithm"].isin(cell.rivals)
     values = _whole(at).where(compared)
@@ -257,7 +263,7 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
             "tied": own["mean"].notnull(),
             "winner": winner,
             "runner_up": runner_up,
-            **_floor(cell.results, level),
+            **_floor(cell.facts, level),
         }
     )
     if winner:
@@ -280,7 +286,7 @@ def _whole(at: xr.Dataset) -> xr.DataArray:
     return values.where(~at["status"].isin(FAILED).any("seed"))
 
 
-def _floor(results: xr.Dataset, level: float) -> dict[str, float | str]:
+def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
     """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
     found: dict[str, float | str] = {
         "floor": math.nan,
@@ -288,10 +294,10 @@ def _floor(results: xr.Dataset, level: float) -> dict[str, float | str]:
         "floor_upper": math.nan,
         "floor_method": "",
     }
-    if math.inf in results["epsilon"].values:
-        own = results.reset_coords().sel(epsilon=math.inf)
+    if math.inf in facts["epsilon"].values:
+        own = facts.sel(epsilon=math.inf)
         values = _whole(own).where(~statistics.noisy(own))
-        free = statistics.interval(values, level, statistics.redrawn(results))
+        free = statistics.interval(values, level, statistics.redrawn(own))
         free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
         if free.sizes["algorithm"]:
             best = free.isel(algorithm=0)
