@@ -157,6 +157,11 @@ def test_what_an_algorithm_raises_names_the_round(tmp_path):
         ("return state.w", r"Odd\.round, round 1: returned ndarray; return Messages"),
         ("state.w = state.w[0]; return sent", r"w of the state has shape \(10, 64\).*S = 3 seeds"),
         ("state.w = state.w[:1]; return sent", r"w of the state has shape \(1, 10, 64\)"),
+        (
+            "return type(sent)(sent.down, up=(state.w,))",
+            r"round 1: up has an array of shape \(3, 10, 64\); .*with P = 2 agents and S = 3 seeds",
+        ),
+        ("return type(sent)((state.z,), sent.up)", r"down has an array of shape \(2, 3, 10, 64\)"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_after_the_round(tmp_path, last, message):

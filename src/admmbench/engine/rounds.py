@@ -217,14 +217,14 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
         ) from error
     snapshot.seconds += time.perf_counter() - start
     if due or snapshot.t == 1:  # some states put w together when they are asked for it
-        _check_round(snapshot, spec, sent)
+        _check_round(snapshot, spec, sent, federation.problem.n_agents)
     if due:
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
 
 
-def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object) -> None:
+def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -> None:
     """Refuse what cannot be evaluated, as a method that is being written may leave it."""
     where = f"{type(spec.method).__name__}.round, round {snapshot.t}"
     if not isinstance(sent, Messages):
@@ -236,6 +236,13 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object) -> None:
         raise ValueError(
             f"{where}: w of the state has shape {shape}; expected three axes (S, K, J), with S = {seeds} seeds"
         )
+    for name, arrays, axes in (("down", sent.down, (seeds,)), ("up", sent.up, (agents, seeds))):
+        for each in arrays:
+            if np.shape(each)[: len(axes)] != axes:
+                raise ValueError(
+                    f"{where}: {name} has an array of shape {np.shape(each)}; expected down=(S, ...), up=(P, S, ...), "
+                    f"with P = {agents} agents and S = {seeds} seeds"
+                )
 
 
 def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
