@@ -107,17 +107,21 @@ def test_further_bits_of_a_tail_come_from_a_counter_of_the_entry(first, key, t, 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision(law):
     """Where u would be 2^-53, sizes go on; found by search for a rare entry in many releases."""
-    shown, n = 0, samplers.TILE
+    shown, n, tile = 0, samplers.TILE, 2
     drawn = n if law == "laplace" else n // 2  # a radius and an angle make two
     for t in range(10_000):
         words, out = np.empty(2 * n, np.uint32), np.empty(n)
-        FILL[law](KEY, np.array([t, 0]), 0, n, words, out)
+        place = np.array([t, 0])
+        FILL[law](KEY, place, tile, n, words, out)
         for j in np.flatnonzero(words[:drawn] < 2**12):
             bits = int(words[j]) << 32 | int(words[j + n])
             coarse = -math.log(((bits >> 12) + 0.5) / 2**52)
             size = math.hypot(out[j], out[j + drawn]) ** 2 / 2 if drawn < n else abs(out[j])
             assert size == pytest.approx(coarse, rel=1e-6)
             assert size != pytest.approx(coarse, rel=1e-14, abs=0)
+            # Entries of all tiles are counted on, so that no two share their further bits.
+            further = samplers._log_of_tail(np.uint64(bits), KEY, place, tile * n + j)
+            assert size == pytest.approx(-further, rel=1e-13, abs=0)
             if law == "laplace":
                 assert (out[j] > 0) == (bits & 1 == 0)
             shown += 1
