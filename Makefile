@@ -16,7 +16,7 @@ env: .venv/installed
 	touch $@
 
 quick: env
-	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --cores $(CORES) --configfile config/quick.yaml
+	PATH="$(CURDIR)/$(BIN):$$PATH" admmbench study config/quick.yaml --cores $(CORES)
 	@echo "Report: results/report/quick/index.html"
 
 # Processes share the cores already; more threads for products would wait for each other.
