@@ -277,9 +277,12 @@ def test_a_ratio_is_taken_seed_by_seed(tmp_path, precise):
     verdict = judge(tmp_path, results, **{**claim, "tolerance": 0.05})
     assert verdict.verdict == "supported"
     assert verdict.ours.startswith(f"{ratio:.3g}")
+    assert verdict.published == f"{ratio:.6g}"
     assert judge(tmp_path, results, **{**claim, "tolerance": 1e-6}).verdict == "undecided"
     far = judge(tmp_path, results, **{**claim, "published": ratio + 1, "tolerance": 0.5})
     assert far.verdict == "contradicted"
+    below = judge(tmp_path, results, **{**claim, "published": -0.5, "tolerance": 0.5})
+    assert below.published == "−0.5"
     with pytest.raises(claims.ClaimError, match="a ratio has the unit"):
         make(tmp_path, **{**claim, "unit": "%"})
 
