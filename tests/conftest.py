@@ -21,13 +21,13 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
-# Folders whose tests take longest: they come first, so that no process is left with one of them at the end.
-LONGEST = ["workflow", "contracts"]
+# Folders and files whose tests take longest: they come first, so that no process is left with one of them at the end.
+LONGEST = {"workflow", "contracts", "test_compiled.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first."""
-    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
+    items.sort(key=lambda item: LONGEST.isdisjoint((item.path.parent.name, item.path.name)))
 
 
 class ByFile(LoadScopeScheduling):

@@ -209,7 +209,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path, prepared):
         folder.mkdir()
     assert start(undisturbed, 2500, prepared).wait() == 0
     moments, last = random.Random(0), 0
-    for _ in range(4):
+    for _ in range(3):
         process = start(killed, 2500, prepared)
         wait_for(lambda since=last: saved(killed / "state") > since, process)
         time.sleep(moments.uniform(0, 0.3))
