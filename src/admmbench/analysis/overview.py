@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from admmbench.analysis.pages import TEMPLATES
 from admmbench.files import replacing
 
 PAGE = "index.html"
@@ -34,13 +33,6 @@ def write(folder: Path, path: Path) -> None:
     path
         File to write, which is replaced as a whole or not at all.
     """
-    environment = Environment(
-        loader=PackageLoader("admmbench.analysis"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     reports = [
         {
             "name": report.parent.name,
@@ -49,7 +41,7 @@ def write(folder: Path, path: Path) -> None:
         }
         for report in sorted(folder.glob(f"*/{PAGE}"))
     ]
-    page = environment.get_template("overview.html.jinja").render(reports=reports)
+    page = TEMPLATES.get_template("overview.html.jinja").render(reports=reports)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
 

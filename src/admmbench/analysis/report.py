@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from admmbench import statistics
 from admmbench.analysis import answer, evidence, explore, permalinks, reference, standings, tables
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.inline import inline
+from admmbench.analysis.pages import TEMPLATES
 from admmbench.analysis.verdicts import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
@@ -112,19 +111,11 @@ def render(
     str
         An HTML document without external resources.
     """
-    environment = Environment(
-        loader=PackageLoader("admmbench.analysis"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(delta=tables.delta)
     here = {section.name for section in sections}
     papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
-    page = environment.get_template("report.html.jinja").render(
+    page = TEMPLATES.get_template("report.html.jinja").render(
         meta=meta,
         answer=_answer([section.results for section in sections]),
         standings=standings.content([section.results for section in sections]),
