@@ -88,7 +88,7 @@ def test_slopes_change_no_faster_than_the_curvature_allows(spec, data):
     for far in (1.0, 1e-3, 1e-6):
         ends = [of_one(loss.slopes, at, y) for at in (u, u + far * way)]
         moved = np.linalg.norm((u + far * way) - u)
-        rounding = 1e-12 * (1 + np.linalg.norm(u) + abs(y))
+        rounding = 1e-12 * (1 + np.linalg.norm(u) + np.linalg.norm(way) + abs(y))
         assert np.linalg.norm(ends[1] - ends[0]) <= loss.curvature_bound * moved + rounding
 
 
