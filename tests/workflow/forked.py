@@ -1,6 +1,6 @@
 """Snakemake and its jobs in processes that have their imports already: these take longer than what the tests ask.
 
-Nothing here imports the suite, as a project of the tests runs its own copy.
+Nothing here needs the suite: a project that edits its source imports its own.
 """
 
 import ast
@@ -19,11 +19,12 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-# What the Snakefile, `snakemake` and the jobs import that no test changes.
+# What the Snakefile, `snakemake` and the jobs import.
 IMPORTS = [
     *("snakemake.cli", "numba", "pydantic", "rich.table", "scipy.linalg", "xarray"),
     *("h5netcdf", "jinja2", "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg"),
     *("rich.progress", "seaborn", "sklearn.datasets"),
+    *("admmbench.analysis.report", "admmbench.cli", "admmbench.engine.rounds"),
 ]
 
 _SERVER = multiprocessing.get_context("forkserver")
@@ -66,8 +67,17 @@ def _become(
     for number, handle in enumerate(standard):
         os.dup2(handle, number)
     sys.path[:0] = [str(folder), environment["PYTHONPATH"]]
+    _forget_other_source(Path(environment["PYTHONPATH"]))
     sys.argv = [module, *words]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _forget_other_source(folder: Path) -> None:
+    """Import the suite anew if the folder has another one than what was imported."""
+    imported = Path(str(sys.modules["admmbench"].__file__)).parent
+    if not imported.samefile(folder / "admmbench"):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "admmbench"]:
+            del sys.modules[name]
 
 
 @functools.cache
