@@ -116,11 +116,14 @@ def test_a_figure_of_what_is_not_there_is_refused(results, figure, given, messag
         draw(results, figure(**given))
 
 
-def test_budgets_that_were_not_run_are_left_out(results, figure):
+def test_budgets_that_were_not_run_are_left_out_and_named(results, figure):
     drawing = draw(results, figure(epsilon=[0.1, 7.0]))
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
+    assert "Not run: ε = 7." in texts(drawing)
     everything = draw(results, figure(epsilon=[7.0]))
     assert len(panels(everything)) == len(panels(draw(results, figure())))
+    assert "Not run: ε = 7." in texts(everything)
+    assert "Not run" not in texts(draw(results, figure(epsilon=[0.1])))
 
 
 def test_a_method_looks_the_same_in_every_figure(results, figure):

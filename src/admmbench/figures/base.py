@@ -103,7 +103,7 @@ class Figure(Strict):
         """Select methods and budgets; budgets without noise stay, for the reference lines.
 
         A study that is scaled down may lack budgets that the figure of the paper shows: those that were run are drawn,
-        and all of them if none of the figure's is among them.
+        and all of them if none of the figure's is among them. The small print names what was not run.
 
         Raises
         ------
