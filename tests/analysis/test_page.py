@@ -265,6 +265,12 @@ def blank(browser, tmp_path):
         yield tab
 
 
+def of_tables(tab, expression):
+    """What an expression gives in the script of the tables."""
+    source = (files("admmbench.analysis") / "templates/tables.js").read_text(encoding="utf-8")
+    return tab.run(f"(() => {{ {source}; return {expression}; }})()")
+
+
 @needs_browser
 @pytest.mark.parametrize(
     ("printed", "exact", "count", "shown"),
@@ -284,11 +290,15 @@ def blank(browser, tmp_path):
     ],
 )
 def test_digits_round_what_is_known_and_invent_none(blank, printed, exact, count, shown):
-    source = (files("admmbench.analysis") / "templates/tables.js").read_text(encoding="utf-8")
-    call = (
-        f"withDigits({json.dumps(printed)}, {json.dumps(exact) if exact else 'undefined'}, {count})"
-    )
-    assert blank.run(f"(() => {{ {source}; return {call}; }})()") == shown
+    known = json.dumps(exact) if exact else "undefined"
+    assert of_tables(blank, f"withDigits({json.dumps(printed)}, {known}, {count})") == shown
+
+
+@needs_browser
+def test_what_is_folded_is_saved_without_the_words_that_unfold_it(blank):
+    cell = "<details><summary>2 intervals</summary>0 to 1\n2 to 3</details>"
+    call = f"Object.assign(document.createElement('td'), {{ innerHTML: {json.dumps(cell)} }})"
+    assert of_tables(blank, f"words({call})") == "0 to 1 2 to 3"
 
 
 @needs_browser

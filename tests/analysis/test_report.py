@@ -209,6 +209,20 @@ def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdic
     assert "expected to be wrong" not in sentence(fixed, missing)
 
 
+def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
+    def table(n):
+        lines = [f"ObjP at ε = {k}: 0 to {k}" for k in range(n)]
+        many = verdicts[1].model_copy(update={"interval": "\n".join(lines)})
+        return lines, report.render(sections, [many], META)
+
+    lines, page = table(7)
+    folded = "\n".join(lines)
+    assert f"<details><summary>7 intervals</summary>{folded}</details>" in page
+    lines, page = table(6)
+    assert "intervals</summary>" not in page
+    assert "\n".join(lines) in page
+
+
 def test_few_seeds_and_other_data_are_marked(sections, verdicts):
     value = verdicts[0].model_copy(update={"seeds": 9})
     page = Page(report.render(sections, [value], META))

@@ -89,6 +89,15 @@ def test_methods_that_lost_runs_do_not_lead():
     assert first["lost"] == "lost runs: ObjT (3 of 10)"
 
 
+def test_a_study_of_computing_time_is_compared_by_it():
+    results = build(ERRORS)
+    results["seconds"] = 1 / results["test_error"]
+    results["seconds"].attrs = {"long_name": "computing time", "units": "s"}
+    first, _ = rows(results)
+    assert (first["winner"], first["runner_up"]) == ("OutP", "ObjP")
+    assert first["measure"] == "final computing time, s"
+
+
 def constrained(errors, violations, methods=None, agents=None):
     """Objectives are twice the errors."""
     results = build(errors, methods=methods or {label: label.lower() for label in errors})

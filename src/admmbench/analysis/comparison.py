@@ -81,7 +81,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
 
     At a budget, methods that add no noise are left out; without a budget, those that add noise of their own. With
     constraints, methods for the same number of agents are compared by their objective. Runs whose last point violates
-    constraints by more than `FEASIBLE` count as lost.
+    constraints by more than `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
 
     Parameters
     ----------
@@ -96,6 +96,8 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     constrained = statistics.is_constrained(results)
     if constrained:
         results = _by_objective(results)
+    elif "seconds" in results:
+        results = results.assign_attrs(metric="seconds")
     facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)

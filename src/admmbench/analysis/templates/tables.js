@@ -7,10 +7,10 @@ const LATEX = {
 };
 const escaped = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/[\\~^εδ∞−–✓✗≠○†²χ](?![&%$#_{}])/g, (sign) => LATEX[sign]);
 
-/** Words of a cell; a permalink is no part of it. */
+/** Words of a cell; a permalink is no part of it, nor is what opens a fold. */
 function words(cell) {
   const copy = cell.cloneNode(true);
-  copy.querySelectorAll(".permalink").forEach((link) => link.remove());
+  copy.querySelectorAll(".permalink, summary").forEach((part) => part.remove());
   copy.querySelectorAll("br, small").forEach((part) => part.before(" "));
   return copy.textContent.replace(/\s+/g, " ").trim();
 }
