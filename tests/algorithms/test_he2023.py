@@ -209,7 +209,7 @@ def test_theorem_31_on_quadratics(seed, agents, m, beta):
     assert trace.dual_feasibility == 0
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), agents=st.integers(1, 3), bound=st.floats(0.3, 0.6))
 def test_theorem_31_on_neyman_pearson(seed, agents, bound):
     problem = {
@@ -272,7 +272,7 @@ def test_theorem_41_on_quadratics(seed, agents, beta, q):
         assert np.abs(gradient).max() <= 0.1 / (k + 1) ** 2 * (1 + 1e-9)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     seed=st.integers(0, 10_000),
     agents=st.integers(1, 3),
