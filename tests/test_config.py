@@ -463,7 +463,7 @@ TUNED = {
 
 def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     experiment = load(tmp_path, **TUNED)
-    assert experiment.untuned == ["DP-GD at 1", "DP-GD at 2"]
+    assert experiment.untuned == ["DP-GD at 1, 2"]
     assert {run.label for run in experiment.runs} == {"ObjP"}
     searches = list(experiment.searches.values())
     assert [(each.label, each.budget) for each in searches] == [("DP-GD", 1.0), ("DP-GD", 2.0)]

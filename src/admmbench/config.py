@@ -336,12 +336,12 @@ class Experiment(Strict):
 
     @property
     def untuned(self) -> list[str]:
-        """Methods and budgets that must be tuned before they run."""
-        return [
-            f"{method.label} at {budget:g}"
-            for method, budget in self._grid
-            if self.settings(method, budget) is None
-        ]
+        """Methods that must be tuned before they run, each with its budgets."""
+        missing: dict[str, list[str]] = {}
+        for method, budget in self._grid:
+            if self.settings(method, budget) is None:
+                missing.setdefault(method.label, []).append(f"{budget:g}")
+        return [f"{label} at {', '.join(budgets)}" for label, budgets in missing.items()]
 
     @property
     def _grid(self) -> list[tuple[Method, float]]:

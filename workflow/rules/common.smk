@@ -78,7 +78,7 @@ def tuned(wildcards):
         if experiment.untuned:
             raise WorkflowError(
                 f"{name}: to be tuned first, with `snakemake tune` and the same options: "
-                + ", ".join(experiment.untuned)
+                + "; ".join(experiment.untuned)
             )
     return DATASETS
 
