@@ -156,13 +156,18 @@ class Tab:
         return found
 
     def place(self, selector: str) -> tuple[float, float]:
-        """Middle of an element, which is scrolled into view."""
-        box = self.run(
+        """Middle of an element, which is scrolled into view, when it has come to rest there."""
+        find = (
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
             "e.scrollIntoView({block: 'center', behavior: 'instant'}); const b = e.getBoundingClientRect();"
             "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
-        return box[0], box[1]
+        x, y = self.run(find)
+        while True:
+            time.sleep(0.05)
+            before, (x, y) = (x, y), self.run(find)
+            if before == (x, y):
+                return x, y
 
     def move(self, x: float, y: float) -> None:
         """Move the pointer."""
