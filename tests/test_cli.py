@@ -236,6 +236,8 @@ def test_faults_of_an_audit_are_one_line(capsys):
         ("{rounds: 0}", "audit.rounds: Input should be greater than or equal to 1"),
         ("{round: 1}", "did you mean 'rounds'"),
         ("{canaries: [best]}", "audit.canaries.0"),
+        ("{rounds: 1", "--audit: '{rounds: 1' is no YAML"),
+        ("5", "--audit: expected a mapping of keys to values, got '5'"),
     ):
         assert main(["audit", *ATTACKED, "--audit", text]) == 1
         error = capsys.readouterr().err
@@ -246,6 +248,22 @@ def test_faults_of_an_audit_are_one_line(capsys):
 def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
     assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
     assert "iadmm sends everything without noise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "params={rho: 1", "--output", "x"], "params: '{rho: 1' is no YAML"),
+        (["prepare", "{name: digits", "--output", "x"], "DATASET: '{name: digits' is no YAML"),
+        (["prepare", "5", "--output", "x"], "DATASET: expected a name or a mapping, got '5'"),
+        (["prepare", "{name: [digits]}", "--output", "x"], "expected the name of a data set"),
+    ],
+)
+def test_slips_in_yaml_are_one_line(words, message, capsys):
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(

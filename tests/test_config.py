@@ -112,6 +112,38 @@ def test_every_experiment_can_be_read_and_has_figures(path):
             r"figures\.0\.metric: unknown metric 'seconds'",  # only what is timed has them
         ),
         (
+            {"figures": [{"name": "a", "kind": "curves", "against": "outer_iterations"}]},
+            r"figures\.0\.against: no method here has outer iterations",
+        ),
+        (
+            {"figures": [{"name": "a", "kind": "tradeoff", "against": "params.rh"}]},
+            r"figures\.0\.against: unknown parameter 'rh'; did you mean 'rho'",
+        ),
+        (
+            {
+                "algorithms": [{"name": "objp", "label": "x", "variant": "reference"}],
+                "figures": [{"name": "a", "kind": "tradeoff", "against": "params.variant"}],
+            },
+            r"figures\.0\.against: variant of 'x' is 'reference', which is no number",
+        ),
+        ({"figures": [{"name": "a", "kind": ["curves"]}]}, r"figures\.0\.kind: unknown kind"),
+        ({"epsilon": [True]}, r"epsilon\.0: expected a number, got True"),
+        ({"delta": True}, "delta: expected a number, got True"),
+        ({"agents": {"scheme": "iid", "agents": True}}, "agents.*expected a number, got True"),
+        (
+            {"problem": {"loss": "softmax", "records": {"max_l1_norm": True}}},
+            "max_l1_norm: expected a number, got True",
+        ),
+        ({"params": {"a": True}}, r"params\.a: expected a number, got True"),
+        (
+            {"params": {"variant": "reference"}},
+            r"params\.variant: variant is no parameter; write it beside params",
+        ),
+        ({"seeds": [2**63]}, r"seeds\.0: .*less than"),
+        ({"dataset": {"name": ["digits"]}}, "dataset: name: expected the name of a data set"),
+        ({"problem": {"loss": {"name": ["softmax"]}}}, "loss: name: expected the name of a loss"),
+        ({"problem": {"loss": "logistic", "constraints": 3}}, "problem.constraints: "),
+        (
             {"algorithms": [{"name": "objp", "label": "x", "agents": 5000}]},
             "5000 agents cannot share the 1437 training rows",
         ),
@@ -145,6 +177,17 @@ def test_broken_yaml_is_named(tmp_path):
     write(tmp_path, "title: [")
     with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
         config.load({"experiments": ["small"]}, tmp_path)
+
+
+def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
+    """An experiment that the study does not run may be at work; its labels are read all the same."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config/experiments"
+    folder.mkdir(parents=True)
+    for name, methods in {"a": None, "b": [{"name": "objp"}, {"label": "B"}], "c": 5}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({"algorithms": methods}))
+    found = config.labels()
+    assert [found[name] for name in ("a", "b", "c")] == [[], ["B"], []]
 
 
 def test_overrides_merge_and_later_ones_win(tmp_path):
@@ -512,6 +555,14 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
         (
             {"algorithms": [{"name": "objp", "label": "A", "tune": {"roundss": 1}}]},
             "did you mean 'rounds'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"epsilon": 1}}]},
+            "rounds can be tuned, and what is below params and problem",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"rounds": math.inf}}]},
+            "rounds.start: Input should be a finite number",
         ),
     ],
 )

@@ -306,8 +306,11 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
 def _prepare(options: argparse.Namespace) -> None:
     from admmbench.datasets import prepare
 
+    spec = _yaml(options.dataset, "DATASET")
+    if not isinstance(spec, str | dict):
+        raise ValueError(f"DATASET: expected a name or a mapping, got {options.dataset!r}")
     prepare(
-        yaml.safe_load(options.dataset),
+        spec,
         options.output,
         mirror=options.mirror,
         cache=options.cache,
@@ -349,7 +352,7 @@ def _audit(options: argparse.Namespace) -> int:
     from admmbench.validation import checked
 
     spec = RunSpec.model_validate(_settings(options.settings))
-    settings = checked(AuditSettings, yaml.safe_load(options.audit), "audit")
+    settings = checked(AuditSettings, _mapping(options.audit, "--audit"), "audit")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     _collect_garbage()
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
@@ -381,8 +384,8 @@ def _tune(options: argparse.Namespace) -> None:
     from admmbench.validation import checked
 
     spec = RunSpec.model_validate(_settings(options.settings))
-    axes = TypeAdapter(Axes).validate_python(yaml.safe_load(options.axes))
-    settings = checked(TuningSettings, yaml.safe_load(options.tuning), "tuning")
+    axes = TypeAdapter(Axes).validate_python(_mapping(options.axes, "--axes"))
+    settings = checked(TuningSettings, _mapping(options.tuning, "--tuning"), "tuning")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     kept = options.output.with_suffix(".trials")
     _collect_garbage()
@@ -401,7 +404,7 @@ def _choose(options: argparse.Namespace) -> None:
         label: {float(budget): each for budget, each in kept.items()}
         for label, kept in json.loads(options.kept).items()
     }
-    for file, (label, budget) in zip(options.files, yaml.safe_load(options.of), strict=True):
+    for file, (label, budget) in zip(options.files, _yaml(options.of, "--of"), strict=True):
         found = json.loads(file.read_text())
         best = {key: found[key] for key in ("settings", "error", "edges")}
         chosen.setdefault(label, {})[float(budget)] = best
@@ -454,16 +457,27 @@ def _settings(words: Sequence[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals:
             raise ValueError(f"{word!r}: expected KEY=VALUE")
-        settings[key] = _value(value)
+        settings[key] = _yaml(value, key)
     return settings
 
 
-def _value(text: str) -> Any:
+def _yaml(text: str, what: str) -> Any:
     """JSON where it is (YAML 1.1 takes 1e-06 for text), else YAML; ``0-9`` stays text."""
     try:
         return json.loads(text)
     except ValueError:
+        pass
+    try:
         return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{what}: {text!r} is no YAML: {error}") from None
+
+
+def _mapping(text: str, what: str) -> dict[str, Any]:
+    found = _yaml(text, what)
+    if not isinstance(found, dict):
+        raise ValueError(f"{what}: expected a mapping of keys to values, got {text!r}")
+    return found
 
 
 def _aggregate(options: argparse.Namespace) -> None:
@@ -608,7 +622,7 @@ def _plan(options: argparse.Namespace) -> None:
     console = _console()
     costs = forecast.plan(study, machine)
     console.print(forecast.table(costs))
-    console.print(forecast.summary(costs["all"], options.cores), soft_wrap=True)
+    console.print(forecast.summary(costs.total, options.cores), soft_wrap=True)
     for notice in notices(study):
         console.print(notice, soft_wrap=True)
 

@@ -12,11 +12,9 @@ import ast
 import atexit
 import functools
 import hashlib
-import importlib.util
 import inspect
 import logging
 import shutil
-import sys
 import tempfile
 import textwrap
 import threading
@@ -27,7 +25,7 @@ from typing import Any
 
 import numba
 
-from admmbench.files import cache_folder, replacing
+from admmbench.files import cache_folder, import_file, replacing
 
 _log = logging.getLogger(__name__)
 _LOCK = threading.Lock()
@@ -147,10 +145,4 @@ def _load(text: str, what: str) -> ModuleType:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.py"
         path.write_text(text)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return import_file(path, name)

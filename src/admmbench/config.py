@@ -13,6 +13,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
@@ -43,6 +44,7 @@ from admmbench.engine.spec import (
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
+from admmbench.figures.tradeoff import PARAMETER
 from admmbench.files import read_yaml
 from admmbench.installed import OWN, configured
 from admmbench.runs import Run, dataset_folder
@@ -89,7 +91,7 @@ class Method(Strict):
         None
     )
     agents: Annotated[
-        Annotated[int, Field(ge=1)] | dict[str, Any] | None,
+        Count | dict[str, Any] | None,
         BeforeValidator(no_boolean),
         Field(
             description="number of agents, or changes to the experiment's partition; the experiment's if absent"
@@ -238,15 +240,44 @@ class Experiment(Strict):
                     fault = unknown("metric", metric, metrics)
                     key = "metric" if metric == figure.metric else "beside"
                     raise ValueError(f"figures.{number}.{key}: {fault}")
+            self._check_axis(number, figure)
             if "epsilon_total" in (figure.metric, getattr(figure, "against", "")):
                 self._check_totals(number, figure)
         return self
 
+    def _shown(self, figure: Figure) -> dict[str, RunSpec]:
+        """Methods of a figure, by label."""
+        pairs = zip(self.algorithms, self._methods, strict=True)
+        return {
+            method.label: spec
+            for method, spec in pairs
+            if not figure.algorithms or method.label in figure.algorithms
+        }
+
+    def _check_axis(self, number: int, figure: Figure) -> None:
+        """Refuse a horizontal axis that no method has, or that has no numbers."""
+        against, shown = str(getattr(figure, "against", "")), self._shown(figure)
+        if against == "outer_iterations" and not any(
+            against in measured(s) for s in shown.values()
+        ):
+            raise ValueError(f"figures.{number}.against: no method here has outer iterations")
+        if not against.startswith(PARAMETER):
+            return
+        name = against.removeprefix(PARAMETER)
+        known = {label: asdict(spec.method) for label, spec in shown.items()}
+        found = {label: given[name] for label, given in known.items() if name in given}
+        if not found:
+            fault = unknown("parameter", name, sorted(set().union(*known.values())))
+            raise ValueError(f"figures.{number}.against: {fault}")
+        for label, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | None):
+                raise ValueError(
+                    f"figures.{number}.against: {name} of {label!r} is {value!r}, which is no number"
+                )
+
     def _check_totals(self, number: int, figure: Figure) -> None:
         """Refuse a figure of guaranteed totals where there are none."""
-        shown = figure.algorithms or [method.label for method in self.algorithms]
-        pairs = zip(self.algorithms, self._methods, strict=True)
-        if not any(spec.worth.kind != "none" for method, spec in pairs if method.label in shown):
+        if not any(spec.worth.kind != "none" for spec in self._shown(figure).values()):
             raise ValueError(
                 f"figures.{number}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: "
                 "global, or show epsilon_composed"
@@ -670,9 +701,16 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
 def labels() -> dict[str, list[str]]:
     """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
     return {
-        name: [str(method["label"]) for method in _read(path)["algorithms"]]
+        name: [str(method["label"]) for method in _of_draft(_read(path))]
         for name, path in configured("experiments").items()
     }
+
+
+def _of_draft(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Methods with labels, of an experiment that nobody has checked: its author may be at work on it."""
+    methods = content.get("algorithms")
+    given = methods if isinstance(methods, list) else []
+    return [method for method in given if isinstance(method, Mapping) and "label" in method]
 
 
 def _read(path: Path) -> dict[str, Any]:

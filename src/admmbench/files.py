@@ -1,12 +1,15 @@
-"""Files that appear complete or not at all."""
+"""Files that appear complete or not at all, and how others are read."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -26,6 +29,17 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     return yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a Python file that is in no package, as a module of this name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.validation import Count
 
 Rows = slice | NDArray[np.int64]
 Draw = Callable[[int], NDArray[np.int64]]
@@ -71,6 +72,15 @@ class _Scheme(BaseModel):
         return info.n_features
 
 
+def _with_a_row_each(agents: int, n_train: int, info: DatasetInfo) -> int:
+    """Number of agents; ValueError if there are fewer training rows. Drawn problems have no rows to share."""
+    if agents > n_train and not info.drawn:
+        raise ValueError(
+            f"agents: {agents} agents cannot share the {n_train} training rows of {info.name}; at most one agent a row"
+        )
+    return agents
+
+
 class IID(_Scheme):
     """Equal shares of the rows, as ``numpy.array_split`` cuts them (sizes differ by one at most).
 
@@ -80,9 +90,9 @@ class IID(_Scheme):
     """
 
     scheme: Literal["iid"] = "iid"
-    agents: Annotated[int, Field(ge=1)]
+    agents: Count
     shuffle: bool = False
-    train: Annotated[int, Field(ge=1)] | None = None
+    train: Count | None = None
 
     @model_validator(mode="after")
     def _drawn_rows_are_shuffled(self) -> Self:
@@ -110,12 +120,7 @@ class IID(_Scheme):
             raise ValueError(
                 f"train: {self.train} of the {total} rows of {info.name} leave none to test on"
             )
-        if self.agents > self.n_train(info) and not info.drawn:
-            raise ValueError(
-                f"agents: {self.agents} agents cannot share the {self.n_train(info)} training rows of "
-                f"{info.name}; at most one agent a row"
-            )
-        return self.agents
+        return _with_a_row_each(self.agents, self.n_train(info), info)
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -148,7 +153,7 @@ class Stratified(_Scheme):
     """
 
     scheme: Literal["stratified"]
-    agents: Annotated[int, Field(ge=1)]
+    agents: Count
     shuffle: bool = False
     train: Literal["all"] | None = None
 
@@ -167,12 +172,7 @@ class Stratified(_Scheme):
         """Number of agents; ValueError if the targets are no classes, or there are too few rows."""
         if not info.n_classes:
             raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
-        if self.agents > self.n_train(info):
-            raise ValueError(
-                f"agents: {self.agents} agents cannot share the {self.n_train(info)} training rows of "
-                f"{info.name}; at most one agent a row"
-            )
-        return self.agents
+        return _with_a_row_each(self.agents, self.n_train(info), info)
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`; ValueError if a class has fewer rows than there are agents."""
@@ -237,12 +237,8 @@ class Columns(_Scheme):
     sharing: ClassVar[Literal["rows", "columns"]] = "columns"
 
     scheme: Literal["columns"]
-    blocks: (
-        Annotated[int, Field(ge=1)]
-        | Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)]
-    )
-
-    features: Annotated[int, Field(ge=1)] | None = None
+    blocks: Count | Annotated[list[Count], Field(min_length=1)]
+    features: Count | None = None
 
     def n_features(self, info: DatasetInfo) -> int:
         """Number of columns that are used."""

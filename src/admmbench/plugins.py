@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
-import sys
 import traceback
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
+from admmbench.files import import_file
 from admmbench.validation import unknown
 
 T = TypeVar("T")
@@ -59,13 +58,7 @@ def _load(path: Path, changed: int) -> ModuleType:
     # Files of one name in several folders are several modules.
     place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
     name = f"_admmbench_plugin_{path.stem}_{place}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
+    return import_file(path, name)
 
 
 def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:

@@ -36,9 +36,9 @@ def parameters(cls: type[T]) -> type[T]:
 
 
 def _number(value: Any) -> Any:
-    """Read numbers that YAML 1.1 leaves as text: ``1e-6`` and the spellings of infinity."""
+    """Read numbers that YAML 1.1 leaves as text: ``1e-6`` and the spellings of infinity; refuse ``true``."""
     if not isinstance(value, str):
-        return value
+        return no_boolean(value)
     if value.strip().lower() in _INFINITE:
         return math.inf
     try:
@@ -147,6 +147,10 @@ def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T
         if key not in names:
             raise ValueError(f"{path}.{key}: {unknown('parameter', key, names)} ({of})")
     try:
-        return cls(**values)
+        made = cls(**values)
     except ValidationError as error:
         raise ValueError("; ".join(messages(error, path))) from None
+    for key, value in values.items():
+        if isinstance(value, bool) and not isinstance(getattr(made, key), bool):
+            raise ValueError(f"{path}.{key}: expected a number, got {value}")
+    return made

@@ -60,6 +60,13 @@ def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
         reference.load(["study"], [tmp_path])
 
 
+@pytest.mark.parametrize("text", ["a: [1", "- a\n", "x.nc: {command: a}\n"])
+def test_a_list_of_kept_files_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "files.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"files\.yaml: cannot be read: (.|\n)*; mend it"):
+        reference.load(["x"], [tmp_path])
+
+
 def test_the_same_results_agree_and_others_are_pointed_out():
     kept, own = build(ERRORS), build(ERRORS)
     found = reference.against(own, kept)

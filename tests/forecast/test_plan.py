@@ -216,14 +216,14 @@ def test_costs_add_up(study):
         for run in runs
     }
     costs = plan.plan(study, Machine(start=1, file=1000, speeds=speeds))
-    assert set(costs) == {"small", "data", "all"}
     seconds = sum(2 + 10 * u * s for u in (1, 10) for s in (1, 2)) * 2
-    assert costs["all"].seconds == seconds
+    assert costs.total.seconds == seconds
     # Eight runs, two definitions, aggregation, figures; a data set; the report, what leads to it, and the target.
-    assert [costs[name].jobs for name in costs] == [12, 1, 16]
-    assert costs["all"].mem_mb == max(estimate(run.spec, 1).mem_mb for run in runs)
-    assert costs["small"].disk > 8 * 1000
-    assert costs["all"].done == 0
+    small = costs.experiments["small"]
+    assert (small.jobs, costs.data.jobs, costs.total.jobs) == (12, 1, 16)
+    assert costs.total.mem_mb == max(estimate(run.spec, 1).mem_mb for run in runs)
+    assert small.disk > 8 * 1000
+    assert costs.total.done == 0
 
 
 def test_finished_runs_are_compared(study):
@@ -234,10 +234,11 @@ def test_finished_runs_are_compared(study):
         path.parent.mkdir(parents=True)
         path.write_text("s\th:m:s\n12.5\t0:00:12\n")
     costs = plan.plan(study, Machine(0, 0, speeds))
-    assert (costs["all"].done, costs["all"].forecast, costs["all"].actual) == (1, 10, 12.5)
+    total = costs.total
+    assert (total.done, total.forecast, total.actual) == (1, 10, 12.5)
     assert "1.25" in shown(costs)
     Path("results/runs", run.path).unlink()  # as after another seed was killed
-    assert plan.plan(study, Machine(0, 0, speeds))["all"].done == 0
+    assert plan.plan(study, Machine(0, 0, speeds)).total.done == 0
 
 
 def test_runs_that_experiments_share_are_counted_once(study):
@@ -246,10 +247,26 @@ def test_runs_that_experiments_share_are_counted_once(study):
     both = config.load({"experiments": ["small", "again"], "threads": 1})
     speeds = {kind(run.spec, 1): Speed(0, 1, 0) for run in study.experiments["small"].runs}
     costs = plan.plan(both, Machine(0, 0, speeds))
-    assert [costs[name].seconds for name in ("small", "again", "all")] == [80, 40, 120]
-    assert [costs[name].shared for name in ("small", "again")] == [0, 4]
-    assert "4 runs are shared" in plan.summary(costs["all"], 1)
-    assert "shared" not in plan.summary(plan.plan(study, Machine(0, 0, speeds))["all"], 1)
+    found = costs.experiments
+    assert [(name, found[name].seconds, found[name].shared) for name in found] == [
+        ("small", 80, 0),
+        ("again", 40, 4),
+    ]
+    assert costs.total.seconds == 120
+    assert "4 runs are shared" in plan.summary(costs.total, 1)
+    assert "shared" not in plan.summary(plan.plan(study, Machine(0, 0, speeds)).total, 1)
+
+
+@pytest.mark.parametrize("name", ["data", "all"])
+def test_an_experiment_may_have_any_name(study, name):
+    Path("config/experiments", f"{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    named = config.load({"experiments": [name], "threads": 1})
+    speeds = {kind(run.spec, 1): Speed(0, 1, 0) for run in study.experiments["small"].runs}
+    ours, theirs = (plan.plan(each, Machine(0, 0, speeds)) for each in (named, study))
+    assert ours.experiments[name] == theirs.experiments["small"]
+    assert ours.total == theirs.total
+    rows = [line.split()[1] for line in shown(ours).splitlines() if len(line.split()) > 4]
+    assert rows[-3:] == [name, "data", "all"]
 
 
 @pytest.fixture
@@ -374,10 +391,10 @@ def shown(costs):
 
 
 def test_the_summary_says_what_is_left_out():
-    costs = {"small": Cost(3, 7200), "data": Cost(), "all": Cost(3, 7200)}
+    costs = plan.Plan({"small": Cost(3, 7200)}, Cost())
     assert "2.00" in shown(costs)
     assert "ratio" not in shown(costs)
-    text = plan.summary(costs["all"], cores=2)
+    text = plan.summary(costs.total, cores=2)
     assert "60.0 min on 2 cores, besides fetching data, tuning, figures and report" in text
 
 
@@ -396,7 +413,7 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
     found = {}
     for name, audit in {"without": None, "with": settings}.items():
         path.write_text(yaml.safe_dump({**given, **({"audit": audit} if audit else {})}))
-        found[name] = plan.plan(config.read(), Machine(7, 0, speeds))["small"]
+        found[name] = plan.plan(config.read(), Machine(7, 0, speeds)).experiments["small"]
     assert found["with"].jobs - found["without"].jobs == 2
     added = found["with"].seconds - found["without"].seconds
     assert added == pytest.approx(2 * (7 + plan._LOOKED_AT * 30 * (3 + 2 * 1)))

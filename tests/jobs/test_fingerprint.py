@@ -260,6 +260,36 @@ def test_a_plug_in_is_followed_through_the_api(tmp_path):
     assert not reached & {"admmbench.api", "admmbench.algorithms.exact"}
 
 
+@pytest.mark.parametrize(
+    ("call", "file"),
+    [
+        ("of_dataset('femnist')", "datasets/femnist_shards.csv"),
+        ("of_page('admmbench.analysis.report')", "analysis/templates/report.css"),
+        ("of_page('admmbench.analysis.overview')", "analysis/templates/overview.html.jinja"),
+        ("of_page('admmbench.analysis.report')", "analysis/vendor/plot.min.js"),
+    ],
+)
+def test_files_that_are_no_modules_count_where_they_are_read(package, call, file):
+    def found(call):
+        code = f"from admmbench.jobs import fingerprint; print(fingerprint.{call})"
+        env = {**os.environ, "PYTHONPATH": str(package.parent)}
+        return subprocess.check_output([sys.executable, "-B", "-c", code], env=env, text=True)
+
+    other = "of_dataset('mnist')"
+    before, untouched = found(call), found(other)
+    with (package / file).open("a") as stream:
+        stream.write("\n")
+    assert found(call) != before
+    assert found(other) == untouched
+
+
+def test_a_package_whose_name_begins_alike_is_another(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("import admmbench_extras\nfrom admmbench_extras.api import thing\n")
+    assert fingerprint.imports(path) == ()
+    assert fingerprint.closure(["admmbench_extras"]) == set()
+
+
 def test_a_data_set_outside_the_package_counts(tmp_path):
     source = Path(admmbench.__file__).parent / "templates" / "dataset.py"
     path = tmp_path / "wine.py"

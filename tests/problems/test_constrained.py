@@ -27,6 +27,7 @@ FAIR: dict[str, Any] = {
     ],
     "server": 0.5,
 }
+F_AGAIN = {"mean_loss": {"where": {"sex": "F>"}}, "at_most": 1}
 MIXED = {
     **FAIR,
     "constraints": [
@@ -182,9 +183,11 @@ def test_a_mean_over_no_record_is_said_of_its_seeds():
 
 
 def test_names_of_groups():
-    assert slug({"label": 0}) == "label_0"
-    assert slug({"sex": "Amer-Indian Eskimo"}) == "sex_amer_indian_eskimo"
-    assert slug({}) == "all"
+    classes = ["<=50K", ">50K"]
+    assert slug({"label": 0}, classes) == slug({"label": "<=50K"}, classes) == "label_0"
+    assert slug({"label": ">50K"}, classes) == "label_1"
+    assert slug({"sex": "Amer-Indian Eskimo"}, classes) == "sex_amer_indian_eskimo"
+    assert slug({}, classes) == "all"
     assert named({"label": 1, "sex": "F"}) == "label 1, sex F"
     names = as_problem(NEYMAN_PEARSON, "rows").variables(people().info)
     assert {"test_error", "train_loss", "feasibility", "loss_label_1_max"} <= set(names)
@@ -244,6 +247,14 @@ def test_a_wrong_statement_is_one_clear_message(change, message):
         (
             {"constraints": [{"mean_loss": {}, "at_most": 1, "at": "server"}]},
             "problem: server: it has constraints on records and no records",
+        ),
+        (
+            {"objective": {"mean_loss": {"where": {"sex": "F"}}}, "constraints": [F_AGAIN]},
+            "would both be measured as loss_sex_f",
+        ),
+        (
+            {"objective": {"mean_loss": {"where": {"label": "1"}}}},
+            "would both be measured as loss_label_1",
         ),
     ],
 )

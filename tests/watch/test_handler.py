@@ -128,6 +128,8 @@ def test_snakemake_gets_its_options():
     """All cores unless something says how many; configurations where no target can be taken for one."""
     assert _words([], []) == ["--cores", "all"]
     assert _words(["a.yaml"], ["results", "-c2"]) == ["results", "-c2", "--configfile", "a.yaml"]
+    assert _words([], ["--jobscript", "f"]) == ["--jobscript", "f", "--cores", "all"]
+    assert _words([], ["-j4"]) == ["-j4"]
     assert _words(["a", "b"], ["--profile=x", "--", "results"]) == [
         *("--profile=x", "--configfile", "a", "b", "--", "results"),
     ]

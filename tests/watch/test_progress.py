@@ -97,6 +97,20 @@ def test_a_scheduler_gives_as_many_cores_as_are_at_work(clock, tmp_path):
     assert progress.jobs[4].took == 10
 
 
+def test_a_job_that_ends_while_its_log_is_read_stays_ended(clock, tmp_path, monkeypatch):
+    waiting = job(1, 10, log=tmp_path / "1.log")
+    progress = Progress([waiting], None, clock)
+    progress.start([1])
+
+    def ended_meanwhile(read):
+        progress.end(1, State.DONE)
+        return True
+
+    monkeypatch.setattr(type(waiting), "begun", ended_meanwhile)
+    progress.outlook()
+    assert waiting.state is State.DONE
+
+
 def test_a_job_that_nobody_saw_run_says_nothing_of_how_long_such_jobs_take(clock, tmp_path):
     progress = Progress([job(1, 10, log=tmp_path / "1.log"), job(2, 10)], None, clock)
     progress.start([1])

@@ -58,7 +58,7 @@ rule report:
         ),
         kept=digests(EXPERIMENTS),
         configuration=" + ".join(CONFIGURATION),
-        fingerprint=fingerprint.of_modules(("admmbench.analysis.report",)),
+        fingerprint=fingerprint.of_page("admmbench.analysis.report"),
     shell:
         "admmbench report {params.folders:q}"
         " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
@@ -77,6 +77,6 @@ rule overview:
         "../envs/environment.yaml"
     params:
         folder=subpath(output[0], parent=True),
-        fingerprint=fingerprint.of_modules(("admmbench.analysis.overview",)),
+        fingerprint=fingerprint.of_page("admmbench.analysis.overview"),
     shell:
         "admmbench overview {params.folder:q} --output {output:q} > {log:q} 2>&1"

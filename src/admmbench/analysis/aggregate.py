@@ -14,13 +14,12 @@ from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.seal import intact
+from admmbench.outcomes import Outcome
 
 if TYPE_CHECKING:
     # A type alone: another look of a figure, which the configuration reaches, makes no other results.
     from admmbench.config import Experiment, Method
     from admmbench.runs import Run
-
-NOT_RUN = -1
 
 # Facts that all runs of an experiment share, copied from them.
 _SHARED = (
@@ -85,7 +84,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     joined = xr.combine_by_coords(
         _with_same_rounds(_with_same_variables(points)),
         join="outer",
-        fill_value={"status": np.int8(NOT_RUN)},
+        fill_value={"status": np.int8(Outcome.NOT_RUN)},
         combine_attrs="drop_conflicts",
     )
     assert isinstance(joined, xr.Dataset)
@@ -131,7 +130,7 @@ def _described(
             own.attrs.pop(fact, None)
     joined["epsilon_total"].attrs["comment"] = COMMENTS["epsilon_total"]  # each method has its own
     status = status_attrs()
-    status["flag_values"] = np.array([NOT_RUN, *status["flag_values"]], np.int8)
+    status["flag_values"] = np.array([Outcome.NOT_RUN, *status["flag_values"]], np.int8)
     status["flag_meanings"] = f"not_run {status['flag_meanings']}"
     joined["status"].attrs = status
     joined["epsilon"].attrs = {

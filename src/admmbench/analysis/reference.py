@@ -139,7 +139,12 @@ def _sources(folder: Path) -> dict[str, Source]:
     path = folder / FILES
     if not path.exists():
         return {}
-    return {name: Source.model_validate(each) for name, each in read_yaml(path).items()}
+    try:
+        return {name: Source.model_validate(each) for name, each in read_yaml(path).items()}
+    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        raise ValueError(
+            f"{path}: cannot be read: {error}; mend it, or remove it and keep the results once more"
+        ) from None
 
 
 def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:

@@ -89,7 +89,10 @@ def normalize(spec: Spec) -> dict[str, Any]:
     if "name" not in spec:
         raise ValueError(f"the data set {dict(spec)!r} lacks the key 'name'")
     settings = dict(spec)
-    definition = _definition(settings.pop("name"))
+    name = settings.pop("name")
+    if not isinstance(name, str):
+        raise ValueError(f"dataset: name: expected the name of a data set, got {name!r}")
+    definition = _definition(name)
     for key in settings:
         if key not in definition.defaults:
             raise ValueError(

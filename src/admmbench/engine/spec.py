@@ -98,7 +98,8 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 Agents = Annotated[int | dict[str, Any], BeforeValidator(no_boolean)]
-Seed = Annotated[int, Field(ge=0), BeforeValidator(no_boolean)]
+# Files of results keep seeds in 64 bits.
+Seed = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(no_boolean)]
 Seeds = Annotated[
     tuple[Seed, ...],
     BeforeValidator(
@@ -306,6 +307,8 @@ class RunSpec(Strict):
             raise MethodError(
                 f"variant: {self.algorithm} has no authors' code to follow, only {' or '.join(cls.variants)}"
             )
+        if "variant" in self.params:
+            raise MethodError("params.variant: variant is no parameter; write it beside params")
         given, own = {**self.params, "variant": self.variant}, f"algorithm {self.algorithm}"
         with _about_the_method():
             return configured(cls, given, "params", own)

@@ -164,7 +164,7 @@ class Figure(Strict):
             return handler(values)
         if "kind" not in values:
             raise _fault("kind", f"is missing; one of {', '.join(KINDS)}", values)
-        if values["kind"] not in KINDS:
+        if str(values["kind"]) not in KINDS:
             raise _fault("kind", unknown("kind", values["kind"], KINDS), values)
         return KINDS[values["kind"]].model_validate(values)
 

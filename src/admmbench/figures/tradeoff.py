@@ -28,14 +28,13 @@ _AXES = {
     "features": "Features",
     "delta": "Failure probability of an iteration, δ",
 }
-
-
-_PARAMETER = "params."
+PARAMETER = "params."
+"""Of an axis that is a parameter."""
 
 
 def _axis(name: str) -> str:
     """Refuse what is no axis."""
-    parameter = name.startswith(_PARAMETER) and name.removeprefix(_PARAMETER).isidentifier()
+    parameter = name.startswith(PARAMETER) and name.removeprefix(PARAMETER).isidentifier()
     if name in _AXES or parameter:
         return name
     raise ValueError(unknown("axis", name, [*_AXES, "params.…"]))
@@ -63,13 +62,13 @@ class Tradeoff(Figure):
     @property
     def _of_methods(self) -> bool:
         """Whether methods differ in it, not runs of a method."""
-        return self.against in _OF_METHODS or self.against.startswith(_PARAMETER)
+        return self.against in _OF_METHODS or self.against.startswith(PARAMETER)
 
     def _places(self, shown: xr.Dataset) -> xr.DataArray:
         """Where methods are on such an axis."""
         if self.against in _OF_METHODS:
             return shown[self.against]
-        name = self.against.removeprefix(_PARAMETER)
+        name = self.against.removeprefix(PARAMETER)
         given = [json.loads(str(text)).get(name, math.nan) for text in shown["params"].values]
         return shown["params"].copy(data=np.array(given, float))
 
@@ -126,7 +125,7 @@ class Tradeoff(Figure):
 
         if self.against == "epsilon" and statistics.of_whole_runs(shown):
             return "Privacy budget of the whole run, ε"
-        return _AXES.get(self.against, self.against.removeprefix(_PARAMETER))
+        return _AXES.get(self.against, self.against.removeprefix(PARAMETER))
 
     def _over_budgets(
         self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]

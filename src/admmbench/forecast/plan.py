@@ -173,8 +173,20 @@ def _undemanding() -> str:
     )
 
 
-def plan(study: Study, machine: Machine) -> dict[str, Cost]:
-    """Cost of each experiment, of the ``data``, and of ``all``.
+class Plan(NamedTuple):
+    """Costs of a study, part by part."""
+
+    experiments: dict[str, Cost]
+    data: Cost
+
+    @property
+    def total(self) -> Cost:
+        """Of all, with three jobs more: the report, the page that leads to all reports, the target of the workflow."""
+        return sum((*self.experiments.values(), self.data), Cost(jobs=3))
+
+
+def plan(study: Study, machine: Machine) -> Plan:
+    """Forecast what each experiment costs, and the data sets.
 
     Parameters
     ----------
@@ -184,11 +196,10 @@ def plan(study: Study, machine: Machine) -> dict[str, Cost]:
         What `calibrate` returns.
     """
     counted: set[Path] = set()
-    costs = {name: _of_experiment(name, study, machine, counted) for name in study.experiments}
-    costs["data"] = sum((_of_data(each) for each in study.datasets.values()), Cost())
-    # Three jobs are the report, the page that leads to all reports, and the target of the workflow.
-    costs["all"] = sum(costs.values(), Cost(jobs=3))
-    return costs
+    return Plan(
+        {name: _of_experiment(name, study, machine, counted) for name in study.experiments},
+        sum((_of_data(each) for each in study.datasets.values()), Cost()),
+    )
 
 
 def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]) -> Cost:
@@ -268,9 +279,9 @@ def _of_data(spec: str | dict[str, Any]) -> Cost:
     return Cost(jobs=1, disk=arrays + sum(file.size or 0 for file in info.files))
 
 
-def table(costs: dict[str, Cost]) -> Table:
+def table(costs: Plan) -> Table:
     """Lay the costs out for reading."""
-    total = costs["all"]
+    total = costs.total
     shown = Table()
     shown.add_column("")
     headers = ["jobs", "core-hours", "memory of a job", "disk"]
@@ -278,8 +289,10 @@ def table(costs: dict[str, Cost]) -> Table:
         headers += ["runs done", "forecast for them", "they took", "ratio"]
     for header in headers:
         shown.add_column(header, justify="right")
-    for name, cost in costs.items():
-        shown.add_row(name, *_cells(cost, bool(total.done)), end_section=name == "data")
+    for name, cost in costs.experiments.items():
+        shown.add_row(name, *_cells(cost, bool(total.done)))
+    shown.add_row("data", *_cells(costs.data, bool(total.done)), end_section=True)
+    shown.add_row("all", *_cells(total, bool(total.done)))
     return shown
 
 
@@ -288,7 +301,7 @@ def outlook(study: Study, cores: int | None) -> str:
     machine = known(study)
     if machine is None:
         return "`admmbench plan` tells what this study costs."
-    return summary(plan(study, machine)["all"], cores or os.cpu_count() or 1)
+    return summary(plan(study, machine).total, cores or os.cpu_count() or 1)
 
 
 def summary(total: Cost, cores: int) -> str:

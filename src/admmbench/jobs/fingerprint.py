@@ -59,23 +59,47 @@ def codes(specs: Iterable[RunSpec]) -> list[str]:
 
 def of_dataset(name: str) -> str:
     """Fingerprint of what prepares a data set."""
-    inside, files = _inside_and_files([datasets.find_module(name)])
-    return of_modules((f"{_PACKAGE}.datasets", *inside), files)
+    module = datasets.find_module(name)
+    inside, files = _inside_and_files([module])
+    path = Path(str(module.__file__))
+    data = tuple(sorted(path.parent.glob(f"{path.stem}_*.csv")))
+    return of_modules((f"{_PACKAGE}.datasets", *inside), files, data=data)
+
+
+def of_page(module: str) -> str:
+    """Fingerprint of what writes a page: a module, templates, scripts and styles."""
+    folders = (_ROOT / "analysis" / name for name in ("templates", "vendor"))
+    return of_modules((module,), data=tuple(sorted(path for f in folders for path in f.iterdir())))
 
 
 def _inside_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[Path, ...]]:
     """Names of modules of this package, and files of those outside it."""
     modules = list(modules)
-    inside = [module.__name__ for module in modules if module.__name__.startswith(f"{_PACKAGE}.")]
+    inside = [module.__name__ for module in modules if _is_inside(module.__name__)]
     files = [Path(str(module.__file__)) for module in modules if module.__name__ not in inside]
     return inside, tuple(files)
 
 
 @lru_cache
 def of_modules(
-    roots: tuple[str, ...], files: tuple[Path, ...] = (), packages: tuple[str, ...] = ()
+    roots: tuple[str, ...],
+    files: tuple[Path, ...] = (),
+    packages: tuple[str, ...] = (),
+    data: tuple[Path, ...] = (),
 ) -> str:
-    """Hash of the import closure of some modules of this package, files outside it, and versions of other packages."""
+    """Hash of what a job can reach.
+
+    Parameters
+    ----------
+    roots
+        Modules of this package, of which the import closure counts.
+    files
+        Modules outside it.
+    packages
+        Other packages, of which the versions count.
+    data
+        Files that are no modules, of which the bytes count.
+    """
     digest = hashlib.sha256()
     imported = (name for file in files for name in imports(file))
     for name in sorted(closure((*roots, *imported))):
@@ -85,6 +109,8 @@ def of_modules(
     if _NEW:
         _MEANINGS.add({key: list(found) for key, found in _NEW.items()})
         _NEW.clear()
+    for file in data:
+        digest.update(f"{file.name}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     versions = {name: importlib.metadata.version(name) for name in packages}
     digest.update(json.dumps(versions).encode())
     return digest.hexdigest()[:16]
@@ -96,7 +122,7 @@ def closure(roots: Iterable[str]) -> set[str]:
     queue = list(roots)
     while queue:
         name = queue.pop()
-        if name in found or not name.startswith(_PACKAGE):
+        if name in found or not _is_inside(name):
             continue
         found.add(name)
         queue.extend(imports(_source(name)))
@@ -185,8 +211,8 @@ def _named(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
     if isinstance(node, ast.Import):
-        yield from ((alias.name, "") for alias in node.names if alias.name.startswith(_PACKAGE))
-    elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGE):
+        yield from ((alias.name, "") for alias in node.names if _is_inside(alias.name))
+    elif isinstance(node, ast.ImportFrom) and _is_inside(node.module or ""):
         yield from ((str(node.module), alias.name) for alias in node.names)
     for child in ast.iter_child_nodes(node):
         yield from _named(child)
@@ -201,6 +227,11 @@ def _homes() -> dict[str, str]:
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a module is of this package."""
+    return name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
 
 
 def _is_module(name: str) -> bool:

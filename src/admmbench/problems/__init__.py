@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from admmbench.problems.base import RecordBounds, Sharing
 from admmbench.problems.columns import Columns
@@ -19,7 +19,7 @@ from admmbench.problems.losses import as_loss, list_losses
 from admmbench.problems.losses.base import Loss, ScalarLoss
 from admmbench.problems.penalties import PenaltyName
 from admmbench.problems.rows import Rows
-from admmbench.validation import Strict, checked
+from admmbench.validation import Number, Strict, checked
 
 __all__ = ["as_problem", "list_losses"]
 
@@ -40,13 +40,13 @@ class _Settings(Strict):
 
     loss: str | dict[str, Any]
     penalty: PenaltyName = "l2"
-    strength: Annotated[float, Field(ge=0)] | None = None
+    strength: Annotated[Number, Field(ge=0)] | None = None
     per: Literal["agent", "total"] | None = None
     average: Literal["records", "agents"] | None = None
     records: RecordBounds | None = None
     objective: _Objective | None = None
-    constraints: Annotated[tuple[Constraint, ...], BeforeValidator(tuple)] | None = None
-    server: Annotated[float, Field(ge=0, le=1)] | None = None
+    constraints: tuple[Constraint, ...] | None = None
+    server: Annotated[Number, Field(ge=0, le=1)] | None = None
 
 
 def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:

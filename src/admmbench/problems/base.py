@@ -19,7 +19,7 @@ from admmbench.problems.losses.base import Loss
 from admmbench.problems.narrow import gather
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.sensitivity import Sensitivity
-from admmbench.validation import Strict
+from admmbench.validation import Number, Strict
 
 Array = NDArray[Any]
 Sharing = Literal["rows", "columns", "constrained"]
@@ -29,8 +29,8 @@ Sharing = Literal["rows", "columns", "constrained"]
 class RecordBounds(Strict):
     """Norms that records are scaled down to; None: bounded by the data set's domain alone."""
 
-    max_l1_norm: Annotated[float, Field(gt=0)] | None = None
-    max_l2_norm: Annotated[float, Field(gt=0)] | None = None
+    max_l1_norm: Annotated[Number, Field(gt=0)] | None = None
+    max_l2_norm: Annotated[Number, Field(gt=0)] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
 from admmbench.partition import ColumnSplit, Split, n_rows
@@ -27,9 +27,9 @@ from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
 from admmbench.problems.losses.base import ScalarLoss
-from admmbench.validation import Number, Strict
+from admmbench.validation import Number, Strict, no_boolean
 
-Where = dict[str, str | int]
+Where = dict[str, Annotated[str | int, BeforeValidator(no_boolean)]]
 """Group of records: what they have in common, by the name of an attribute; ``label`` is their class."""
 
 _CONES: dict[str, Cone] = {
@@ -170,6 +170,14 @@ class Constrained(_Base, LossProblem):
                     raise ValueError(
                         f"problem: where: {data.name} does not know {name!r} of its records (known: {known})"
                     )
+        named_alike: dict[str, Where] = {}
+        for where in self.groups():
+            name = slug(where, data.class_names)
+            if (other := named_alike.setdefault(name, where)) != where:
+                raise ValueError(
+                    f"problem: where: {other} and {where} would both be measured as loss_{name}; write a group in one "
+                    "way, and give groups names that differ in a letter or digit"
+                )
         for each in self.constraints:
             if each.linear and len(each.linear.matrix[0]) != data.n_features:
                 raise ValueError(
@@ -203,7 +211,7 @@ class Constrained(_Base, LossProblem):
         found = {**self.loss.variables(data), **super().variables(data)}
         for where in self.groups():
             for what in ("mean", "min", "max"):
-                found[f"loss_{slug(where)}_{what}"] = (
+                found[f"loss_{slug(where, data.class_names)}_{what}"] = (
                     unit,
                     f"{what} over agents of the loss of {named(where)}",
                 )
@@ -356,6 +364,7 @@ class OverRecords(BoundConstrained):
         data = split.dataset
         problem.check(data.info)
         self._split, self._groups = split, problem.groups()
+        self._class_names = data.class_names
         self._train, self._test = (
             _Records.of(problem, data, self._groups, part) for part in ("train", "test")
         )
@@ -421,7 +430,9 @@ class OverRecords(BoundConstrained):
         means = np.concatenate(run(lambda block: _means(block, w), blocks))
         for number, where in enumerate(self._groups):
             for name in ("mean", "min", "max"):
-                found[f"loss_{slug(where)}_{name}"] = getattr(np, name)(means[..., number], axis=0)
+                found[f"loss_{slug(where, self._class_names)}_{name}"] = getattr(np, name)(
+                    means[..., number], axis=0
+                )
         at_agents, at_server = (
             [self._apart(each, values) for each in constraints if each.disparity]
             for constraints, values in (
@@ -538,9 +549,13 @@ def _class_index(value: str | int, class_names: Sequence[str]) -> int:
     )
 
 
-def slug(where: Where) -> str:
-    """Part of a variable's name: ``label_0``; ``all`` where nothing is asked."""
-    text = "_".join(f"{name}_{value}" for name, value in where.items())
+def slug(where: Where, class_names: Sequence[str]) -> str:
+    """Part of a variable's name: ``label_0``, also where a class is given by its name; ``all`` for all records."""
+    values = {
+        name: _class_index(value, class_names) if name == "label" else value
+        for name, value in where.items()
+    }
+    text = "_".join(f"{name}_{value}" for name, value in values.items())
     return re.sub(r"\W+", "_", text).strip("_").lower() or "all"
 
 

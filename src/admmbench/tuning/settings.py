@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from admmbench.validation import Count, Number, Strict, no_boolean
+from admmbench.validation import Count, Number, Strict, unknown
 
 Value = int | float
 Settings = Mapping[str, Value]
 """Values by the path of their key, such as ``params.rho`` and ``problem.records.max_l2_norm``."""
 WHOLE = "rounds"
 """The only path whose values are whole numbers by default."""
+_BELOW = ("params.", "problem.")
 
 
 class Axis(Strict):
@@ -32,8 +33,8 @@ class Axis(Strict):
         Whether values are rounded to whole numbers.
     """
 
-    start: Annotated[Number, Field(gt=0), BeforeValidator(no_boolean)]
-    factor: Annotated[Number, Field(gt=1)] = 2
+    start: Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+    factor: Annotated[Number, Field(gt=1, allow_inf_nan=False)] = 2
     least: Annotated[Number, Field(ge=0)] = 0
     most: Annotated[Number, Field(gt=0)] = math.inf
     whole: bool = False
@@ -63,7 +64,18 @@ def _whole_rounds(axes: Any) -> Any:
     return {**axes, WHOLE: {**rounds, "whole": True} if isinstance(rounds, Mapping) else rounds}
 
 
-Axes = Annotated[dict[str, Annotated[Axis, BeforeValidator(_axis)]], BeforeValidator(_whole_rounds)]
+def _tunable(path: str) -> str:
+    """Budgets, data and agents are the same for all methods, so nobody tunes them."""
+    if path == WHOLE or path.startswith(_BELOW):
+        return path
+    fault = unknown("setting", path, (WHOLE, *_BELOW))
+    raise ValueError(f"{fault} (rounds can be tuned, and what is below params and problem)")
+
+
+Axes = Annotated[
+    dict[Annotated[str, AfterValidator(_tunable)], Annotated[Axis, BeforeValidator(_axis)]],
+    BeforeValidator(_whole_rounds),
+]
 
 
 class TuningSettings(Strict):

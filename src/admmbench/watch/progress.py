@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -156,15 +157,18 @@ class Progress:
         self.jobs = {job.number: job for job in jobs}
         self._cores, self._clock, self._began = cores, clock, clock()
         self._all, self._kinds = _Record(), defaultdict[str, _Record](_Record)
+        # The display asks in a thread of its own, while Snakemake reports what ended.
+        self._changing = threading.RLock()
 
     def start(self, numbers: Iterable[int]) -> None:
         """Jobs start, perhaps once more; those for a scheduler wait in its queue until their logs say otherwise."""
         for number in numbers:
             if job := self.jobs.get(number):
-                job.submitted = time.time()
-                self._begin(job)
-                if self._cores is None:
-                    job.state = State.QUEUED
+                with self._changing:
+                    job.submitted = time.time()
+                    self._begin(job)
+                    if self._cores is None:
+                        job.state = State.QUEUED
 
     def _begin(self, job: Job) -> None:
         job.state, job.since = State.RUNNING, self._clock()
@@ -174,13 +178,14 @@ class Progress:
         job = self.jobs.get(number)
         if job is None:
             return None
-        if job.state is State.RUNNING:
-            job.took = self.running_for(job)
-            if state is State.DONE:
-                self._kinds[job.expected.kind].add(job)
-                if job.expected.seconds > START:
-                    self._all.add(job)
-        job.state = state
+        with self._changing:
+            if job.state is State.RUNNING:
+                job.took = self.running_for(job)
+                if state is State.DONE:
+                    self._kinds[job.expected.kind].add(job)
+                    if job.expected.seconds > START:
+                        self._all.add(job)
+            job.state = state
         return job
 
     def of(self, state: State) -> list[Job]:
@@ -200,8 +205,10 @@ class Progress:
     def outlook(self) -> Outlook:
         """Look at the queue, and ahead."""
         for job in self.of(State.QUEUED):
-            if job.begun():
-                self._begin(job)
+            begun = job.begun()  # reads a file
+            with self._changing:
+                if begun and job.state is State.QUEUED:
+                    self._begin(job)
         running = self.of(State.RUNNING)
         waiting = [*self.of(State.WAITING), *self.of(State.QUEUED)]
         done = sum(job.threads * job.took for job in self.jobs.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,11 +69,17 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
     return status
 
 
+def _says_how_many(option: str) -> bool:
+    """Whether an option gives a number of cores or jobs; ``-c2`` does, ``--jobscript`` does not."""
+    name = option.partition("=")[0]
+    return name in _HOW_MANY or re.fullmatch("-[cj][0-9].*", option) is not None
+
+
 def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
     """Command line of Snakemake; its ``--configfile`` takes whatever follows up to the next option."""
     end = options.index("--") if "--" in options else len(options)
     words = [*options[:end]]
-    if not any(option.startswith(_HOW_MANY) for option in words):
+    if not any(map(_says_how_many, words)):
         words += ["--cores", "all"]
     if overlays:
         words += ["--configfile", *map(str, overlays)]

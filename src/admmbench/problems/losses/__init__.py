@@ -34,4 +34,6 @@ def as_loss(spec: str | Mapping[str, Any]) -> Loss:
     if "name" not in settings:
         raise ValueError("loss: the key 'name' is missing")
     name = settings.pop("name")
+    if not isinstance(name, str):
+        raise ValueError(f"loss: name: expected the name of a loss, got {name!r}")
     return configured(resolve(name), settings, "problem.loss", f"loss {name}")
