@@ -190,6 +190,16 @@ def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
     assert [found[name] for name in ("a", "b", "c")] == [[], ["B"], []]
 
 
+def test_overrides_on_the_command_line_are_text(tmp_path):
+    """Snakemake leaves all values of --config as text, null included."""
+    given = {"audit": "null", "seeds": "3", "rounds": "20", "epsilon": ["2", "inf"]}
+    experiment = load(tmp_path, {"small": given}, audit={})
+    assert experiment.audit is None
+    assert experiment.seeds == (0, 1, 2)
+    assert experiment.rounds == 20
+    assert experiment.epsilon == [2, math.inf]
+
+
 def test_overrides_merge_and_later_ones_win(tmp_path):
     experiment = load(
         tmp_path,

@@ -612,7 +612,9 @@ TUNED = "tuned"
 _TAKEN = ("logs", "report", "runs")
 
 
-def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
+def read(
+    overlays: Iterable[Path] = (), base: Path = CONFIG, changes: Mapping[str, Any] | None = None
+) -> Study:
     """Read the configuration as ``snakemake --configfile`` does: later files win, mappings are merged.
 
     Parameters
@@ -621,6 +623,8 @@ def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
         Files that change the base.
     base
         ``config/config.yaml`` of the project.
+    changes
+        Keys that win over all files, as of ``--config``.
 
     Raises
     ------
@@ -632,7 +636,7 @@ def read(overlays: Iterable[Path] = (), base: Path = CONFIG) -> Study:
     content: dict[str, Any] = {}
     for path in (base, *overlays):
         content = _merge(content, _read(path))
-    return load(content, base.parent)
+    return load(_merge(content, changes or {}), base.parent)
 
 
 def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
@@ -736,8 +740,11 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(old, value)
+        else:
+            # Snakemake's --config leaves all values as text. Models read numbers from text, but not null.
+            merged[key] = None if value == "null" else value
     return merged
 
 

@@ -53,7 +53,7 @@ from admmbench.engine.spec import RunSpec
         ({"seeds": True}, "^seeds: expected a number of seeds.*, got True$"),
         ({"seeds": [True]}, r"^seeds\.0: expected a number, got True$"),
         ({"seeds": "5-2"}, "^seeds: expected first <= last, got '5-2'$"),
-        ({"seeds": "5"}, "^seeds: expected text such as 0-9, got '5'$"),
+        ({"seeds": "5-"}, "^seeds: expected text such as 0-9, got '5-'$"),
         ({"agents": 2000}, "2000 agents cannot share the 1437 training rows"),
         ({"agents": 0}, r"agents.*greater than or equal to 1"),
         ({"agents": {"scheme": "by_writer"}}, "does not say who wrote"),

@@ -12,7 +12,7 @@ from admmbench import config
 from admmbench.watch import handler
 from admmbench.watch.handler import Watch
 from admmbench.watch.progress import State
-from admmbench.watch.study import _words
+from admmbench.watch.study import _changes, _words
 from tests.watch.test_expected import SMALL
 
 
@@ -133,3 +133,10 @@ def test_snakemake_gets_its_options():
     assert _words(["a", "b"], ["--profile=x", "--", "results"]) == [
         *("--profile=x", "--configfile", "a", "b", "--", "results"),
     ]
+
+
+def test_changes_on_the_command_line_are_those_of_snakemake():
+    """So that no other study is measured than the one that runs."""
+    words = ["-n", "--config", 'experiments=["a"]', 'overrides={"a": {"seeds": 3}}', "--cores", "1"]
+    assert _changes(words) == {"experiments": ["a"], "overrides": {"a": {"seeds": "3"}}}
+    assert _changes(["-n"]) == {}

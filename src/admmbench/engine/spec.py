@@ -70,6 +70,8 @@ def _seeds(value: Any) -> Any:
 
 
 def _from_text(text: str) -> tuple[int, ...]:
+    if text.isdecimal():  # as Snakemake's --config leaves a number
+        return tuple(_seeds(int(text)))
     found = re.fullmatch(r"(\d+)-(\d+)", text)
     if not found:
         raise ValueError(f"expected text such as 0-9, got {text!r}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -46,7 +48,7 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
     """
     from snakemake.cli import main
 
-    _measure(read(overlays))
+    _measure(read(overlays, changes=_changes(options)))
     title = " + ".join(path.stem for path in overlays) or "The study"
     watching = watch.current = Watch(title, overlays, console)
 
@@ -84,6 +86,19 @@ def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
     if overlays:
         words += ["--configfile", *map(str, overlays)]
     return [*words, *options[end:]]
+
+
+def _changes(options: Sequence[str]) -> dict[str, Any]:
+    """Keys of the configuration that ``--config`` gives, as Snakemake reads them."""
+    from snakemake.cli import parse_config
+
+    for number, option in enumerate(options):
+        if option in ("--config", "-C"):
+            given = itertools.takewhile(
+                lambda word: not word.startswith("-"), options[number + 1 :]
+            )
+            return dict(parse_config([*given]))
+    return {}
 
 
 def _measure(study: Study) -> None:
