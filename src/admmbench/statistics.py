@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Self, get_args
+from typing import Literal, Self, TypeVar, get_args
 
 import numpy as np
 import xarray as xr
@@ -23,6 +23,7 @@ from scipy.special import comb, nctdtrit, stdtrit
 
 from admmbench.outcomes import FAILED, SUCCESSFUL, Outcome
 
+Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 Reduction = Literal["final", "best", "average"]
 """How one run becomes one number: last round, lowest of all rounds, mean over rounds."""
 
@@ -65,8 +66,13 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
     return _completed(ds, values.isel(round=last).drop_vars("round", errors="ignore"))
 
 
+def after_start(values: Labelled) -> Labelled:
+    """Without round 0, when the model is what it starts as: equal for all methods, so that it tells none apart."""
+    return values.sel(round=values["round"] > 0)
+
+
 def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Lowest value of a metric over the evaluated rounds of each run.
+    """Lowest value of a metric over the evaluated rounds of each run, without the start.
 
     For a test error this selects the round on the test set: it is a bound on what early stopping
     could reach, not an estimate of it. The "best testing error among the 10 runs" of ryu2022
@@ -85,15 +91,15 @@ def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
         The dimensions of the metric without ``round``, same unit; NaN for runs that did not
         complete.
     """
-    return _completed(ds, ds[metric].min("round", keep_attrs=True))
+    return _completed(ds, after_start(ds[metric]).min("round", keep_attrs=True))
 
 
 def average(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Mean of a metric over the evaluated rounds of each run.
+    """Mean of a metric over the evaluated rounds of each run, without the start.
 
     Parameters and result as in :func:`final`.
     """
-    return _completed(ds, ds[metric].mean("round", keep_attrs=True))
+    return _completed(ds, after_start(ds[metric]).mean("round", keep_attrs=True))
 
 
 def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:

@@ -305,7 +305,7 @@ def test_noise_is_solved_for_a_total(total, relation):
     )
     assert 0.99 * total <= float(trace.epsilon_total[-1]) <= total
     assert trace.epsilon_total.attrs["guarantee"] == "proved"
-    assert np.isnan(trace.epsilon_moments).all()
+    assert np.isnan(trace.epsilon_moments[1:]).all()
 
 
 def density(v, X, y, std, ridge, std_out):

@@ -428,12 +428,12 @@ def test_sharing_reaches_the_optimum_of_scikit_learn(coupling, kind):
     state, federation = final(dataset, "admm_sharing", **shared)
     best, w = scikit_learn(dataset, 1e-3)
     X, b = dataset.X_train.astype(np.float64), federation.problem.y
-    assert mean_objective(X, b, state.w[0, 0], 1e-3) == pytest.approx(best, abs=1e-6)
+    assert mean_objective(X, b, state.w[0, -1], 1e-3) == pytest.approx(best, abs=1e-6)
     # (9), (11) and (12).
     gap = sum(state.predictions[:, 0]) - state.z[0]
     np.testing.assert_allclose(gap, 0, atol=1e-4)
     np.testing.assert_allclose(state.dual[0], -b / (1 + np.exp(b * (X @ w))), atol=1e-3)
-    np.testing.assert_allclose(2 * 80 * 1e-3 * state.w[0, 0] + X.T @ state.dual[0], 0, atol=1e-2)
+    np.testing.assert_allclose(2 * 80 * 1e-3 * state.w[0, -1] + X.T @ state.dual[0], 0, atol=1e-2)
 
 
 def test_sharing_reaches_the_optimum_with_dependent_columns_and_more_columns_than_samples():
@@ -448,7 +448,7 @@ def test_sharing_reaches_the_optimum_with_dependent_columns_and_more_columns_tha
             problem={"strength": STRENGTH},
             rounds=500,
         )
-        assert float(trace.train_loss[0, 0]) == pytest.approx(best, abs=1e-6)
+        assert float(trace.train_loss[0, -1]) == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("coupling", ["parallel", "averaged"])
@@ -463,7 +463,7 @@ def test_the_lyapunov_function_falls_faster_than_one_over_t(kind, coupling):
         rounds=800,
         evaluate_every=1,
     )
-    V = trace.lyapunov.values[0]
+    V = trace.lyapunov.values[0, 1:]
     product = np.minimum.accumulate(V) * np.arange(1, 801)
     assert product.max() <= 2 * V[:10].max()
     assert product[-1] < 1e-3 * product.max()
@@ -480,7 +480,7 @@ def test_the_limit_with_the_sigmoid_loss_is_a_stationary_point(coupling):
         problem={"loss": "sigmoid"},
         rounds=1500,
     )
-    X, b, w = dataset.X_train.astype(np.float64), federation.problem.y, state.w[0, 0]
+    X, b, w = dataset.X_train.astype(np.float64), federation.problem.y, state.w[0, -1]
     slopes = np.array([slope("sigmoid", z, label) for z, label in zip(X @ w, b, strict=True)])
     assert np.linalg.norm(X.T @ slopes / 80 + 2e-3 * w) < 1e-6
     assert np.linalg.norm(w) > 0.1
@@ -496,7 +496,7 @@ def test_with_a_small_penalty_only_the_averaged_coupling_converges():
         trace = trace_of(
             dataset, "admm_sharing", {"rho": 0.02, "coupling": coupling}, [3, 3, 3], rounds=1000
         )
-        loss[coupling], V[coupling] = float(trace.train_loss[0, 0]), float(trace.lyapunov[0, 0])
+        loss[coupling], V[coupling] = float(trace.train_loss[0, -1]), float(trace.lyapunov[0, -1])
     assert loss["averaged"] == pytest.approx(best, abs=1e-8)
     assert V["averaged"] < 1e-12
     assert loss["parallel"] > best + 0.3
@@ -525,7 +525,7 @@ def test_the_assumptions_of_theorem_1_do_not_make_the_parallel_coupling_converge
             problem={"strength": 1e-4},
             rounds=300,
         )
-        return float(trace.train_loss[0, 0]) - best
+        return float(trace.train_loss[0, -1]) - best
 
     assert gap_to_optimum("parallel", 2) > 0.5
     assert gap_to_optimum("parallel", 3.5) > 0.01
@@ -602,7 +602,8 @@ def test_models_are_kept_without_noise():
     clean = trace_of(dataset, "admm_sharing", **shared)
     np.testing.assert_array_equal(perturbed.train_loss, clean.train_loss)
     assert (
-        abs(float(perturbed.consensus_violation[0, 0]) - float(clean.consensus_violation[0, 0])) > 1
+        abs(float(perturbed.consensus_violation[0, -1]) - float(clean.consensus_violation[0, -1]))
+        > 1
     )
 
 
@@ -786,15 +787,15 @@ def test_local_only_is_scikit_learn_on_the_first_columns(parties):
     trace = trace_of(dataset, "local_only", {"parties": parties}, [3, 2, 4], rounds=2)
     columns = {1: 3, 2: 5}[parties]
     best, w = scikit_learn(dataset, 1e-3, columns)
-    assert float(trace.train_loss[0, 0]) == pytest.approx(best, abs=1e-8)
+    assert float(trace.train_loss[0, -1]) == pytest.approx(best, abs=1e-8)
     b = 2.0 * dataset.y_test - 1
     test = np.log1p(np.exp(-b * (dataset.X_test[:, :columns] @ w))).mean()
-    assert float(trace.test_loss[0, 0]) == pytest.approx(test, abs=1e-4)
+    assert float(trace.test_loss[0, -1]) == pytest.approx(test, abs=1e-4)
     everything, _ = scikit_learn(dataset, 1e-3)
-    assert float(trace.train_loss[0, 0]) > everything + 1e-3
+    assert float(trace.train_loss[0, -1]) > everything + 1e-3
     whole = trace_of(dataset, "centralized", blocks=[3, 2, 4])
-    assert float(whole.train_loss[0, 0]) == pytest.approx(everything, abs=1e-8)
-    assert float(whole.optimum_norm[0, 0]) > np.linalg.norm(w)
+    assert float(whole.train_loss[0, -1]) == pytest.approx(everything, abs=1e-8)
+    assert float(whole.optimum_norm[0, -1]) > np.linalg.norm(w)
 
 
 def test_local_only_cannot_join_more_parties_than_there_are(monkeypatch):
@@ -845,7 +846,7 @@ def test_every_loss_with_one_output_can_be_shared_by_columns(name, classes):
     if name != "sigmoid":
         best = trace_of(dataset, "centralized", **{**shared, "rounds": 1})
         assert float(trace.train_loss[0, -1]) == pytest.approx(
-            float(best.train_loss[0, 0]), rel=1e-5
+            float(best.train_loss[0, -1]), rel=1e-5
         )
     trace = trace_of(dataset, "vertical_sgd", {"learning_rate": 0.01}, **{**shared, "rounds": 20})
     assert np.isfinite(trace.train_loss).all()

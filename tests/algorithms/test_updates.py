@@ -193,9 +193,11 @@ def test_trajectory_is_the_literal_one(case, variant):
     # The authors' code counts rounds from 0: its round t comes after t + 1 updates.
     extra = int(variant == "reference")
     for seed in seeds:
-        trajectory = literal(Literal(dataset, seed, variant == "reference"), T + extra)
+        start = (np.zeros((K, J)), np.zeros((P, K, J)))
+        trajectory = [start, *literal(Literal(dataset, seed, variant == "reference"), T + extra)]
+        assert list(trace["round"].values) == [*range(T + 1)]
         for t in trace["round"].values:
-            w, z = trajectory[t - 1 + extra]
+            w, z = trajectory[t + extra]
             found = trace.sel(seed=seed, round=t)
             assert float(found.train_loss) == pytest.approx(loss(dataset, w), rel=1e-7)
             violation = sum(np.abs(w - z_p).sum() for z_p in z)

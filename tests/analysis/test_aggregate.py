@@ -46,7 +46,7 @@ def test_results_are_labelled_and_open_alone(runs, tmp_path):
         assert list(results.algorithm.values) == ["OutP", "ObjP", "Non-private"]
         assert list(results.epsilon.values) == [0.1, 1, np.inf]
         assert list(results.seed.values) == [0, 1, 2]
-        assert list(results["round"].values) == [2, 4]
+        assert list(results["round"].values) == [0, 2, 4]
         assert results.test_error.dims == ("algorithm", "epsilon", "seed", "round")
         assert results.epsilon_total.dims == ("algorithm", "epsilon", "round")
         assert list(results.variant.values) == ["reference", "paper", "paper"]
@@ -88,6 +88,7 @@ def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     assert list(results.agents.values) == [3, 2, 3]
     assert list(results.delta.values) == [1e-6, 0.01, 1e-6]
     # What only one method measures has its labels, and is missing elsewhere.
+    results = results.isel(round=slice(1, None))
     own = results.augmented_objective
     assert own.attrs["units"] == "nat"
     assert own.sel(algorithm=["DP-ADMM", "two"]).notnull().all()
@@ -142,7 +143,7 @@ def test_what_methods_declare_are_coordinates(runs):
     # Of one method only; the coordinates say it of each.
     assert not {"guarantee", "delta"} & set(results.epsilon_total.attrs)
     assert results.epsilon_total.attrs["comment"] == "infinite where nothing is guaranteed"
-    finite = np.isfinite(results.epsilon_total).any(["epsilon", "round"])
+    finite = np.isfinite(results.epsilon_total[..., 1:]).any(["epsilon", "round"])
     assert list(finite.values) == [True, False, False]
 
 

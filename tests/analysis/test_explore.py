@@ -581,14 +581,14 @@ def test_a_logarithmic_axis_of_nothing_is_an_axis_all_the_same(tab, page):
 def test_losses_may_be_relative_to_the_first_round(tab, page, results):
     shown(tab, page, experiment="few", epsilon="0.1", metric="train_loss", relative="1")
     assert tab.run("document.getElementById('explore-relative').checked")
-    assert "divided by its mean at its first" in tab.run(
+    assert "divided by its mean at the start" in tab.run(
         "document.getElementById('explore-note').textContent"
     )
     press(tab, "CSV")
     rows = table(tab, "explore-few-train_loss-0.1-relative.csv")
     values = results[1]["train_loss"].sel(algorithm="ObjP", epsilon=0.1)
     wanted = values / values.mean("seed").isel(round=0)
-    column = "mean of Training loss, relative to the first round"
+    column = "mean of Training loss, relative to the start"
     found = [float(row[column]) for row in rows if row["method"] == "ObjP"]
     np.testing.assert_allclose(found, wanted.mean("seed"), rtol=1e-5)
     seeds = [float(row["seed_1"]) for row in rows if row["method"] == "ObjP"]

@@ -4,7 +4,9 @@ import copy
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from admmbench import statistics
 from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.engine.spec import RunSpec
@@ -12,10 +14,30 @@ from admmbench.outcomes import Outcome
 
 
 @pytest.mark.parametrize(
-    ("rounds", "every", "expected"), [(10, 4, [4, 8, 10]), (8, 4, [4, 8]), (3, 5, [3])]
+    ("rounds", "every", "expected"), [(10, 4, [0, 4, 8, 10]), (8, 4, [0, 4, 8]), (3, 5, [0, 3])]
 )
 def test_evaluated_rounds(rounds, every, expected):
     assert evaluated_rounds(rounds, every) == expected
+
+
+def test_the_start_is_the_model_before_anything_is_sent():
+    spec = RunSpec(dataset="digits", algorithm="objp", epsilon=1, rounds=2, seeds=2)
+    data = make_dataset(n_classes=10, n_features=64)
+    arrays = run_rounds(spec, data).variables()["arrays"]
+    start = {name: values[..., 0] for name, values in arrays.items()}
+    np.testing.assert_allclose(start["train_loss"], np.log(10))
+    for name in ("floats_sent", "seconds", "epsilon_claimed", "epsilon_composed"):
+        assert start[name] == 0
+    assert not start["consensus_violation"].any()
+    assert np.isnan(start["noise_magnitude"]).all()
+
+
+@pytest.mark.parametrize("reduce", [statistics.best, statistics.average])
+def test_the_start_counts_in_no_reduction(reduce):
+    """The noise of round 0 is none, and the model of round 0 is the same for all."""
+    rounds = xr.DataArray([[5.0, 3.0, 4.0]], dims=("seed", "round"), coords={"round": [0, 1, 2]})
+    found = xr.Dataset({"test_error": rounds, "status": ("seed", [0])})
+    assert reduce(found, "test_error").item() in (3, 3.5)
 
 
 class Memory:

@@ -64,7 +64,8 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     cells = ends[0].notnull().any("seed") & ends[1].notnull().any("seed")
     if not cells.any():
         raise ValueError("the files have no method and budget in common that ran in both")
-    curves = [each.reset_coords()[metrics[0]] for each in both]
+    # Results of an earlier version may lack the start.
+    curves = [statistics.after_start(each.reset_coords()[metrics[0]]) for each in both]
     a, b = xr.align(*curves, join="inner", exclude=("algorithm", "epsilon"))
     same_rounds = curves[0].sizes["round"] == curves[1].sizes["round"] == a.sizes["round"]
     gap = statistics.difference(ends[1], ends[0])

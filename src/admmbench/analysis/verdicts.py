@@ -521,7 +521,7 @@ def _judge_close(claim: Close, view: _View) -> Verdict:
 
 def _falls_in_rounds(claim: Trend, view: _View) -> Verdict:
     """Ask the mean over seeds of last over largest value to be at most a fraction."""
-    metric = view.ds[claim.metric]
+    metric = statistics.after_start(view.ds[claim.metric])
     ratios = 100 * statistics.final(view.ds, claim.metric) / metric.max("round")
     limit = f"at most {_percent(100 * claim.fraction)} of the maximum"
     parts = [

@@ -342,6 +342,6 @@ def close(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: floa
     for name in _COMPARED:
         a, b = one[name].values, other[name].values
         ensure(
-            bool(np.allclose(a, b, rtol=rtol, atol=atol)),
+            bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)),
             f"{what} changes {name} beyond rounding, by up to {np.nanmax(np.abs(a - b)):.2g}",
         )

@@ -181,6 +181,8 @@ def _rounds(
     snapshot = Snapshot(0, method.init(federation), noise, federation.choices, trace)
     if keeper:
         keeper.load(snapshot)
+    if snapshot.t == 0 and 0 in trace.rounds and not method.extra_rounds:
+        _start(snapshot, spec, federation)
     begin = time.monotonic() - snapshot.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.
     last = spec.rounds + method.extra_rounds
@@ -200,6 +202,18 @@ def _rounds(
         if keeper:
             keeper.after_round(snapshot)
     return snapshot.trace
+
+
+def _start(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
+    """Evaluate the model before the first round."""
+    method, state, seeds = spec.method, snapshot.state, len(spec.seeds)
+    _check_model(f"{type(method).__name__}.init", state, seeds)
+    parts = [block.parts for block in federation.blocks]
+    values = {
+        **federation.problem.evaluate(state, parts, federation.pool.map),
+        "consensus_violation": method.violation(state, federation),
+    }
+    snapshot.trace.start(values)
 
 
 def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
@@ -231,11 +245,8 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -
         raise ValueError(
             f"{where}: returned {type(sent).__name__}; return Messages(down=(...), up=(...))"
         )
-    shape, seeds = np.shape(snapshot.state.w), len(spec.seeds)
-    if len(shape) != 3 or shape[0] != seeds:
-        raise ValueError(
-            f"{where}: w of the state has shape {shape}; expected three axes (S, K, J), with S = {seeds} seeds"
-        )
+    seeds = len(spec.seeds)
+    _check_model(where, snapshot.state, seeds)
     for name, arrays, axes in (("down", sent.down, (seeds,)), ("up", sent.up, (agents, seeds))):
         for each in arrays:
             if np.shape(each)[: len(axes)] != axes:
@@ -243,6 +254,14 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -
                     f"{where}: {name} has an array of shape {np.shape(each)}; expected down=(S, ...), up=(P, S, ...), "
                     f"with P = {agents} agents and S = {seeds} seeds"
                 )
+
+
+def _check_model(where: str, state: State, seeds: int) -> None:
+    shape = np.shape(state.w)
+    if len(shape) != 3 or shape[0] != seeds:
+        raise ValueError(
+            f"{where}: w of the state has shape {shape}; expected three axes (S, K, J), with S = {seeds} seeds"
+        )
 
 
 def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
@@ -259,8 +278,8 @@ def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
 
 
 def evaluated_rounds(rounds: int, every: int) -> list[int]:
-    """Multiples of ``every``, and the last round."""
-    return sorted({*range(every, rounds + 1, every), rounds})
+    """The start, multiples of ``every``, and the last round."""
+    return sorted({*range(0, rounds + 1, every), rounds})
 
 
 def evaluate(

@@ -52,6 +52,18 @@ class Trace:
                 value = np.where(diverged, np.nan, value)
             self._arrays[name][..., position] = value
 
+    def start(self, values: Mapping[str, NDArray[Any]]) -> None:
+        """Enter what was measured of the model before the first round, when nothing was sent or spent.
+
+        Noise, and what a method measures by itself, is not there yet and stays NaN.
+        """
+        position = self.rounds[0]
+        for name, (dims, _, _) in self._variables.items():
+            if name in values:
+                self._arrays[name][..., position] = values[name]
+            elif "seed" not in dims:
+                self._arrays[name][..., position] = 0
+
     def variables(self) -> dict[str, Any]:
         """What was recorded so far."""
         return {"arrays": self._arrays, "status": self._status}

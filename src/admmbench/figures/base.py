@@ -198,7 +198,7 @@ COURSES = {
 
 
 def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArray:
-    """Put something else in the place of the rounds: the mean over seeds of what advances with them.
+    """Leave out the start, and put the mean over seeds of what advances in the place of the rounds.
 
     Parameters
     ----------
@@ -209,6 +209,9 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
     course
         What advances.
     """
+    from admmbench import statistics
+
+    values, shown = statistics.after_start(values), statistics.after_start(shown)
     if course == "round":
         return values
     place = shown[course].mean("seed") if "seed" in shown[course].dims else shown[course]

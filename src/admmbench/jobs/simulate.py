@@ -71,7 +71,7 @@ def simulate(
         Number of rounds.
     evaluate_every
         Rounds between two evaluations; 10 if absent, or ``rounds`` if these are fewer. The last round is always
-        evaluated.
+        evaluated, and so is round 0, the model before its first round.
     seeds
         One run for each seed. Give their number n, for the seeds 0 to n - 1 (10 seeds if absent); a list or a range of
         seeds; or text such as ``"0-9"``.

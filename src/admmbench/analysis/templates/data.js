@@ -101,7 +101,7 @@ function seedsAt(data, metric, curve, round) {
 function ofRuns(data, metric, curve, how) {
   const rounds = data.rounds.map((_, k) => seedsAt(data, metric, curve, k));
   return data.seeds.map((_, seed) => {
-    const own = rounds.map((seeds) => seeds[seed]).filter((value) => !isNaN(value));
+    const own = rounds.map((seeds) => seeds[seed]).filter((value, k) => data.rounds[k] > 0 && !isNaN(value));
     if (!own.length || data.unfinished[curve].includes(seed)) return NaN;
     return how === "final" ? own[own.length - 1] : Math.min(...own);
   });
@@ -144,10 +144,10 @@ function divided(point, by) {
   return { ...point, ...Object.fromEntries(each), ...(point.seeds && { seeds: point.seeds.map((value) => value / by) }) };
 }
 
-/** Mean of a curve at its first evaluated round; NaN if it has none. */
+/** First mean of a curve that something can be divided by; NaN if it has none. */
 function firstMean(data, metric, curve) {
   const means = roundsOf(data, metric, curve).map((_, column) => statisticsAt(data, metric, curve, column).mean);
-  return means.find(isFinite) ?? NaN;
+  return means.find((mean) => isFinite(mean) && mean !== 0) ?? NaN;
 }
 
 /** Curves at the chosen budget; a method that ran without noise alone is a reference at every budget. */

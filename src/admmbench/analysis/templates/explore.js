@@ -67,7 +67,7 @@ function settle(data) {
   return {
     ...state,
     relative,
-    metric: relative ? { ...metric, label: `${metric.label.replace(/ \([^()]*\)$/, "")}, relative to the first round` } : metric,
+    metric: relative ? { ...metric, label: `${metric.label.replace(/ \([^()]*\)$/, "")}, relative to the start` } : metric,
     zoom: isFinal(state) ? undefined : state.zoom,
     axis: data.axes.find(({ name }) => name === state.x),
     budgets: ran,
@@ -150,7 +150,7 @@ function build() {
   section.replaceChildren(
     make("div", { class: "controls" }, select("experiment", "Experiment"), select("metric", "Metric"), select("kind", "Chart"), budget,
       select("x", "Horizontal axis"), select("spread", "Spread over seeds"),
-      make("span", { class: "checks" }, check("logx", "log x"), check("logy", "log y"), check("relative", "relative to the first round"))),
+      make("span", { class: "checks" }, check("logx", "log x"), check("logy", "log y"), check("relative", "relative to the start"))),
     make("figure", { id: "explore-figure", class: "card" }, parts.legend, parts.frame, parts.note),
     parts.live,
     make("p", { class: "tools" }, button("CSV", saveCsv), button("SVG", saveSvg), button("PNG", savePng), button("PDF", printFigure), parts.link, parts.reset, parts.follow),
@@ -203,7 +203,7 @@ function caption({ data, view, all, curves }) {
     data.note && `Data: ${data.note}.`,
     all.some((curve) => curve.reference) && `At ε = ∞: ${all.filter((curve) => curve.reference).map(({ label }) => label).join(", ")}.`,
     absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join(", ")}.`,
-    view.relative && "Each method is divided by its mean at its first evaluated round.",
+    view.relative && "Each method is divided by its mean at the start, or at its first evaluated round where the start was not evaluated or is 0.",
     lost.length && `† ${lost.join("; ")}; ${final ? "left out" : "drawn until they stop"}.`,
   ].filter(Boolean).join(" ");
 }
