@@ -541,11 +541,37 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
 
 
+def test_each_method_is_attacked_once_at_a_budget_whatever_its_blocks(tmp_path):
+    found = load(tmp_path, audit={}, epsilon=1, seed_blocks=[3, 2]).audits
+    assert [(run.label, len(run.spec.seeds)) for run in found.values()] == [
+        ("ObjP", 3),
+        ("OutP", 3),
+    ]
+
+
+def test_tuning_may_make_one_method_of_two_but_not_of_two_alike(tmp_path):
+    """With all records, DP-SGD is DP-GD; two methods that are tuned along the same axes are one."""
+    rates = {"rounds": 5, "params.learning_rate": 1}
+    chosen = {"settings": {"rounds": 5, "params.learning_rate": 1}, "error": 0.1}
+    with_all = {"settings": {**chosen["settings"], "params.sampling": 1}, "error": 0.1}
+    both = [
+        {"name": "dpsgd", "label": "DP-GD", "tune": rates},
+        {"name": "dpsgd", "label": "DP-SGD", "tune": {**rates, "params.sampling": 0.5}},
+    ]
+    tuned = {"DP-GD": {"1": chosen}, "DP-SGD": {"1": with_all}}
+    given = {"epsilon": 1, "tuning": {}, "tuned": tuned}
+    runs = load(tmp_path, algorithms=both, **given).runs
+    assert len({run.path for run in runs}) == 1
+    alike = [both[0], {**both[0], "label": "DP-SGD"}]
+    with pytest.raises(ConfigError, match="are the same method"):
+        load(tmp_path, algorithms=alike, **given)
+
+
 def test_attacks_may_be_at_some_budgets_alone(tmp_path):
     methods = [{"name": "objp", "label": "ObjP"}, {"name": "iadmm", "label": "I", "epsilon": 1}]
     given = {"algorithms": methods, "epsilon": [0.5, 1, math.inf]}
     everywhere = load(tmp_path, **given, audit={}).audits
-    assert [run.spec.epsilon for run in everywhere.values()] == [1, 0.5]
+    assert [run.spec.epsilon for run in everywhere.values()] == [0.5, 1]
     chosen = load(tmp_path, **given, audit={"budgets": [1]}).audits
     assert [run.spec.epsilon for run in chosen.values()] == [1]
     with pytest.raises(ConfigError, match=r"audit\.budgets\.1: 2 is no budget of the experiment"):
@@ -558,6 +584,10 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
         ({"tuning": None}, "algorithms.0.tune: the experiment has no tuning"),
         ({"tuning": {"seeds": [9, 3]}}, "tuning.seeds: 3 is a seed of the runs"),
         ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
+        (
+            {"agents": {"scheme": "iid", "agents": 3, "shuffle": True, "train": 1000}},
+            "algorithms.0.tune: agents.train shares out rows of both parts",
+        ),
         (
             {"algorithms": [{"name": "objp", "label": "A", "tune": {"params.rh": 1}}]},
             "params.rh: unknown parameter 'rh'; did you mean 'rho'",

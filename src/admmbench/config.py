@@ -47,6 +47,7 @@ from admmbench.figures import Figure
 from admmbench.figures.tradeoff import PARAMETER
 from admmbench.files import read_yaml
 from admmbench.installed import OWN, configured
+from admmbench.partition import as_partition
 from admmbench.runs import Run, dataset_folder
 from admmbench.tuning.settings import Axes, Chosen, Settings, TuningSettings, apply
 from admmbench.validation import (
@@ -284,11 +285,20 @@ class Experiment(Strict):
             )
 
     def _check_methods(self) -> None:
-        labels: dict[str, str] = {}
+        labels: dict[tuple[str, str], str] = {}
         for method, spec in zip(self.algorithms, self._methods, strict=True):
-            first = labels.setdefault(Run("", spec.at(1.0)).path, method.label)
+            # Tuning may make one method of two, such as DP-GD of DP-SGD with all records; along other axes it may not.
+            same = Run("", spec.at(1.0)).path, repr(method.tune)
+            first = labels.setdefault(same, method.label)
             if first != method.label:
                 raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
+
+        for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
+            if method.tune and getattr(as_partition(spec.agents), "train", None):
+                raise ValueError(
+                    f"algorithms.{number}.tune: agents.train shares out rows of both parts, also those that tuning "
+                    "holds out; leave train out"
+                )
 
     def _check_blocks(self) -> None:
         if self.seed_blocks is None:
@@ -413,13 +423,12 @@ class Experiment(Strict):
         if self.audit is None:
             return {}
         chosen = self.audit.budgets
-        noisy = (
-            run
-            for run in self.runs
-            if run.spec.release and run.spec.private
-            if chosen is None or run.spec.stated_budget in chosen
-        )
-        return {f"{run.stem}.json": run for run in reversed(list(noisy))}
+        first: dict[tuple[str, float], Run] = {}  # of the blocks of seeds
+        for run in self.runs:
+            budget = run.spec.stated_budget
+            if run.spec.release and run.spec.private and (chosen is None or budget in chosen):
+                first.setdefault((run.label, budget), run)
+        return {f"{run.stem}.json": run for run in first.values()}
 
     @cached_property
     def _methods(self) -> list[RunSpec]:

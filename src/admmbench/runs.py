@@ -63,7 +63,7 @@ class Run:
 
     @property
     def stem(self) -> str:
-        """Name of this run, whatever its seeds, for files of one experiment."""
+        """Name of this run, whatever its seeds, though not whatever their number, for files of one experiment."""
         return f"{Path(self.folder).name}+{self._budget}"
 
     @property

@@ -71,6 +71,11 @@ def after_start(values: Labelled) -> Labelled:
     return values.sel(round=values["round"] > 0)
 
 
+def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
+    """:func:`final`, but NaN for all seeds of a method at a budget where it lost one: what is left would favour it."""
+    return final(ds, metric).where(~ds["status"].isin(FAILED).any("seed"))
+
+
 def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """Lowest value of a metric over the evaluated rounds of each run, without the start.
 
@@ -461,8 +466,9 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods are rivals: those that may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
-    delta, and if their totals are equal. Without a budget no privacy is asked for, and all methods that add no noise of
-    their own are rivals.
+    delta, and if their totals are equal. If noise was calibrated to a total, that is the one that was asked for: a run
+    that was lost spent less, and its method is a rival that lost a run. Without a budget no privacy is asked for, and
+    all methods that add no noise of their own are rivals.
 
     Parameters
     ----------
@@ -482,6 +488,9 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     totals = final(facts, "epsilon_total")
     if "seed" in totals.dims:
         totals = totals.max("seed")
+    if of_whole_runs(ds):
+        lost = facts["status"].isin(FAILED).any("seed")
+        totals = totals.where(~lost, facts["epsilon"])
     ratio = _of_rivals(totals) / totals
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "neighbours"):

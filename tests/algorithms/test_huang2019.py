@@ -515,6 +515,12 @@ def test_there_is_no_authors_code_to_follow():
         simulate(binary(), "pvp", variant="reference", problem="logistic", epsilon=1)
 
 
+def test_a_budget_of_thousands_needs_no_added_convexity():
+    alpha, ridge = noise_budget(5000.0, np.array([[0.1]]), 0.5)
+    assert alpha == pytest.approx(5000, rel=1e-3)
+    assert ridge == 0
+
+
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),

@@ -44,6 +44,15 @@ def test_some_records_are_rounding_and_more_are_not():
     assert state(contrast(build(ERRORS), changed(2.5 / n_test)), "OutP") == "identical"
 
 
+def test_runs_that_only_one_file_lost_are_a_difference():
+    """Though what is left of them agrees."""
+    lost = {("ObjP", 1.0): 9}
+    assert state(contrast(build(ERRORS), build(ERRORS, diverged=lost))) == "different"
+    assert (
+        state(contrast(build(ERRORS, diverged=lost), build(ERRORS, diverged=lost))) == "identical"
+    )
+
+
 def test_differences_are_paired_by_seed_and_corrected_for_what_is_open():
     noise = np.linspace(-0.02, 0.04, 10)
     other = changed(noise)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from admmbench import statistics
+from admmbench.analysis import tables
 
 from .conftest import ERRORS, INF, build, totals
 
@@ -268,6 +269,22 @@ def test_rivals_have_equal_totals_with_a_guarantee_and_all_are_rivals_without_a_
     np.testing.assert_array_equal(found, found.transpose("rival", "algorithm", "epsilon"))
 
 
+def test_a_method_that_lost_its_runs_stays_a_rival_at_the_total_that_was_asked_for():
+    """Its runs ended before they had spent it."""
+    errors = {"ObjP": {1.0: 0.2}, "OutP": {1.0: 0.3}}
+    for lost in (1, 10):
+        ds = totals(build(errors, sensitivity="global", timed_out={("OutP", 1.0): lost}))
+        ds["epsilon_total"].loc[{"algorithm": "OutP"}] *= 0.4
+        assert statistics.equally_private(ds).all()
+
+
+def test_what_is_left_of_lost_runs_does_not_count():
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 9})
+    found = statistics.unlost(ds, "test_error").sel(algorithm="ObjP")
+    assert found.sel(epsilon=0.1).isnull().all()
+    assert found.sel(epsilon=[e for e in ds["epsilon"].values if e != 0.1]).notnull().any()
+
+
 def test_budgets_are_of_whole_runs_or_of_iterations():
     ds = build(ERRORS)
     assert not statistics.of_whole_runs(ds)
@@ -282,3 +299,15 @@ def test_noise_without_a_budget_is_no_rival_of_none():
     assert statistics.noisy(ds).sel(epsilon=INF).values.tolist() == [False, False, True]
     rivals = statistics.equally_private(ds).sel(epsilon=INF)
     assert rivals.values.tolist() == [[True, True, False], [True, True, False], [False] * 3]
+
+
+def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
+    ds = totals(
+        build(
+            {"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.3}, "ObjT": {1.0: 0.4}},
+            sensitivity="global",
+            diverged={("ObjP", 1.0): 9},
+        )
+    )
+    rows = {row["label"]: row["cells"][0]["best"] for row in tables.errors(ds, "final")}
+    assert rows == {"ObjP": False, "OutP": True, "ObjT": False}

@@ -78,7 +78,7 @@ def test_what_is_found_survives_json():
     ("name", "changes", "comment"),
     [
         ("iadmm", {}, "iadmm sends everything without noise"),
-        ("objp", {"epsilon": math.inf}, "An infinite budget adds no noise"),
+        ("objp", {"epsilon": math.inf}, "Without a budget nothing is claimed"),
         (
             "objp",
             {"agents": {"scheme": "stratified", "agents": 4}},

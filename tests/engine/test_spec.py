@@ -1,6 +1,7 @@
 """Arguments: what is refused, and how it is said."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from admmbench import simulate
+from admmbench.checks.made import make_dataset
 from admmbench.cli import _settings
 from admmbench.engine.spec import RunSpec
 
@@ -59,6 +61,18 @@ from admmbench.engine.spec import RunSpec
         ({"agents": {"scheme": "by_writer"}}, "does not say who wrote"),
         ({"agents": {"scheme": "iid", "agent": 3}}, "agents"),
         ({"sensitivity": "both"}, "sensitivity"),
+        (
+            {
+                "algorithm": "pvp",
+                "sensitivity": "global",
+                "problem": {"loss": {"name": "softmax", "floor": 0.2}},
+            },
+            "pvp needs a loss without a floor",
+        ),
+        (
+            {"algorithm": "dp_fedavg", "problem": {"loss": {"name": "softmax", "floor": 0.2}}},
+            "dp_fedavg needs a loss without a floor",
+        ),
         ({"variant": "mine"}, "variant"),
         ({"dtype": "float16"}, "dtype"),
     ],
@@ -66,6 +80,15 @@ from admmbench.engine.spec import RunSpec
 def test_wrong_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         simulate(**{"dataset": "digits", "algorithm": "objp", **arguments})
+
+
+def test_a_method_whose_noise_is_for_the_worst_case_needs_bounded_records():
+    """OutP as the authors' code computes it, whatever sensitivity is asked for."""
+    data = replace(make_dataset(), domain=(-np.inf, np.inf))
+    given = {"agents": 2, "variant": "reference", "rounds": 1, "seeds": 1}
+    with pytest.raises(ValueError, match="variant: reference of outp needs bounded records"):
+        simulate(data, "outp", epsilon=1, **given)
+    simulate(data, "outp", **given)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,13 @@ def test_faults_of_an_axis(axis, message):
         axes(**{"params.a": axis})
 
 
+@pytest.mark.parametrize("start", [4, 9])
+def test_steps_of_an_axis_of_whole_numbers_lead_somewhere(start):
+    with pytest.raises(ValueError, match=f"leads from {start} to {start}, as values are whole"):
+        Axis(start=start, factor=1.02, whole=True)
+    assert Axis(start=start, factor=1.3, whole=True).at(1) > start
+
+
 def test_a_number_is_where_an_axis_starts():
     assert axes(**{"params.a": 3}) == {"params.a": Axis(start=3)}
     assert axes(rounds={"start": 8, "most": 32})["rounds"] == Axis(start=8, most=32, whole=True)

@@ -48,8 +48,8 @@ class DPFedAvg(OverRows):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """c1 bounds gradients."""
-        return ("bounded slope",)
+        """c1 bounds gradients; a step along clipped slopes, which are no gradients, may move models apart."""
+        return ("bounded slope", "unclipped slope")
 
     @property
     def gradients(self) -> int:

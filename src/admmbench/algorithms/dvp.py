@@ -79,6 +79,7 @@ def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Ar
     if math.isinf(epsilon):
         return np.full_like(curvature, np.inf), np.zeros_like(curvature)
     alpha = epsilon - 2 * np.log1p(curvature / convexity)
-    needed = np.maximum(curvature / math.expm1(epsilon / 4) - convexity, 0)
+    with np.errstate(over="ignore"):  # a budget of thousands needs nothing
+        needed = np.maximum(curvature / np.expm1(epsilon / 4) - convexity, 0)
     enough = alpha > 0
     return np.where(enough, alpha, epsilon / 2), np.where(enough, 0.0, needed)

@@ -172,8 +172,8 @@ class PerturbedSolution(Exact):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Lemma 4 of huang2019 is about smooth f_i, and c1 a bound on gradients."""
-        return (*super().needs, "smooth penalty", "bounded slope")
+        """Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients."""
+        return (*super().needs, "smooth penalty", "bounded slope", "unclipped slope")
 
     def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
         """How far a contribution moves a part of the solution, with the error of the solver.

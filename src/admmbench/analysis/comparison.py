@@ -245,7 +245,7 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
     compared = at["algorithm"].isin(cell.rivals)
-    values = _whole(at).where(compared)
+    values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
     own = statistics.interval(values, level, redrawn)
     gap = statistics.paired(values, values.rename(algorithm="rival"), each, redrawn)
@@ -282,12 +282,6 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
     return found.assign_coords(facts)
 
 
-def _whole(at: xr.Dataset) -> xr.DataArray:
-    """Final metric of methods at one budget over seeds, NaN for methods that lost a run."""
-    values = statistics.final(at, at.attrs["metric"])
-    return values.where(~at["status"].isin(FAILED).any("seed"))
-
-
 def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
     """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
     found: dict[str, float | str] = {
@@ -298,7 +292,7 @@ def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
     }
     if math.inf in facts["epsilon"].values:
         own = facts.sel(epsilon=math.inf)
-        values = _whole(own).where(~statistics.noisy(own))
+        values = statistics.unlost(own, own.attrs["metric"]).where(~statistics.noisy(own))
         free = statistics.interval(values, level, statistics.redrawn(own))
         free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
         if free.sizes["algorithm"]:

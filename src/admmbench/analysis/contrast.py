@@ -73,7 +73,8 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     same = ((a == b) | (a.isnull() & b.isnull())).all(["seed", "round"])
     identical = same & same_rounds & (shared > 0)
     largest = abs(gap).max("seed") if shared else ends[0].isel(seed=0, drop=True) * math.nan
-    rounded = largest <= _rounding(first, ends)
+    other_losses = (ends[0].notnull() != ends[1].notnull()).any("seed")  # of seeds in both files
+    rounded = (largest <= _rounding(first, ends)) & ~other_losses
     still_open = cells & ~(identical | rounded)
     each = 1 - (1 - level) / max(int(still_open.sum()), 1)
     between = statistics.interval(gap, each) if shared > 1 else _welch(ends[1], ends[0], each)
@@ -82,8 +83,8 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
         "": ~cells,
         "identical": identical,
         "rounding": rounded,
+        "different": outside | other_losses,
         "unknown": between["lower"].isnull(),
-        "different": outside,
     }
     dims = "algorithm", "epsilon"
     state = np.select(

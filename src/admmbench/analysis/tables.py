@@ -180,7 +180,11 @@ def _plain(values: xr.DataArray) -> NDArray[Any]:
 
 
 def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
-    """Which means are the lowest at equal privacy, shape as ``means``; a mean without rivals is not marked."""
+    """Which means are the lowest at equal privacy, shape as ``means``.
+
+    Neither a mean without rivals is marked, nor that of a method that lost a run.
+    """
+    means = means.where(~results["status"].isin(FAILED).any("seed"))
     rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
     several = rivals.notnull().sum("rival") > 1
     found: xr.DataArray = (means == rivals.min("rival")) & several

@@ -168,7 +168,7 @@ def _nothing(spec: RunSpec) -> str:
     if spec.privacy.trust == "secure_sum":
         return "Under a secure sum single messages are not protected."
     if not spec.private:
-        return "An infinite budget adds no noise, so that nothing is claimed."
+        return "Without a budget nothing is claimed."
     return ""
 
 

@@ -211,8 +211,12 @@ class RunSpec(Strict):
         problem = self.as_problem
         problem.check(self.info)
         self._check_sharing()
-        if self.sensitivity == "global" and isinstance(problem, Rows):
-            problem.check_worst_case(self.info)
+        if isinstance(problem, Rows):
+            if self.sensitivity == "global":
+                problem.check_worst_case(self.info)
+            elif self.private and self.method.guarantee("local").kind != "none":
+                # Its noise is for the worst case, whatever is asked for.
+                problem.check_worst_case(self.info, f"variant: {self.variant} of {self.algorithm}")
         with _about_the_method("algorithm: "):
             require(self.algorithm, self.method.needs, problem)
         with _about_the_method("params."):

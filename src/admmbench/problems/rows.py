@@ -103,11 +103,11 @@ class Rows(LossProblem):
     average: Literal["records", "agents"]
     records: RecordBounds
 
-    def check_worst_case(self, data: DatasetInfo) -> None:
+    def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
         """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
-        require("sensitivity: global", ("bounded slope",), self)
+        require(who, ("bounded slope",), self)
         if not all(map(math.isfinite, data.domain)) and self.records == RecordBounds():
-            raise ValueError(f"sensitivity: global {_UNBOUNDED.format(data=data)}")
+            raise ValueError(f"{who} {_UNBOUNDED.format(data=data)}")
 
     def describe(self) -> dict[str, Any]:
         """Settings as a user would write them, complete."""

@@ -45,6 +45,15 @@ class Axis(Strict):
             raise ValueError(f"start: expected {self.least:g} to {self.most:g}, got {self.start:g}")
         return self
 
+    @model_validator(mode="after")
+    def _steps_change_whole_numbers(self) -> Self:
+        start = self.at(0)
+        if start in (self.at(1), self.at(-1)) and self.least < start < self.most and start > 1:
+            raise ValueError(
+                f"factor: {self.factor:g} leads from {start} to {start}, as values are whole; give a larger factor"
+            )
+        return self
+
     def at(self, k: float) -> Value:
         """Value at a place of the grid; one beyond an end is the end."""
         value = min(max(self.start * self.factor**k, self.least), self.most)
