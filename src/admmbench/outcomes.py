@@ -16,7 +16,7 @@ class Outcome(IntEnum):
     CONVERGED = 3
     """The method stopped by its own test; its last values stand for the rounds that it did not need."""
     INFEASIBLE = 4
-    """Multipliers ran away: no point was found that meets the constraints."""
+    """No point that meets the constraints was found, or none is within reach."""
     STALLED = 5
     """An inner loop, or the search for a solution, came to its limit."""
     UNDEFINED = 6

@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.validation import Count
 
-Rows = slice | NDArray[np.int64]
+RowSelection = slice | NDArray[np.int64]
 Draw = Callable[[int], NDArray[np.int64]]
 """Draws a permutation of ``range(n)``."""
 Stream = Callable[[int | None], np.random.Generator]
 """Random numbers of an agent, or of the server (None)."""
 
 
-def n_rows(rows: Rows) -> int:
+def n_rows(rows: RowSelection) -> int:
     """Number of rows; a slice has both ends."""
     return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
 
@@ -31,10 +31,10 @@ class Split(NamedTuple):
 
     dataset: Dataset
     """What rows refer to: its training part, where test rows were drawn from it too with those of the test part."""
-    shares: list[list[tuple[slice, Rows]]]
+    shares: list[list[tuple[slice, RowSelection]]]
     """For every agent, pairs of a slice of the seed axis and the training rows that these seeds give to the agent: one
     pair where all seeds share the partition, and one pair per seed otherwise."""
-    held_out: list[tuple[slice, Rows]] | None = None
+    held_out: list[tuple[slice, RowSelection]] | None = None
     """Likewise, the rows of the training part that test; None where the test part does."""
     instances: Sequence[Stream] = ()
     """For each seed, where an agent's part of a drawn problem comes from."""
@@ -132,13 +132,13 @@ class IID(_Scheme):
         if self.train:
             dataset = _with_all_rows(dataset)
         orders = [permutation(dataset.n_train) for permutation in permutations]
-        shares: list[list[tuple[slice, Rows]]] = [
+        shares: list[list[tuple[slice, RowSelection]]] = [
             [(slice(k, k + 1), np.sort(order[rows])) for k, order in enumerate(orders)]
             for rows in _equal_parts(self.train or dataset.n_train, self.agents)
         ]
         if not self.train:
             return Split(dataset, shares)
-        rest: list[tuple[slice, Rows]] = [
+        rest: list[tuple[slice, RowSelection]] = [
             (slice(k, k + 1), np.sort(order[self.train :])) for k, order in enumerate(orders)
         ]
         return Split(dataset, shares, rest)
@@ -195,12 +195,12 @@ class Stratified(_Scheme):
         )
 
     def _counts(self, dataset: Dataset) -> list[int]:
-        """Rows of each class that may train."""
+        """RowSelection of each class that may train."""
         parts = [dataset.y_train, dataset.y_test] if self.train else [dataset.y_train]
         return np.bincount(np.concatenate(parts), minlength=dataset.n_classes).tolist()
 
     def _folds(self, dataset: Dataset, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows of each agent, shape (agents, n), increasing; each class is cut in this order of the rows."""
+        """RowSelection of each agent, shape (agents, n), increasing; each class is cut in this order of the rows."""
         classes = [order[dataset.y_train[order] == k] for k in range(dataset.n_classes)]
         cut = [rows[: len(rows) - len(rows) % self.agents] for rows in classes]
         return np.sort(np.hstack([rows.reshape(self.agents, -1) for rows in cut]), axis=1)
@@ -304,7 +304,7 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
 def split(
     partition: Partition, dataset: Dataset, permutations: Sequence[Draw]
 ) -> Split | ColumnSplit:
-    """Rows or columns of every agent, for a batch of seeds.
+    """RowSelection or columns of every agent, for a batch of seeds.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def results():
             name="first",
             sensitivity="global",
             methods={"Centralized": "centralized"},
-            rounds=tuple(range(1, 300, 23)),
+            rounds=(0, *range(1, 300, 23)),
             n_test=777,
             diverged={("OutP", 0.1): 2},
             dataset_note="a part <of> it",

@@ -35,7 +35,6 @@ class DPSGD(OverRows):
 
     release = Release("gaussian", "gradient", scaled_for="replace")
     sums_only = True
-    state_copies = 2
     examples = ({"sampling": 0.3},)
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1

@@ -58,7 +58,7 @@ class ProxAL(ProximalAL[ProxALState]):
         eps_{t+1} = q^t, but at least a millionth of tau_k, is that of (14) and (15) in inner iteration t. The paper
         does not print q.
     inner_limit
-        A seed has ``stalled`` if Algorithm 2 takes more iterations than this.
+        A seed has ``stalled`` if Algorithm 2 takes so many iterations.
     """
 
     variables = {

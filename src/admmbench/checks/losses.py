@@ -22,10 +22,9 @@ from scipy import optimize
 from admmbench.checks import Check, ensure
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.federation import Workers
-from admmbench.partition import ColumnSplit, Split
-from admmbench.partition import Rows as RowSelection
+from admmbench.partition import ColumnSplit, RowSelection, Split
 from admmbench.problems import as_problem
-from admmbench.problems.base import Gradient, Run
+from admmbench.problems.base import Gradient, Map
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.losses import as_loss
 from admmbench.problems.losses.base import Loss, ScalarLoss
@@ -412,7 +411,7 @@ def _clips(case: _Case) -> None:
 # Shared rows
 
 
-_ALL: Run = Workers(1).map
+_ALL: Map = Workers(1).map
 
 
 def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:

@@ -179,7 +179,7 @@ class Parts(Protocol):
 
 
 PartsT = TypeVar("PartsT", bound=Parts)
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Maps a function over a list, in parallel."""
 
 
@@ -212,7 +212,7 @@ class BoundProblem(ABC, Generic[PartsT]):
         """The parts of some agents."""
 
     @abstractmethod
-    def evaluate(self, state: State, blocks: Sequence[PartsT], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[PartsT], run: Map) -> dict[str, Array]:
         """Measure a state; arrays of shape (S,), named as by `Problem.variables`."""
 
 

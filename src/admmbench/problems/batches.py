@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.partition import Rows as RowSelection
-from admmbench.partition import n_rows
+from admmbench.partition import RowSelection, n_rows
 from admmbench.problems import kernels
 from admmbench.problems.base import Array
 from admmbench.problems.losses.base import Loss, Norms

@@ -23,7 +23,7 @@ from scipy import linalg
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
-from admmbench.problems.base import Array, BoundProblem, LossProblem, Run, Sharing, State
+from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Sharing, State
 from admmbench.problems.losses.base import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -186,7 +186,7 @@ class BoundColumns(BoundProblem["Party"]):
         (columns,) = self.columns[agents]
         return Party(self, columns)
 
-    def evaluate(self, state: State, blocks: Sequence[Party], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[Party], run: Map) -> dict[str, Array]:
         """Metric, test loss and training objective of a model.
 
         Parameters

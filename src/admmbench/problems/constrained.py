@@ -20,9 +20,8 @@ from numpy.typing import DTypeLike
 from pydantic import BeforeValidator, Field, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
-from admmbench.partition import ColumnSplit, Split, n_rows
-from admmbench.partition import Rows as RowSelection
-from admmbench.problems.base import Array, BoundProblem, LossProblem, Problem, Run, Sharing, State
+from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
+from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Problem, Sharing, State
 from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
@@ -291,7 +290,7 @@ class BoundConstrained(BoundProblem[Functions]):
         self.model_shape = (1, split.dataset.n_features)
         self.undefined = np.zeros(n_seeds, bool)
 
-    def evaluate(self, state: State, blocks: Sequence[Functions], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[Functions], run: Map) -> dict[str, Array]:
         """Objective and feasibility of the global model; arrays of shape (S,)."""
         w = state.w[None, :, 0]
         values = run(lambda block: block.at(w), blocks)
@@ -418,7 +417,7 @@ class OverRecords(BoundConstrained):
             cone,
         )
 
-    def evaluate(self, state: State, blocks: Sequence[Functions], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[Functions], run: Map) -> dict[str, Array]:
         """Test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
         loss, w = self.problem.loss, state.w[None, :, 0]
         u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]

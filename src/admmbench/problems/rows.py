@@ -27,16 +27,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.partition import ColumnSplit, Split, n_rows
-from admmbench.partition import Rows as RowSelection
+from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
 from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
     BoundProblem,
     Gradient,
     LossProblem,
+    Map,
     RecordBounds,
-    Run,
     Sharing,
     State,
 )
@@ -344,7 +343,7 @@ class BoundRows(BoundProblem["RowParts"]):
         """The parts of some agents."""
         return RowParts(self, self.split.shares[agents])
 
-    def evaluate(self, state: State, blocks: Sequence[RowParts], run: Run) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[RowParts], run: Map) -> dict[str, Array]:
         """Metric, test loss and training objective of the global model.
 
         Parameters
