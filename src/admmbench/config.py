@@ -44,6 +44,7 @@ from admmbench.engine.spec import (
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
+from admmbench.figures.base import COURSES
 from admmbench.figures.tradeoff import PARAMETER
 from admmbench.files import read_yaml
 from admmbench.installed import OWN, configured
@@ -233,6 +234,7 @@ class Experiment(Strict):
                     fault = unknown("label", label, labels)
                     raise ValueError(f"figures.{number}.algorithms: {fault}")
         self._check_methods()
+        self._check_held_out()
         found = (measured(spec) for spec in self._methods)
         metrics = [name for names in found for name in names if self.timed or name != "seconds"]
         for number, figure in enumerate(self.figures):
@@ -258,10 +260,11 @@ class Experiment(Strict):
     def _check_axis(self, number: int, figure: Figure) -> None:
         """Refuse a horizontal axis that no method has, or that has no numbers."""
         against, shown = str(getattr(figure, "against", "")), self._shown(figure)
-        if against == "outer_iterations" and not any(
-            against in measured(s) for s in shown.values()
-        ):
-            raise ValueError(f"figures.{number}.against: no method here has outer iterations")
+        advances = against in COURSES and against != "round"
+        if advances and not any(against in measured(spec) for spec in shown.values()):
+            raise ValueError(
+                f"figures.{number}.against: no method here has {COURSES[against].lower()}"
+            )
         if not against.startswith(PARAMETER):
             return
         name = against.removeprefix(PARAMETER)
@@ -293,6 +296,8 @@ class Experiment(Strict):
             if first != method.label:
                 raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
 
+    def _check_held_out(self) -> None:
+        """Refuse to tune where rows that are held out would train."""
         for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
             if method.tune and getattr(as_partition(spec.agents), "train", None):
                 raise ValueError(

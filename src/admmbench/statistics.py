@@ -73,7 +73,12 @@ def after_start(values: Labelled) -> Labelled:
 
 def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """:func:`final`, but NaN for all seeds of a method at a budget where it lost one: what is left would favour it."""
-    return final(ds, metric).where(~ds["status"].isin(FAILED).any("seed"))
+    return final(ds, metric).where(~lost_any(ds))
+
+
+def lost_any(ds: xr.Dataset) -> xr.DataArray:
+    """Whether a method lost a run at a budget, over ``algorithm`` and ``epsilon`` as far as there are such."""
+    return ds["status"].isin(FAILED).any("seed")
 
 
 def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
@@ -489,8 +494,7 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     if "seed" in totals.dims:
         totals = totals.max("seed")
     if of_whole_runs(ds):
-        lost = facts["status"].isin(FAILED).any("seed")
-        totals = totals.where(~lost, facts["epsilon"])
+        totals = totals.where(~lost_any(facts), facts["epsilon"])
     ratio = _of_rivals(totals) / totals
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "neighbours"):

@@ -184,7 +184,7 @@ def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
 
     Neither a mean without rivals is marked, nor that of a method that lost a run.
     """
-    means = means.where(~results["status"].isin(FAILED).any("seed"))
+    means = means.where(~statistics.lost_any(results))
     rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
     several = rivals.notnull().sum("rival") > 1
     found: xr.DataArray = (means == rivals.min("rival")) & several

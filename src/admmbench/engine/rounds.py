@@ -181,7 +181,7 @@ def _rounds(
     snapshot = Snapshot(0, method.init(federation), noise, federation.choices, trace)
     if keeper:
         keeper.load(snapshot)
-    if snapshot.t == 0 and 0 in trace.rounds and not method.extra_rounds:
+    if snapshot.t == 0 and not method.extra_rounds:
         _start(snapshot, spec, federation)
     begin = time.monotonic() - snapshot.elapsed
     # The authors' code counts from 0: its round t comes after t + 1 updates.

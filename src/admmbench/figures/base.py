@@ -211,10 +211,11 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
     """
     from admmbench import statistics
 
-    values, shown = statistics.after_start(values), statistics.after_start(shown)
+    values = statistics.after_start(values)
     if course == "round":
         return values
-    place = shown[course].mean("seed") if "seed" in shown[course].dims else shown[course]
+    place = statistics.after_start(shown[course])
+    place = place.mean("seed") if "seed" in place.dims else place
     place = place.dropna("round")
     last = place[np.append(np.diff(place) > 0, True)]
     return values.sel(round=last["round"]).assign_coords(round=last.values)

@@ -169,14 +169,7 @@ class Constrained(_Base, LossProblem):
                     raise ValueError(
                         f"problem: where: {data.name} does not know {name!r} of its records (known: {known})"
                     )
-        named_alike: dict[str, Where] = {}
-        for where in self.groups():
-            name = slug(where, data.class_names)
-            if (other := named_alike.setdefault(name, where)) != where:
-                raise ValueError(
-                    f"problem: where: {other} and {where} would both be measured as loss_{name}; write a group in one "
-                    "way, and give groups names that differ in a letter or digit"
-                )
+        self.groups_by_name(data.class_names)
         for each in self.constraints:
             if each.linear and len(each.linear.matrix[0]) != data.n_features:
                 raise ValueError(
@@ -200,6 +193,18 @@ class Constrained(_Base, LossProblem):
             found += [where for where in constraint.groups if where not in found]
         return found
 
+    def groups_by_name(self, class_names: Sequence[str]) -> dict[str, Where]:
+        """All groups, by the name that each is measured by; ValueError if two have one."""
+        found: dict[str, Where] = {}
+        for where in self.groups():
+            name = slug(where, class_names)
+            if (other := found.setdefault(name, where)) != where:
+                raise ValueError(
+                    f"problem: where: {other} and {where} would both be measured as loss_{name}; write a group in one "
+                    "way, and give groups names that differ in a letter or digit"
+                )
+        return found
+
     def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
         """See `BoundConstrained`."""
         return OverRecords(self, split, n_seeds)
@@ -208,9 +213,9 @@ class Constrained(_Base, LossProblem):
         """Those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
         unit = self.unit(data)
         found = {**self.loss.variables(data), **super().variables(data)}
-        for where in self.groups():
+        for name, where in self.groups_by_name(data.class_names).items():
             for what in ("mean", "min", "max"):
-                found[f"loss_{slug(where, data.class_names)}_{what}"] = (
+                found[f"loss_{name}_{what}"] = (
                     unit,
                     f"{what} over agents of the loss of {named(where)}",
                 )
@@ -363,7 +368,7 @@ class OverRecords(BoundConstrained):
         data = split.dataset
         problem.check(data.info)
         self._split, self._groups = split, problem.groups()
-        self._class_names = data.class_names
+        self._names = list(problem.groups_by_name(data.class_names))
         self._train, self._test = (
             _Records.of(problem, data, self._groups, part) for part in ("train", "test")
         )
@@ -427,11 +432,9 @@ class OverRecords(BoundConstrained):
             **super().evaluate(state, blocks, run),
         }
         means = np.concatenate(run(lambda block: _means(block, w), blocks))
-        for number, where in enumerate(self._groups):
-            for name in ("mean", "min", "max"):
-                found[f"loss_{slug(where, self._class_names)}_{name}"] = getattr(np, name)(
-                    means[..., number], axis=0
-                )
+        for number, name in enumerate(self._names):
+            for what in ("mean", "min", "max"):
+                found[f"loss_{name}_{what}"] = getattr(np, what)(means[..., number], axis=0)
         at_agents, at_server = (
             [self._apart(each, values) for each in constraints if each.disparity]
             for constraints, values in (

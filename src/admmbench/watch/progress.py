@@ -158,7 +158,7 @@ class Progress:
         self._cores, self._clock, self._began = cores, clock, clock()
         self._all, self._kinds = _Record(), defaultdict[str, _Record](_Record)
         # The display asks in a thread of its own, while Snakemake reports what ended.
-        self._changing = threading.RLock()
+        self._changing = threading.Lock()
 
     def start(self, numbers: Iterable[int]) -> None:
         """Jobs start, perhaps once more; those for a scheduler wait in its queue until their logs say otherwise."""
