@@ -21,6 +21,7 @@ ORDER = [
     "figures",
     "runs",
     "tuning",
+    "experiment",
     "config",
     "audit",
     "forecast",
@@ -82,10 +83,10 @@ def test_imports_point_one_way(path, name):
     elif room not in BASE:
         allowed |= {"privacy", *ORDER[: ORDER.index(room) + 1]}
     if room in FOR_AUTHORS:
-        allowed -= {"config", "forecast", "housekeeping", "analysis"}
+        allowed -= {"experiment", "config", "forecast", "housekeeping", "analysis"}
     if room in ("api", "templates"):
         allowed -= {"engine", "jobs"}
-    if room in ("runs", "config"):
+    if room in ("runs", "experiment", "config"):
         allowed.discard("jobs")  # they stand side by side
     if room in ("datasets", "partition", "problems"):
         allowed.discard("privacy")
@@ -95,7 +96,7 @@ def test_imports_point_one_way(path, name):
 def test_runs_reach_neither_configuration_nor_forecast_nor_analysis():
     """Otherwise a new key or another plot would renew all results."""
     reached = closure(["admmbench.jobs.job"])
-    rooms = ("admmbench.config", "admmbench.forecast", "admmbench.analysis")
+    rooms = ("admmbench.experiment", "admmbench.config", "admmbench.forecast", "admmbench.analysis")
     assert not any(name.startswith(rooms) for name in reached)
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import cli, config
-from admmbench.config import ConfigError, Experiment
+from admmbench.config import ConfigError
 from admmbench.engine.spec import RunSpec
+from admmbench.experiment import Experiment
 from admmbench.jobs import provenance
 from admmbench.privacy import ACCOUNTANTS
 from admmbench.runs import Run, dataset_folder
@@ -45,11 +46,13 @@ def load(folder, overrides=None, **changes):
     return config.load(study, folder).experiments["small"]
 
 
-@pytest.mark.parametrize("overlay", ["config", "laptop", "quick", "huang2019", "hu2019"])
-def test_shipped_configurations_are_valid(overlay, monkeypatch):
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_shipped_configurations_are_valid(path, monkeypatch):
     monkeypatch.chdir(ROOT)
     base = yaml.safe_load(Path("config/config.yaml").read_text())
-    changes = yaml.safe_load(Path(f"config/{overlay}.yaml").read_text())
+    changes = yaml.safe_load(path.read_text())
     study = config.load({**base, **changes})
     assert list(study.experiments) == changes["experiments"]
     assert all(experiment.runs for experiment in study.experiments.values())

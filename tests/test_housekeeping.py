@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from admmbench import config, housekeeping, simulate
-from admmbench.config import Experiment
+from admmbench.experiment import Experiment
 from admmbench.housekeeping import BusyError, leftovers, notices, remove
 
 SMALL = {

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from admmbench import config
-from admmbench.installed import CONFIG, SNAKEFILE, alone, configured, find
+from admmbench.installed import CONFIG, SNAKEFILE, alone, find, find_all
 
 
 def test_a_file_of_one_s_own_takes_the_place_of_an_installed_one(tmp_path):
@@ -15,7 +15,7 @@ def test_a_file_of_one_s_own_takes_the_place_of_an_installed_one(tmp_path):
     own = tmp_path / "experiments/quick.yaml"
     content = yaml.safe_load((CONFIG / "experiments/quick.yaml").read_text())
     own.write_text(yaml.safe_dump({**content, "title": "Mine"}))
-    found = configured("experiments", tmp_path)
+    found = find_all("experiments", tmp_path)
     assert found["quick"] == own
     assert found["ryu2022_mnist"] == CONFIG / "experiments/ryu2022_mnist.yaml"
     study = config.load({"experiments": ["quick", "ryu2022_mnist"]}, tmp_path)

@@ -505,7 +505,7 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.analysis import claims, reference, report, verdicts
     from admmbench.audit import Audit
     from admmbench.config import AUDITS, labels, read_experiment
-    from admmbench.installed import configured
+    from admmbench.installed import find_all
 
     sections = []
     for folder in options.folders:
@@ -522,7 +522,7 @@ def _report(options: argparse.Namespace) -> None:
         sections.append(report.Section(results, experiment, drawings, audits))
     names = [section.name for section in sections]
     kept = reference.load(names)
-    stated, known = claims.load(configured("claims").values()), labels()
+    stated, known = claims.load(find_all("claims").values()), labels()
     found, kept_found = (
         verdicts.evaluate(stated, each, known)
         for each in ({section.name: section.results for section in sections}, kept)
@@ -630,9 +630,9 @@ def _plan(options: argparse.Namespace) -> None:
 def _gc(options: argparse.Namespace) -> None:
     from admmbench import housekeeping
     from admmbench.config import CONFIG, read
-    from admmbench.installed import configured
+    from admmbench.installed import find_all
 
-    overlays = [path for name, path in configured().items() if name != CONFIG.stem]
+    overlays = [path for name, path in find_all().items() if name != CONFIG.stem]
     # What the other configurations of the folder ask for stays as well.
     found = housekeeping.leftovers(
         read(each) for each in ([], *([o] for o in overlays), options.configfile)

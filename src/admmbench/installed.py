@@ -22,7 +22,7 @@ REFERENCE = _SHARE / "reference"
 OWN, OWN_REFERENCE = Path("config"), Path("reference")
 
 
-def configured(kind: str = "", own: Path = OWN) -> dict[str, Path]:
+def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     """Find the YAML files of a kind, the installed ones and the user's own.
 
     Parameters

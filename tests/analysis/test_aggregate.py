@@ -9,8 +9,8 @@ import xarray as xr
 
 from admmbench.analysis import report
 from admmbench.analysis.aggregate import StaleResultError, aggregate
-from admmbench.config import Experiment
 from admmbench.datasets import load_dataset
+from admmbench.experiment import Experiment
 from admmbench.jobs import fingerprint, job
 from admmbench.privacy import NEIGHBOURS
 

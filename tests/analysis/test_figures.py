@@ -18,7 +18,8 @@ from matplotlib.text import Text
 from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
-from admmbench.config import ConfigError, Experiment, check_experiment
+from admmbench.config import ConfigError, check_experiment
+from admmbench.experiment import Experiment
 from admmbench.figures import ranks as diagram
 from admmbench.figures import style
 from admmbench.figures.base import KINDS

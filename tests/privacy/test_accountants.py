@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from admmbench import simulate
 from admmbench.analysis import report
 from admmbench.analysis.aggregate import aggregate
-from admmbench.config import ConfigError, Experiment, check_experiment
+from admmbench.config import ConfigError, check_experiment
 from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
+from admmbench.experiment import Experiment
 from admmbench.jobs import job
 from admmbench.privacy import ACCOUNTANTS, Ledger, Shift
 from admmbench.privacy.accountants import accountant

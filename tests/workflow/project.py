@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import yaml
 
-from admmbench.config import Experiment
+from admmbench.experiment import Experiment
 from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]

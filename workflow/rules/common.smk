@@ -6,7 +6,7 @@ from pathlib import Path
 from admmbench.config import AUDITS, TUNED, TUNING
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
-from admmbench.forecast.cost import Cost, estimate
+from admmbench.forecast.cost import JobResources, estimate
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
 from snakemake.io import sourcecache_entry
 
@@ -14,7 +14,7 @@ from snakemake.io import sourcecache_entry
 def cost_together(experiment):
     """Resources of all runs of an experiment, made one after another."""
     costs = [estimate(run.spec, 1) for run in STUDY.experiments[experiment].runs]
-    return Cost(
+    return JobResources(
         1, max(each.mem_mb for each in costs), sum(each.runtime for each in costs)
     )
 

@@ -18,7 +18,7 @@ from admmbench.outcomes import Outcome
 
 if TYPE_CHECKING:
     # A type alone: another look of a figure, which the configuration reaches, makes no other results.
-    from admmbench.config import Experiment, Method
+    from admmbench.experiment import Experiment, Method
     from admmbench.runs import Run
 
 # Facts that all runs of an experiment share, copied from them.

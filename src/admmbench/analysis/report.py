@@ -27,8 +27,8 @@ from admmbench.files import replacing
 if TYPE_CHECKING:
     import xarray as xr
 
-    from admmbench import config
     from admmbench.audit import Audit
+    from admmbench.experiment import Experiment
     from admmbench.figures import Figure
     from admmbench.runs import Run
 
@@ -75,7 +75,7 @@ class Section:
     """
 
     results: xr.Dataset
-    experiment: config.Experiment
+    experiment: Experiment
     drawings: Mapping[str, str] = field(default_factory=dict)
     audits: Sequence[tuple[Run, Audit]] = ()
     kept: xr.Dataset | None = None
@@ -229,7 +229,7 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _tuned(experiment: config.Experiment) -> dict[str, Any]:
+def _tuned(experiment: Experiment) -> dict[str, Any]:
     """What tuning came to, for each method and budget, and how it was made."""
     if not experiment.tuned or experiment.tuning is None:
         return {}

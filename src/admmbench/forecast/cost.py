@@ -22,7 +22,7 @@ _SECONDS_WORTH_THREADS = 60
 
 
 @dataclass(frozen=True)
-class Cost:
+class JobResources:
     """Resources of one job."""
 
     threads: int
@@ -31,7 +31,7 @@ class Cost:
     """Minutes."""
 
 
-def estimate(spec: RunSpec, threads: int) -> Cost:
+def estimate(spec: RunSpec, threads: int) -> JobResources:
     """Upper bounds for threads, memory and time.
 
     Memory is the data, a copy of the columns that agents use or of the records that each seed draws, the state, and for
@@ -57,7 +57,7 @@ def estimate(spec: RunSpec, threads: int) -> Cost:
     )
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + round(memory / 2**20)
     minutes = min(seconds / threads / 60, spec.time_limit)
-    return Cost(threads, mem_mb, 5 + round(minutes))
+    return JobResources(threads, mem_mb, 5 + round(minutes))
 
 
 def work(spec: RunSpec) -> float:

@@ -20,9 +20,10 @@ from rich.table import Table
 
 from admmbench import algorithms, datasets
 from admmbench.auditing import AuditSettings
-from admmbench.config import Experiment, Study
+from admmbench.config import Study
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
+from admmbench.experiment import Experiment
 from admmbench.forecast.calibration import Speed, kind, time_rounds
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.jobs import fingerprint, provenance

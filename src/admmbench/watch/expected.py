@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from admmbench.config import AUDITS, TUNING, Experiment, Search, Study
+from admmbench.config import AUDITS, TUNING, Study
 from admmbench.engine.spec import RunSpec
+from admmbench.experiment import Experiment, Search
 from admmbench.forecast import cost
 from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
 from admmbench.runs import CHECKPOINT, LOG, Run

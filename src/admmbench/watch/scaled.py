@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from admmbench.config import CONFIG, ConfigError, Experiment, Study, read
+from admmbench.config import CONFIG, ConfigError, Study, read
+from admmbench.experiment import Experiment
 from admmbench.forecast import cost
-from admmbench.installed import configured
+from admmbench.installed import find_all
 
 # A configuration with more of the work than this is no smaller one.
 _MUCH = 0.5
@@ -28,7 +29,7 @@ def smaller(study: Study, given: Sequence[Path]) -> Iterator[str]:
     Sentences.
     """
     names = {CONFIG.name, *(path.name for path in given)}
-    for path in configured().values():
+    for path in find_all().values():
         if path.name in names:
             continue
         try:
