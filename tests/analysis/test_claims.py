@@ -333,12 +333,30 @@ def test_a_difference_that_is_no_relevant_one_is_no_order(tmp_path):
     """Without variance any difference would be significant."""
     ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1008}}, spread=0.0)
     given = {"kind": "order", "labels": ["a", "b"], "epsilon": [1.0]}
-    assert judge(tmp_path, ds, **given).verdict == "contradicted"
+    for turned in (given, {**given, "labels": ["b", "a"]}):
+        verdict = judge(tmp_path, ds, **turned)
+        assert verdict.verdict == "undecided"
+        assert "too small to be above 0 by a relevant 0.10 pp." in verdict.why
+        assert "would decide" not in verdict.why
     assert judge(tmp_path, ds, **given, relevant=0.07).verdict == "supported"
     assert judge(tmp_path, ds, **given, unit="1").verdict == "supported"  # more than 0.1 % of it
-    assert judge(tmp_path, ds, **given, unit="1", relevant=0.01).verdict == "contradicted"
+    assert judge(tmp_path, ds, **given, unit="1", relevant=0.01).verdict == "undecided"
     same = build({"a": {1.0: 0.0}, "b": {1.0: 0.0}}, spread=0.0)
-    assert judge(tmp_path, same, **given, unit="1").verdict != "supported"
+    assert judge(tmp_path, same, **given, unit="1").verdict == "undecided"
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.098}}, spread=0.0)
+    assert judge(tmp_path, ds, **given).verdict == "contradicted"
+
+
+def test_a_difference_above_0_contradicts_nothing_however_small(tmp_path):
+    """With variance a small difference may be shown to be above 0 and below what is relevant."""
+    given = {"kind": "order", "labels": ["a", "b"], "epsilon": [1.0]}
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1005}}, shared_noise=0.001, spread=1e-5)
+    verdict = judge(tmp_path, ds, **given)
+    assert verdict.verdict == "undecided"
+    assert "too small" in verdict.why
+    # Shown to be less than is relevant, and not to be above 0.
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1}}, shared_noise=0.001, spread=1e-5)
+    assert judge(tmp_path, ds, **given).verdict == "contradicted"
 
 
 def test_methods_without_a_common_seed_are_not_compared(tmp_path):
@@ -425,9 +443,11 @@ def test_order_agrees_with_sorting(tmp_path_factory, means):
     ds = build({label: {1.0: mean} for label, mean in zip(labels, means, strict=True)}, spread=0.0)
     given = {"kind": "order", "labels": labels, "epsilon": [1.0]}
     verdict = judge(tmp_path_factory.mktemp("claims"), ds, **given)
-    gaps = np.diff(means)
-    if (np.abs(100 * gaps - 0.1) > 1e-9).all():
-        assert verdict.verdict == ("supported" if (100 * gaps > 0.1).all() else "contradicted")
+    gaps = 100 * np.diff(means)
+    if (np.abs(np.abs(gaps) - 0.1) > 1e-9).all():
+        small = (np.abs(gaps) < 0.1).any()
+        wanted = "contradicted" if (gaps < -0.1).any() else "undecided" if small else "supported"
+        assert verdict.verdict == wanted
 
 
 # close
@@ -586,9 +606,9 @@ def test_spread(tmp_path, precise):
     assert verdict.ours.startswith("2.00 pp over the budgets of ObjP")
     # Budgets of a method have the same seeds here, so that ranges vary over no seed.
     assert verdict.interval == "second − first: all seeds agree"
-    for other in (wide, narrow):
+    for other, outcome in ((wide, "contradicted"), (narrow, "undecided")):
         verdict = judge(tmp_path, precise, kind="spread", narrow=other, wide=narrow)
-        assert verdict.verdict == "contradicted"
+        assert verdict.verdict == outcome
         assert verdict.why.startswith("The second range less the first is ")
 
 

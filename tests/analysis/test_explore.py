@@ -195,6 +195,9 @@ def results():
             n_test=777,
             diverged={("OutP", 0.1): 2},
             dataset_note="a part <of> it",
+            # Seeds draw from one pool, so that intervals are wider.
+            partition='{"scheme": "iid", "agents": 10, "shuffle": true, "train": 3000}',
+            n_train=3000,
         )
     )
     noise = np.random.default_rng(0).normal(0, 0.01, first["test_error"].shape)
@@ -227,12 +230,13 @@ def test_statistics_of_the_browser_are_those_of_the_tables(tab, page, results):
     press(tab, "CSV")
     rows = table(tab, "explore-first-test_error-0.1.csv")
     values = 100 * results[0]["test_error"]
-    band, interval = statistics.band(values), statistics.interval(values)
+    band = statistics.band(values)
+    interval = statistics.interval(values, redrawn=777 / 3000)
     labels = {row["method"] for row in rows}
     assert labels == {str(label) for label in results[0]["algorithm"].values}
     assert len(rows) == len(labels) * results[0].sizes["round"]
     for row in rows:
-        epsilon = INF if row["epsilon"] == "∞" else float(row["epsilon"])
+        epsilon = INF if row["epsilon"] == "none" else float(row["epsilon"])
         at = {"algorithm": row["method"], "epsilon": epsilon, "round": int(row["round"])}
         wanted = {
             "mean of Test error (%)": band["mean"],
@@ -255,7 +259,8 @@ def test_keys_tell_the_values_that_the_tables_print(tab, page, results):
     tab.key("End")
     said = tab.run("document.getElementById('explore-live').textContent")
     values = 100 * results[0]["test_error"].sel(algorithm="ObjP", epsilon=0.1).isel(round=-1)
-    band, interval = statistics.band(values), statistics.interval(values)
+    band = statistics.band(values)
+    interval = statistics.interval(values, redrawn=777 / 3000)
     mean, lower, upper = (f"{float(band[name]):.2f}" for name in ("mean", "lower", "upper"))
     ends = " to ".join(f"{float(interval[name]):.2f}" for name in ("lower", "upper"))
     assert said == (
@@ -354,7 +359,34 @@ def test_the_distance_to_the_optimum_has_a_logarithmic_axis(tab, page):
     assert tab.run("document.getElementById('explore-logy').checked")
     note = tab.run("document.getElementById('explore-note').textContent")
     assert "F − F*" in note
-    assert "No values on these axes: Non-private, Centralized." in note
+    assert "No values on these axes: Non-private; Centralized." in note
+
+
+@needs_browser
+def test_an_axis_of_totals_leaves_out_what_has_none(tab, page):
+    """Before the first round every total is 0."""
+    shown(tab, page, experiment="first", x="epsilon_total", epsilon="0.1")
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert 'No values on these axes: Non-private; Centralized; A label, "quoted"' in note
+
+
+@needs_browser
+def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tmp_path_factory):
+    results = build(ERRORS, name="unequal")
+    results["noise_magnitude"].loc[{"algorithm": "Non-private"}] = 1.0
+    results["epsilon_composed"].loc[{"algorithm": "ObjP"}] *= 3
+    path = tmp_path_factory.mktemp("unequal") / "index.html"
+    section = report.Section(results, described())
+    address = report.write(path, [section], [], report.Meta("c.yaml", "1.0")).as_uri()
+    shown(tab, address, epsilon="0.1")
+    note = tab.run("document.getElementById('explore-note').textContent")
+    assert "Not equally private: composed totals ε from 1.73 to 5.2." in note
+    assert "Without noise" not in note
+    methods = "[...document.querySelectorAll('.legend button')].map(b => b.dataset.label)"
+    assert "Non-private" not in tab.run(methods)
+    shown(tab, address, epsilon="none")
+    assert tab.run(methods) == ["Non-private"]
+    assert "no budget" in tab.run("document.getElementById('explore-note').textContent")
 
 
 @needs_browser
@@ -391,7 +423,7 @@ def test_tables_sort_and_are_saved_as_they_are_shown(tab, page, results):
     assert [row["ε = 0.1"].split()[0] for row in rows] == [t.split()[0] for t in orders[0]]
     assert 'A label, "quoted" <&> 50 %' in {row["Method"] for row in rows}
     tex = tab.downloaded("first-errors-1.tex")
-    assert 'A label, "quoted" <\\&> 50 \\% & ' in tex
+    assert 'A label, "quoted" $<$\\&$>$ 50 \\% & ' in tex
     assert "Method & $\\varepsilon$ = 0.05 & " in tex
     assert "\\begin{tabular}{lrrrr}" in tex
 
@@ -475,10 +507,11 @@ def test_final_values_are_those_of_the_tables(tab, page, results):
     press(tab, "CSV")
     rows = {row["method"]: row for row in table(tab, "explore-first-test_error-0.1-final.csv")}
     values = 100 * statistics.final(results[0], "test_error")
-    band, interval = statistics.band(values), statistics.interval(values)
+    band = statistics.band(values)
+    interval = statistics.interval(values, redrawn=777 / 3000)
     assert set(rows) == {str(label) for label in results[0]["algorithm"].values}
     for label, row in rows.items():
-        epsilon = INF if row["epsilon"] == "∞" else 0.1
+        epsilon = INF if row["epsilon"] == "none" else 0.1
         at = {"algorithm": label, "epsilon": epsilon}
         seeds = values.sel(at).values
         first, median, third = np.nanpercentile(seeds, [25, 50, 75])
@@ -572,7 +605,13 @@ def test_bars_begin_at_zero_and_end_at_the_mean(tab, page, results):
 def test_a_logarithmic_axis_of_nothing_is_an_axis_all_the_same(tab, page):
     for kind in ("final", "curves"):
         shown(
-            tab, page, experiment="few", metric="noise_magnitude", logy="1", kind=kind, epsilon="∞"
+            tab,
+            page,
+            experiment="few",
+            metric="noise_magnitude",
+            logy="1",
+            kind=kind,
+            epsilon="none",
         )
         assert tab.run("document.querySelectorAll('.chart svg').length") == 1
 

@@ -81,6 +81,58 @@ def opened(tab, address, fragment=""):
     tab.wait("document.getElementById('explore-view').dataset.shown")
 
 
+# ------------------------------------------------------------------ first screen
+
+LABELS = ("ObjP, Gaussian", "ObjPM, Gaussian", "DP-GD", "DP-SGD", "DP-FedAvg")
+
+
+def many_totals():
+    """Two studies of five totals, of methods with long names."""
+    means = {0.5 * 2**k: 0.3 - 0.02 * k for k in range(5)}
+    methods = dict.fromkeys(LABELS, "objp")
+    return [
+        totals(
+            build(dict.fromkeys(LABELS, means), name=name, sensitivity="global", methods=methods)
+        )
+        for name in ("equal_privacy_one", "equal_privacy_two")
+    ]
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("width", "height", "rows"), [(1300, 900, 10), (1200, 800, 8), (390, 844, 1)]
+)
+def test_the_first_screen_has_the_answer(browser, tmp_path, width, height, rows):
+    sections = [report.Section(each, described()) for each in many_totals()]
+    address = report.write(tmp_path / "index.html", sections, [], report.Meta()).as_uri()
+    with browser.tab(tmp_path, width=width, height=height) as tab:
+        opened(tab, address)
+        ends = tab.run(
+            "[...document.querySelectorAll('.winners tbody tr')].map(e => e.getBoundingClientRect().bottom)"
+        )
+        assert sum(end <= height for end in ends) >= rows
+        words = tab.run("document.querySelector('.short').innerText")
+        assert words.startswith("Nobody is shown to win in any of 10 rows. Lowest or tied with the")
+        # The menu is beside the page or below the answer, and hides nothing.
+        nav, first = (
+            tab.run(
+                f"(({{left, top}}) => [left, top])(document.querySelector('{part}').getBoundingClientRect())"
+            )
+            for part in ("nav", ".winners")
+        )
+        assert nav[1] > first[1] if width < 1000 else nav[0] < first[0]
+
+
+@needs_browser
+def test_the_first_screen_of_other_studies_says_who_leads_and_which_claims_hold(
+    browser, page, tmp_path
+):
+    with browser.tab(tmp_path, width=1300, height=900) as tab:
+        opened(tab, page)
+        for part in (".winners tbody tr:last-child", ".papers"):
+            assert tab.run(f"document.querySelector('{part}').getBoundingClientRect().bottom") < 900
+
+
 # ------------------------------------------------------------------ claims
 
 

@@ -36,30 +36,30 @@ def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
 def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     first, second = rows(build(ERRORS))
     assert first["winner"] == "ObjT"
-    assert first["budget"] == "ε = 0.1 of one iteration"
+    assert first["budget"] == "ε = 0.1"
     assert first["measure"] == "final test error, %"
     assert first["runner_up"] == "ObjP"
     assert first["difference"].startswith("10.00 [")
-    assert first["privacy"] == "no guarantee: composed ε = 1.73"
+    assert first["privacy"] == "no guarantee: 1.73"
     assert second["winner"] == ""
-    assert set(second["tied"].split(", ")) == set(ERRORS)
+    assert set(second["tied"].split("; ")) == set(ERRORS)
 
 
 def test_totals_that_differ_and_methods_without_a_guarantee_are_named():
     results = build(ERRORS, sensitivity="global")
     results["guarantee"].loc[{"algorithm": "ObjP"}] = "none"
     first, _ = rows(results)
-    assert first["privacy"] == "unequal: composed ε = 1.73; without a guarantee: ObjP"
+    assert first["privacy"] == "unequal: 1.73; 1 of 3 without a guarantee"
     results = build(ERRORS, sensitivity="global")
     for name in ("epsilon_composed", "epsilon_total"):
         results[name].loc[{"algorithm": "OutP"}] *= 1000
     first, _ = rows(results)
-    assert first["privacy"] == "unequal: composed ε = 1.73 to 1,732"
+    assert first["privacy"] == "unequal: 1.73 to 1,732"
 
 
 def test_equal_totals_are_called_equal():
     first, _ = rows(build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global"))
-    assert first["privacy"] == "equal: total ε = 1.73"
+    assert first["privacy"] == "equal: 1.73"
 
 
 def test_studies_with_totals_have_their_answer_elsewhere():
@@ -114,7 +114,7 @@ def test_with_constraints_the_objective_of_points_that_meet_them_counts():
     (row,) = rows(constrained(SOLVED, {"C": 0.011}))
     assert (row["winner"], row["runner_up"]) == ("A", "B")
     assert row["measure"] == "final training loss, nat"
-    assert row["agents"] == "1 agent"
+    assert row["which"] == "1 agent"
     assert row["lost"] == "violation above 0.01: C (10 of 10)"
     (row,) = rows(constrained(SOLVED, {"C": 0.009}))
     assert (row["winner"], row["lost"]) == ("C", "")
@@ -123,8 +123,50 @@ def test_with_constraints_the_objective_of_points_that_meet_them_counts():
 def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
     assert not rows(constrained(SOLVED, {}, agents=[1, 2, 5]))
     (row,) = rows(constrained(SOLVED, {}, agents=[2, 5, 5]))
-    assert (row["winner"], row["runner_up"], row["agents"]) == ("C", "B", "5 agents")
+    assert (row["winner"], row["runner_up"], row["which"]) == ("C", "B", "5 agents")
     assert not rows(constrained(SOLVED, {}, methods=dict.fromkeys("ABC", "prox_al")))
+
+
+def test_numbers_of_features_and_optima_do_not_compete():
+    results = build({"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}, "D": {INF: 0.05}})
+    results = results.assign_coords(features=("algorithm", [250, 250, 500, 500]))
+    found = rows(results)
+    assert [(row["winner"], row["which"]) for row in found] == [
+        ("A", "250 features"),
+        ("D", "500 features"),
+    ]
+    results = build(
+        {"A": {INF: 0.2}, "B": {INF: 0.3}, "F*": {INF: 0.1}}, methods={"F*": "centralized"}
+    )
+    assert [row["winner"] for row in rows(results)] == ["A"]
+
+
+def test_a_tie_is_told_with_the_next_that_is_tied():
+    """A method between them may be shown to be behind, as its values vary less."""
+    results = build({"A": {1.0: 0.2}, "B": {1.0: 0.21}, "C": {1.0: 0.22}}, spread=1e-4)
+    final = results["test_error"].sel(algorithm="C")
+    final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
+    (row,) = rows(results)
+    assert (row["tied"], row["runner_up"]) == ("A; C", "C")
+    assert row["difference"].startswith("2.00 [−")
+
+
+def test_budgets_at_which_nothing_competes_are_named():
+    first = build({"ObjP": {0.1: 0.3, 1.0: 0.2}, "Non-private": {INF: 0.1}}, name="one")
+    second = build(ERRORS, name="two")
+    found = standings.without_row([first, second], rows(first, second))
+    title = first.attrs["title"]
+    assert found == (
+        "Without a row, as no two methods compete there: "
+        f"{title} (ε = 0.1, ε = 1, without a budget); {second.attrs['title']} (without a budget)."
+    )
+    assert standings.without_row([totals(build(ERRORS, sensitivity="global"))], []) == ""
+
+
+def test_values_that_do_not_depend_on_the_seed_are_said_to_be_the_same():
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, spread=0.0))
+    assert row["error"] == "20.00, the same for all seeds"
+    assert row["difference"] == "10.00, the same for all seeds"
 
 
 def test_one_seed_shows_the_lowest_and_no_tie():

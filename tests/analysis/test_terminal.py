@@ -25,9 +25,9 @@ def test_errors_leaders_and_privacy_are_there(shown):
     assert "Rounds: 300" in text
     assert "Final test error in percent: mean [20–80 percentile] over 10 seeds" in text
     assert "Obj[P] │ 30.00" in text
-    assert "ε = 0.1 of one iteration: Obj[P] leads with 30.00" in text
+    assert "ε = 0.1: Obj[P] leads with 30.00" in text
     assert "OutP is 10.00 [" in text
-    assert "Privacy: no guarantee: composed ε = 1.73." in text
+    assert "Privacy, composed ε: no guarantee: 1.73." in text
     assert "Privacy after the last round" in text
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from admmbench import statistics
+
 _NONE = "–"
+
+MOST_NAMED = 3
+"""Number of methods that a cell of a table names before it says how many more there are."""
 
 
 def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
@@ -26,12 +31,15 @@ def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``facts`` by name; ``rows`` of the first table, one for each cell; ``matrix`` of all methods and cells;
-        ``ranks``, a sentence about them, and ``described``, the diagram in words; ``notes``.
+        ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``rows`` of
+        the first table, one for each cell; ``matrix`` of all methods and cells; ``ranks``, a sentence about them, and
+        ``described``, the diagram in words; ``notes``.
     """
     places = _places(comparison)
     return {
         "facts": _facts(comparison, places),
+        "short": _short(comparison, places),
+        "parts": _parts(comparison, places),
         "rows": [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)],
         "matrix": _matrix(comparison, ranks, places),
         "ranks": _about_ranks(ranks),
@@ -74,6 +82,34 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
     }
 
 
+def _short(comparison: xr.Dataset, places: list[str]) -> str:
+    """Who wins where, or that nobody does, and who is never beaten."""
+    won: dict[str, list[str]] = {}
+    for cell, place in zip(cells(comparison), places, strict=True):
+        if int(cell["tied"].sum()) == 1:
+            where = f"{place} at ε = {short(float(cell['epsilon']))}"
+            won.setdefault(str(cell["winner"].item()), []).append(where)
+    number = comparison.sizes["cell"]
+    rows = f"{number} rows" if number > 1 else "the one row"
+    sentences = [f"{label} wins on {' and '.join(where)}." for label, where in won.items()]
+    if not won:
+        sentences.append(
+            f"Nobody is shown to win in any of {rows}." if number > 1 else "Nobody is shown to win."
+        )
+    elif sum(map(len, won.values())) < number:
+        sentences.append(f"In the other rows of {number} nobody is shown to win.")
+    everywhere = comparison["algorithm"].values[comparison["tied"].all("cell").values]
+    if number > 1 and len(everywhere) and not (len(won) == 1 and len(everywhere) == 1):
+        sentences.append(f"Lowest or tied with the lowest in every row: {listed(everywhere)}.")
+    return " ".join(sentences)
+
+
+def _parts(comparison: xr.Dataset, places: list[str]) -> list[str]:
+    """Notes on data that are not complete, each with the name of the data."""
+    notes = zip(places, comparison["dataset_note"].values, strict=True)
+    return list(dict.fromkeys(f"{place}: {note}" for place, note in notes if note))
+
+
 def _measure(cell: xr.Dataset) -> str:
     unit = "%" if cell["fraction"] else str(cell["units"].item())
     words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
@@ -92,14 +128,17 @@ def _seeds(cell: xr.Dataset) -> str:
 def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
     """One row of the first table."""
     winner, runner_up = str(cell["winner"].item()), str(cell["runner_up"].item())
+    tied = _ascending(cell.where(cell["tied"]))
+    if len(tied) > 1:  # a method between them may not be tied, as its values vary less
+        runner_up = tied[1]
     own = cell.sel(algorithm=winner) if winner else None
     second = cell.sel(algorithm=runner_up) if runner_up else None
     difference = ("difference", "difference_lower", "difference_upper")
-    tied = _ascending(cell.where(cell["tied"]))
     return {
         **_name(cell, place),
         "winner": winner if len(tied) == 1 else "",
         "tied": tied if len(tied) > 1 else [],
+        "named": tied[:MOST_NAMED],
         "error": _NONE if own is None else interval(own, "mean", "lower", "upper"),
         "runner_up": runner_up,
         "error_behind": _NONE if second is None else number(second, "mean"),
@@ -116,6 +155,13 @@ def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
         "note": str(cell["dataset_note"].item()),
         "epsilon": short(float(cell["epsilon"])),
     }
+
+
+def listed(labels: Iterable[str], most: int | None = None) -> str:
+    """Labels in a sentence, apart even where they hold commas; some of them, and how many more there are."""
+    labels = [str(label) for label in labels]
+    more = len(labels) - most if most else 0
+    return "; ".join(labels[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _ascending(cell: xr.Dataset) -> list[str]:
@@ -184,7 +230,7 @@ def _described(ranks: xr.Dataset | None) -> str:
     if ranks is None:
         return ""
     labels = ranks["algorithm"].values
-    names = ", ".join(f"{label} {_rank(ranks, label)}" for label in labels)
+    names = listed(f"{label} {_rank(ranks, label)}" for label in labels)
     difference = float(ranks["critical_difference"])
     return f"Mean ranks: {names}; critical difference {difference:.2f}."
 
@@ -205,10 +251,10 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
     if left_out := where(comparison["excluded"]):
         notes.append(
             "Not compared at budgets at which they ran, because they have no guarantee, or one with another total, δ "
-            f"or neighbours: {', '.join(left_out)}."
+            f"or neighbours: {listed(left_out)}."
         )
     if conditional := where(comparison["guarantee"] == "conditional"):
-        notes.append(f"The guarantee of {', '.join(conditional)} is conditional and not proved.")
+        notes.append(f"The guarantee of {listed(conditional)} is conditional and not proved.")
     if ranks is not None:
         compared = comparison["compared"].any("cell")
         unranked = [
@@ -218,7 +264,7 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
         ]
         if unranked:
             notes.append(
-                f"Without a mean rank, because they are not in all rows: {', '.join(unranked)}."
+                f"Without a mean rank, because they are not in all rows: {listed(unranked)}."
             )
     if (comparison["lost"].where(comparison["compared"], 0) > 0).any():
         notes.append(
@@ -228,10 +274,13 @@ def _notes(comparison: xr.Dataset, ranks: xr.Dataset | None, places: list[str]) 
 
 
 def interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:
-    """A number of a cell with its interval, if it has one."""
+    """A number of a cell with its interval, if it has one, or that all seeds have the same value."""
     text = number(values, centre)
-    if math.isnan(float(values[lower])):
+    ends = float(values[lower]), float(values[upper])
+    if math.isnan(ends[0]):
         return text
+    if math.isclose(*ends, rel_tol=statistics.ROUNDING):
+        return f"{text}, the same for all seeds"
     return f"{text} [{number(values, lower)} to {number(values, upper)}]"
 
 
@@ -246,4 +295,4 @@ def number(values: xr.Dataset, name: str) -> str:
 
 def short(value: float) -> str:
     """A budget or delta with few digits."""
-    return f"{value:g}".replace("e-0", "e-")
+    return f"{value:g}".replace("e-0", "e\N{MINUS SIGN}")  # a hyphen may end a line

@@ -21,6 +21,9 @@ from admmbench.outcomes import FAILED, Outcome
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
 
+# The method that computes the optimum of a problem.
+_OPTIMUM = "centralized"
+
 # What stands for a method that an experiment does not have, where NaN does not.
 _FILLS = {
     "compared": False,
@@ -79,9 +82,10 @@ def compare(
 def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
     """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
 
-    At a budget, methods that add no noise are left out; without a budget, those that add noise of their own. With
-    constraints, methods for the same number of agents are compared by their objective. Runs whose last point violates
-    constraints by more than `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
+    At a budget, methods that add no noise are left out; without a budget, those that add noise of their own, and optima
+    that are computed for reference. Methods of a row have data of as many features. With constraints, methods for the
+    same number of agents are compared by their objective. Runs whose last point violates constraints by more than
+    `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
 
     Parameters
     ----------
@@ -101,12 +105,13 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
+    ran &= facts["method"] != _OPTIMUM
     found = []
     for epsilon in map(float, facts["epsilon"].values):
         own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
         # An objective may add up over agents.
-        groups = [each for _, each in own.groupby("agents")] if constrained else [own]
-        for group in groups:
+        by = ["features", "agents"] if constrained else ["features"]
+        for _, group in own.groupby(by) if own.sizes["algorithm"] else ():
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
                 found.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
@@ -224,7 +229,8 @@ class _Cell:
 
 def _facts(results: xr.Dataset) -> xr.Dataset:
     """What comparisons read, all of it variables: selecting from all variables takes most of the time."""
-    names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude", "agents", "method"]
+    names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
+    names += ["agents", "features", "method"]
     return results.reset_coords()[[results.attrs["metric"], *names]]
 
 

@@ -93,6 +93,8 @@ class Region:
     shown: Evidence
     refuted: Evidence
     words: str
+    relevant: float = 0.0
+    """Smallest difference that matters; one that is shown to be smaller decides nothing."""
 
 
 def within(centre: float, margin: float, words: str) -> Region:
@@ -116,14 +118,12 @@ def apart(centre: float, margin: float, words: str) -> Region:
 
 
 def above_zero(relevant: float, words: str) -> Region:
-    """Above 0; refuted if it is shown to be less than the smallest relevant difference.
-
-    So a tiny difference without variance does not support a claim, and enough seeds settle every true value.
-    """
+    """Above 0; refuted if it is shown to be less than the smallest relevant difference."""
     return Region(
         Evidence("all", (Bound(">", 0.0, TAIL),)),
         Evidence("all", (Bound("<", relevant, TAIL),)),
         words,
+        relevant,
     )
 
 
@@ -171,12 +171,23 @@ class Part:
         """Whether seeds differ."""
         return self.estimate.sd > 0
 
+    @property
+    def is_negligible(self) -> bool:
+        """Whether a difference is too small to matter: above 0 all the same, or without variance on either side."""
+        region = self.region
+        if not self.is_random:
+            return abs(self.estimate.value) < region.relevant
+        both = region.shown.found(self.estimate) and region.refuted.found(self.estimate)
+        return bool(region.relevant and both)
+
     def outcome(self, parts: int) -> Judgement:
         """Judge it, as one of so many parts."""
         if self.lost:
             return "undecided" if self.limited else "contradicted"
         if self.estimate.n < (1 if self.by_value else FEWEST):
             return "not run"
+        if self.is_negligible:
+            return "undecided"
         if self.region.refuted.among(parts).found(self.estimate):
             return "contradicted"
         return "supported" if self.region.shown.found(self.estimate) else "undecided"
@@ -215,13 +226,15 @@ def seeds_to_decide(parts: Sequence[Part]) -> int | None:
 def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
     """Say whether permutation tests show what settled a claim, in a sentence.
 
-    The sentence is empty if nothing random settled the claim, if an estimate is not a mean over seeds, or if no
-    permutation test could show it: with n seeds its p-value is at least 2^-n.
+    The sentence is empty if nothing random settled the claim, if an estimate is not a mean over seeds, if seeds share
+    records (signs of their values are not independent then), or if no permutation test could show it: with n seeds its
+    p-value is at least 2^-n.
     """
     doubtful = []
     tests = list(_settled_by(parts, outcome))
     for part, bound in tests:
-        if part.values is None or 0.5 ** len(part.values) > bound.level:
+        shared = isinstance(part.estimate, statistics.Estimate) and part.estimate.redrawn
+        if part.values is None or shared or 0.5 ** len(part.values) > bound.level:
             return ""
         p = statistics.sign_flips(part.values, bound.limit, above=bound.above)
         if p > bound.level:

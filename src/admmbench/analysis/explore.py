@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -183,6 +184,7 @@ class _Arrays:
 def _facts(results: xr.Dataset) -> dict[str, Any]:
     """What the view says of the experiment, whatever it shows."""
     attrs = results.attrs
+    noisy = results["algorithm"].values[statistics.noisy(results).any("epsilon").values]
     return {
         "name": attrs["experiment"],
         "dataset": attrs["dataset"],
@@ -195,8 +197,10 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
         "rounds": results["round"].values.tolist(),
         "seeds": results["seed"].values.tolist(),
         "tests": int(attrs["n_test"]),
+        "redrawn": statistics.redrawn(results),
         "methods": [
-            {"label": label, **_look(look)} for label, look in style.looks(results).items()
+            {"label": label, "noisy": label in noisy, **_look(look)}
+            for label, look in style.looks(results).items()
         ],
     }
 
@@ -339,7 +343,7 @@ def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
 
 
 def _short(epsilon: float) -> str:
-    return style.budget(epsilon).removeprefix("ε = ")
+    return "none" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
 def _quantiles(n_seeds: int) -> list[float]:

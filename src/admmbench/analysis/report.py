@@ -115,10 +115,14 @@ def render(
     papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
+    experiments = [section.results for section in sections]
+    leading = standings.content(experiments)
     page = TEMPLATES.get_template("report.html.jinja").render(
         meta=meta,
-        answer=_answer([section.results for section in sections]),
-        standings=standings.content([section.results for section in sections]),
+        answer=_answer(experiments),
+        standings=leading,
+        parts=_parts(sections, leading),
+        without_row=standings.without_row(experiments, leading),
         sections=[_section(section) for section in sections],
         papers=_by_paper(judged),
         claims=_claims(judged),
@@ -127,7 +131,7 @@ def render(
         evidence=_evidence(judged, sections),
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
-        explore=explore.content([section.results for section in sections]),
+        explore=explore.content(experiments),
     )
     return permalinks.add(page)
 
@@ -166,6 +170,16 @@ def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
     text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
     return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
+
+
+def _parts(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Notes on data that are not complete, of the experiments that have rows."""
+    named = {row["experiment"] for row in rows}
+    notes: dict[str, list[str]] = {}
+    for section in sections:
+        if section.name in named and (note := section.results.attrs.get("dataset_note")):
+            notes.setdefault(note, []).append(section.results.attrs["title"])
+    return [f"{answer.listed(titles)}: {note}" for note, titles in notes.items()]
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from admmbench import statistics
-from admmbench.analysis.answer import cells, row, short
+from admmbench.analysis.answer import MOST_NAMED, cells, listed, row, short
 from admmbench.analysis.comparison import FEASIBLE, lead
-
-MOST_NAMED = 3
-"""Number of methods that a cell of the table names before it says how many more there are."""
 
 
 def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
@@ -29,11 +26,34 @@ def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        What `admmbench.analysis.answer.row` gives, and ``title``, ``budget``, ``agents``, ``measure``, ``tied``,
-        ``privacy`` and ``lost``, as text, and ``single``: the method with the lowest value of one seed.
+        What `admmbench.analysis.answer.row` gives, and ``title``, ``budget``, ``which`` (agents or features),
+        ``measure``, ``tied``, ``privacy`` and ``lost``, as text, and ``single``: the method with the lowest value of
+        one seed.
     """
     without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
     return [found for results in without_totals for found in _rows(results)]
+
+
+def without_row(experiments: Iterable[xr.Dataset], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Say at which budgets of these studies there is nothing to compare; empty if the table has a row for all.
+
+    Parameters
+    ----------
+    experiments, rows
+        What :func:`content` took and gave.
+    """
+    shown = {(row["experiment"], row["epsilon"]) for row in rows}
+    missing = []
+    for results in experiments:
+        ran = (results["status"] >= 0).any(["algorithm", "seed"])
+        budgets = map(float, results["epsilon"].values[ran.values])
+        open_ = [e for e in budgets if (results.attrs["experiment"], short(e)) not in shown]
+        if open_ and not statistics.of_whole_runs(results):
+            named = ", ".join(
+                "without a budget" if math.isinf(e) else f"ε = {short(e)}" for e in open_
+            )
+            missing.append(f"{results.attrs['title']} ({named})")
+    return f"Without a row, as no two methods compete there: {listed(missing)}." if missing else ""
 
 
 def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
@@ -49,10 +69,10 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
             **known,
             "single": known["tied"][0] if single and known["tied"] else "",
             "title": results.attrs["title"],
-            "budget": "" if math.isinf(epsilon) else f"ε = {short(epsilon)} of one iteration",
-            "agents": _agents(results, cell),
+            "budget": "" if math.isinf(epsilon) else f"ε = {short(epsilon)}",
+            "which": _which(results, cell),
             "measure": _measure(cell),
-            "tied": _some(known["tied"]),
+            "tied": listed(known["tied"], MOST_NAMED),
             "privacy": _privacy(results, private, cell),
             "lost": _lost(results, cell),
         }
@@ -61,12 +81,6 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
 def _measure(cell: xr.Dataset) -> str:
     unit = "%" if cell["fraction"] else str(cell["units"].item())
     return f"final {cell['long_name'].item()}" + ("" if unit == "1" else f", {unit}")
-
-
-def _some(labels: list[str]) -> str:
-    """The first labels, and how many more there are."""
-    more = len(labels) - MOST_NAMED
-    return ", ".join(labels[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> str:
@@ -78,12 +92,14 @@ def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> st
     own = results.reset_coords().sel(epsilon=epsilon, algorithm=labels)
     composed = _range(_last(own, "epsilon_composed"))
     if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
-        return f"equal: total ε = {composed}"
-    without = [str(label) for label in labels[own["guarantee"].values == "none"]]
+        return f"equal: {composed}"
+    without = labels[own["guarantee"].values == "none"]
     if len(without) == len(labels):
-        return f"no guarantee: composed ε = {composed}"
-    worth = f"unequal: composed ε = {composed}"
-    return f"{worth}; without a guarantee: {_some(without)}" if without else worth
+        return f"no guarantee: {composed}"
+    worth = f"unequal: {composed}"
+    return (
+        f"{worth}; {len(without)} of {len(labels)} without a guarantee" if len(without) else worth
+    )
 
 
 def _last(own: xr.Dataset, name: str) -> NDArray[np.float64]:
@@ -101,13 +117,16 @@ def _range(values: NDArray[np.float64]) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def _agents(results: xr.Dataset, cell: xr.Dataset) -> str:
-    """How many agents share the problem, where methods for other numbers are in other rows."""
-    if not statistics.is_constrained(results):
-        return ""
-    found = results["agents"].sel(algorithm=cell["algorithm"].values[cell["compared"].values])
-    n = int(found.max())
-    return "1 agent" if n == 1 else f"{n} agents"
+def _which(results: xr.Dataset, cell: xr.Dataset) -> str:
+    """How many agents or features the methods of a row have, where those with other numbers are in other rows."""
+    own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
+    found = []
+    if statistics.is_constrained(results):
+        n = int(own["agents"].max())
+        found.append("1 agent" if n == 1 else f"{n} agents")
+    if len(np.unique(results["features"])) > 1:
+        found.append(f"{int(own['features'].max()):,} features")
+    return ", ".join(found)
 
 
 def _lost(results: xr.Dataset, cell: xr.Dataset) -> str:
@@ -119,4 +138,4 @@ def _lost(results: xr.Dataset, cell: xr.Dataset) -> str:
         for label, lost, runs in zip(labels, counts["lost"], counts["runs"], strict=True)
     ]
     what = f"violation above {FEASIBLE:g}" if statistics.is_constrained(results) else "lost runs"
-    return f"{what}: {_some(found)}" if found else ""
+    return f"{what}: {listed(found, MOST_NAMED)}" if found else ""

@@ -37,13 +37,18 @@ def setting(results: xr.Dataset) -> dict[str, str]:
     return {
         "Data": data,
         **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
-        "Agents": f"{_each(results['agents'])}, partition {mapping(attrs['partition'])}",
+        "Agents": f"{_each(results['agents'])}; partition: {_partition(attrs['partition'])}",
         "Problem": mapping(attrs["problem"]),
         "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
         **({} if constrained else budgets),
         "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
     }
+
+
+def _partition(text: str) -> str:
+    """How records are shared out; a number of agents stands for equal shares."""
+    return mapping(text) if text.startswith("{") else "iid"
 
 
 def budget(results: xr.Dataset) -> str:
@@ -73,13 +78,23 @@ def methods(results: xr.Dataset) -> list[dict[str, Any]]:
             "method": str(own["method"].item()),
             "variant": str(own["variant"].item()),
             "noise": str(own["noise"].item()),
-            "params": mapping(str(own["params"].item())) or "defaults",
+            "params": _params(results, str(own["algorithm"].item())),
             "fingerprint": str(own["fingerprint"].item()),
             "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
             "lost": " and ".join(statistics.lost(own)[0]),
         }
         for own in (state.isel(algorithm=i) for i in range(results.sizes["algorithm"]))
     ]
+
+
+def _params(results: xr.Dataset, label: str) -> str:
+    """Parameters of a method, and which of its settings were tuned."""
+    own = results.sel(algorithm=label)
+    given = mapping(str(own["params"].item()))
+    settings = own["tuned"].values.flat if "tuned" in own.coords else ()
+    tuned = {path for each in settings if each for path in json.loads(str(each))}
+    names = ", ".join(sorted(path.removeprefix("params.") for path in tuned))
+    return "; ".join(filter(None, (given, f"tuned: {names}" if names else ""))) or "defaults"
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
@@ -100,7 +115,7 @@ _OF_SOLUTIONS = {
     "inner_iterations": "Inner",
     "floats_sent": "Numbers sent",
     "seconds": "Seconds",
-    "test_error": "Test error",
+    "test_error": "Test error, %",
 }
 
 
@@ -116,6 +131,8 @@ def solutions(results: xr.Dataset) -> dict[str, Any]:
     }
     ends = statistics.counts(results).sum("epsilon")
     values = {name: statistics.final(results, name).mean("seed").mean("epsilon") for name in heads}
+    if "test_error" in values:
+        values["test_error"] = 100 * values["test_error"]
     rows = [
         {
             "label": str(label),
@@ -132,8 +149,10 @@ def solutions(results: xr.Dataset) -> dict[str, Any]:
 
 
 def cell(value: float) -> str:
-    """A number with four digits, or a dash."""
-    return "–" if math.isnan(value) else f"{value:.4g}"
+    """A number with four digits, or all of a larger one; a dash for none."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def _exact_cell(value: float) -> dict[str, str]:
@@ -147,11 +166,12 @@ def _exact(*values: float) -> str:
 
 
 def errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
-    """Metric of each method: mean and band for each epsilon, the lowest marked."""
+    """Metric of each method: mean and band for each epsilon; the lowest final means marked, see `_best`."""
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
     band = statistics.band(values)
-    best = _plain(_best(results, band["mean"]))
+    best = _plain(_best(results, values))
+    best &= how == "final"  # the lowest of all rounds is selected on the test set
     failed = _plain(results["status"].isin(FAILED).sum("seed"))
     started = _plain((results["status"] >= 0).sum("seed"))
     cells = _cells_of_seeds(values, band, ".2f" if percent else ".4g")
@@ -179,15 +199,23 @@ def _plain(values: xr.DataArray) -> NDArray[Any]:
     return array
 
 
-def _best(results: xr.Dataset, means: xr.DataArray) -> xr.DataArray:
-    """Which means are the lowest at equal privacy, shape as ``means``.
+def _best(results: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
+    """Which methods have the lowest mean at equal privacy or are tied with it, over algorithms and budgets.
 
-    Neither a mean without rivals is marked, nor that of a method that lost a run.
+    Intervals of paired differences hold together for all pairs of methods with equal privacy (Bonferroni). Neither a
+    mean without rivals is marked, nor that of a method that lost a run.
     """
-    means = means.where(~statistics.lost_any(results))
-    rivals = means.rename(algorithm="rival").where(statistics.equally_private(results))
-    several = rivals.notnull().sum("rival") > 1
-    found: xr.DataArray = (means == rivals.min("rival")) & several
+    values = values.where(~statistics.lost_any(results))
+    rivals = values.rename(algorithm="rival").where(statistics.equally_private(results))
+    means = rivals.mean("seed")
+    several = means.notnull().sum("rival") > 1
+    pairs = max(1, int((means.notnull().sum("rival") - 1).where(several, 0).sum()) // 2)
+    lowest = rivals.isel(rival=means.fillna(math.inf).argmin("rival"))
+    level = 1 - (1 - statistics.LEVEL) / pairs
+    behind = statistics.paired(
+        values, lowest.drop_vars("rival"), level, statistics.redrawn(results)
+    )
+    found: xr.DataArray = several & values.notnull().any("seed") & ~(behind["lower"] > 0)
     return found
 
 
@@ -233,7 +261,8 @@ def _cell_of_seeds(
 
 
 def _number(value: float, form: str) -> str:
-    return "–" if math.isnan(value) else f"{value:{form}}"
+    text = "–" if math.isnan(value) else f"{value:{form}}"
+    return cell(value) if "e+" in text else text
 
 
 def spread(results: xr.Dataset) -> str:
@@ -380,7 +409,7 @@ def mapping(text: str) -> str:
     content = json.loads(text)
     if not isinstance(content, dict):
         return str(content)
-    return ", ".join(f"{key} = {_as_text(value)}" for key, value in content.items())
+    return ", ".join(f"{key} = {_as_text(value)}" for key, value in content.items() if value != {})
 
 
 def _as_text(value: Any) -> str:

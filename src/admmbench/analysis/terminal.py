@@ -69,7 +69,7 @@ def _solutions(results: xr.Dataset) -> Table:
 
 def _lead(row: dict[str, Any]) -> str:
     """A row of the standings, as a sentence."""
-    where = ", ".join(filter(None, (row["budget"] or "Without a budget", row["agents"])))
+    where = ", ".join(filter(None, (row["budget"] or "Without a budget", row["which"])))
     if row["winner"]:
         ahead = f"[bold]{escape(row['winner'])}[/] leads with {escape(row['error'])}"
     elif row["single"]:
@@ -82,7 +82,7 @@ def _lead(row: dict[str, Any]) -> str:
     if row["runner_up"]:
         behind = f"; {escape(row['runner_up'])} is {escape(row['difference'])} behind"
     lost = f"; {escape(row['lost'])}" if row["lost"] else ""
-    return f"{where}: {ahead}{behind}. Privacy: {escape(row['privacy'])}{lost}."
+    return f"{where}: {ahead}{behind}. Privacy, composed ε: {escape(row['privacy'])}{lost}."
 
 
 def _privacy(results: xr.Dataset, spent: list[dict[str, Any]]) -> Table:

@@ -145,6 +145,8 @@ def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
         return Verdict(claim=claim, verdict="not run", why=why)
     verdict = _dispatch(claim, _View(claim, ds, present))
     remarks = [f"Not run: {_named(absent)}."] if absent else []
+    if isinstance(claim, Order) and not _equally_private(ds, present):
+        remarks.append("These methods are not equally private.")
     if lacking:
         remarks.append(f"Judged below the paper's scale: {'; '.join(lacking)}.")
     why = " ".join([verdict.why, *remarks])
@@ -222,6 +224,16 @@ def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> 
     if "n_train" in short and ds.attrs.get("dataset_note"):
         texts[-1] += f" ({ds.attrs['dataset_note']})"
     return texts
+
+
+def _equally_private(ds: xr.Dataset, present: list[tuple[str, float]]) -> bool:
+    """Whether methods that are compared at a budget have equal totals; without a budget none is asked for."""
+    equal = statistics.equally_private(ds)
+    for epsilon in {epsilon for _, epsilon in present if math.isfinite(epsilon)}:
+        labels = [label for label, e in present if e == epsilon]
+        if not equal.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
+            return False
+    return True
 
 
 def _enforced(claim: Claim, lacking: list[str]) -> list[str]:
@@ -360,7 +372,9 @@ def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str])
         first, *others = tested
         level = 1 - 2 * first.region.refuted.among(len(parts)).bounds[0].level
         text = f"{first.name} is {show(first.estimate.value)}"
-        if outcome == "undecided":
+        if outcome == "undecided" and first.is_negligible:
+            text += ", too small to be "
+        elif outcome == "undecided":
             text += ", which may or may not be "
         elif first.is_random and level != statistics.LEVEL:  # the table has the others
             text += f" ({_level(level)} interval {show(*first.estimate.bounds(level))}), not "
@@ -372,7 +386,7 @@ def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str])
             named.append(f"{len(others) - NAMED} more")
         if named:
             texts.append(f"Likewise {', '.join(named)}.")
-    if outcome == "undecided" and not lost:
+    if outcome == "undecided" and not lost and not any(part.is_negligible for part in found):
         n = seeds_to_decide(parts)
         number = f"About {n:,}" if n else f"More than {MOST:,}"
         texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")

@@ -47,6 +47,8 @@ STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "svg.fonttype": "none",
+    # A small range far from 0 has long ticks, and no offset that a reader must add.
+    "axes.formatter.useoffset": False,
     "pdf.fonttype": 42,
     "font.size": 8,
     "axes.labelsize": 8,
@@ -105,7 +107,7 @@ class Look(NamedTuple):
         x = values[values.dims[0]].values
         if values.sizes["seed"] <= statistics.FEW_SEEDS:
             shape = {"linestyle": "", "marker": "."} if points else {"linewidth": 0.5}
-            panel.plot(x, values, color=self.color, alpha=0.7, zorder=1.5, label="_seed", **shape)
+            panel.plot(x, values, color=self.color, zorder=1.5, label="_seed", **shape)
             return
         band = statistics.band(values)
         lower = band["lower"].where(band["lower"] > 0, band["mean"]) if log else band["lower"]
@@ -154,6 +156,8 @@ _SCALES = {
 """Sequential scale of each colour, from light to dark."""
 _DARKEST, _LIGHTEST = 0.01, 0.3
 """Relative luminances at the ends of what is cut from a scale: not quite black, and a contrast of 3:1 to white."""
+MOST_TICKS = 5
+"""Of a logarithmic axis that says which values it has itself."""
 SHORTEST_ROW = 3
 """Two lines need no scale."""
 _FREE_MARKER = 4
@@ -162,6 +166,7 @@ _BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
 """Colours for other methods, those that stand out from white first."""
 _DARK = "#333333"
 _REFERENCES: dict[str, str | tuple[int, tuple[float, ...]]] = {
+    "admm": (0, (4, 2)),
     "iadmm": (0, (4, 2)),
     "centralized": (0, (4, 2)),
     "local_only": (0, (1.2, 1.6)),
@@ -420,6 +425,19 @@ def set_ticks(panel: Axes, values: Sequence[float]) -> None:
     """Give the horizontal axis ticks at some values and nowhere else."""
     panel.set_xticks(values, [f"{value:g}".replace("e-0", "e-") for value in values])
     panel.xaxis.set_minor_locator(NullLocator())
+
+
+def set_few_ticks(panel: Axes) -> None:
+    """Give a logarithmic horizontal axis powers of ten, and more between them where these are few."""
+    low, high = panel.get_xlim()
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        found = [
+            f * 10.0**power for power in powers for f in factors if low <= f * 10.0**power <= high
+        ]
+        if len(found) <= MOST_TICKS:
+            break
+    set_ticks(panel, found[:: -(-len(found) // MOST_TICKS)])
 
 
 def budget(epsilon: float) -> str:

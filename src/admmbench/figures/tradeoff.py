@@ -183,3 +183,5 @@ class Tradeoff(Figure):
             # Guaranteed losses are where budgets are only if these are totals.
             if self.against != "epsilon_total" or statistics.of_whole_runs(shown):
                 style.set_ticks(panel, finite)
+            else:
+                style.set_few_ticks(panel)

@@ -33,7 +33,7 @@ function seedLines(curve, data, view) {
   const drawn = own.filter(({ y }) => isFinite(y) && (!view.logy || y > 0));
   const z = { x: "x", y: "y", z: "seed", stroke: curve.color, clip: true };
   return [
-    Plot.line(drawn, { ...z, strokeWidth: 1, strokeOpacity: 0.55 }),
+    Plot.line(drawn, { ...z, strokeWidth: 0.8 }),
     // A few seeds are points as well: one of a single round would be no line.
     ...(data.seeds.length <= facts.few ? [Plot.dot(drawn, { ...z, r: 1.6, fill: curve.color, stroke: null })] : []),
   ];

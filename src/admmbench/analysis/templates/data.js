@@ -74,15 +74,15 @@ function percentile(sorted, percent) {
   return sorted[below] + (sorted[above] - sorted[below]) * (place - below);
 }
 
-/** Mean, band, and half of the t interval of the mean, of the seeds that have a value. */
-function summary(values) {
+/** Mean, band, and half of the t interval of the mean, of the seeds that have a value; see statistics.py on `redrawn`. */
+function summary(values, redrawn) {
   const sorted = values.filter((value) => !isNaN(value)).sort((a, b) => a - b);
   const n = sorted.length;
   if (!n) return { n, mean: NaN };
   const mean = sorted.reduce((a, b) => a + b, 0) / n;
   const [lower, upper] = facts.percentiles.map((percent) => percentile(sorted, percent));
   const squares = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  const half = n > 1 ? facts.t[n - 2] * Math.sqrt(squares / (n - 1) / n) : NaN;
+  const half = n > 1 ? facts.t[n - 2] * Math.sqrt((squares / (n - 1)) * (1 / n + redrawn)) : NaN;
   return { n, mean, lower, upper, half };
 }
 
@@ -110,7 +110,7 @@ function ofRuns(data, metric, curve, how) {
 /** Statistics of a column of a metric, which is a round unless only some rounds were kept. */
 function statisticsAt(data, metric, curve, column) {
   const seeds = seedsAt(data, metric, curve, column);
-  if (seeds) return { ...summary(seeds), seeds };
+  if (seeds) return { ...summary(seeds, data.redrawn), seeds };
   const at = curve * (metric.columns ?? data.rounds.length) + column;
   const unit = metric.percent ? 100 : 1;
   if (metric.values) return { mean: metric.values[at] * unit };
@@ -127,13 +127,15 @@ function roundsOf(data, metric, curve) {
 /** Points of a curve; where several are at one place, the last stands for them. */
 function pointsOf(data, metric, axis, curve, { logx, logy }, change) {
   const drawn = ({ x, mean }) => isFinite(x) && isFinite(mean) && (!logx || x > 0) && (!logy || mean > 0);
-  return roundsOf(data, metric, curve)
+  const points = roundsOf(data, metric, curve)
     .map((k, column) => {
       const x = axis.values ? axis.values[curve * data.rounds.length + k] : data.rounds[k];
       return { round: data.rounds[k], x, ...change(statisticsAt(data, metric, curve, column)) };
     })
     .filter(drawn)
     .filter((point, k, all) => k === all.length - 1 || all[k + 1].x > point.x);
+  // A method without a total has the start alone on its axis.
+  return points.some(({ round }) => round > 0) ? points : [];
 }
 
 /** Divide what a point holds by a number. */
@@ -150,14 +152,21 @@ function firstMean(data, metric, curve) {
   return means.find((mean) => isFinite(mean) && mean !== 0) ?? NaN;
 }
 
-/** Curves at the chosen budget; a method that ran without noise alone is a reference at every budget. */
+/** Composed total of a run after its last round; undefined where nothing is composed. */
+function lastTotal(data, curve) {
+  const axis = data.axes.find(({ name }) => name === "epsilon_composed");
+  const own = axis && data.rounds.map((_, k) => axis.values[curve * data.rounds.length + k]);
+  return own?.findLast((value) => isFinite(value) && value > 0);
+}
+
+/** Curves at the chosen budget; a method that ran without budget and without noise is a reference at every budget. */
 function curvesOf(data, view) {
   const budget = data.budgets.indexOf(view.epsilon);
   const found = [];
   data.methods.forEach((method, number) => {
     const own = data.curves.map(([a, e], curve) => ({ a, e, curve })).filter(({ a }) => a === number);
     const exact = own.find(({ e }) => e === budget);
-    const reference = view.metric.references && own.every(({ e }) => !data.finite[e]) && own[0];
+    const reference = view.metric.references && !method.noisy && own.every(({ e }) => !data.finite[e]) && own[0];
     const chosen = exact || reference;
     if (!chosen) return;
     const { metric } = view;
@@ -168,6 +177,7 @@ function curvesOf(data, view) {
     found.push({
       ...method,
       lost: data.lost[chosen.curve],
+      total: lastTotal(data, chosen.curve),
       reference: !exact,
       points: isFinal(view)
         ? [final].filter(Boolean).map(change).filter(drawn)
@@ -213,7 +223,8 @@ function sentence(curve, point, view) {
   const parts = [`${metric.label} ${shown(point.mean, metric)}`];
   if (point.n > 1 && !isNaN(point.lower)) {
     const [a, b] = facts.percentiles;
-    parts.push(`${a}–${b} percentile ${shown(point.lower, metric)} to ${shown(point.upper, metric)}`);
+    if (point.n <= facts.few && point.seeds) parts.push(`seeds ${point.seeds.filter(isFinite).map((value) => shown(value, metric)).join(", ")}`);
+    else parts.push(`${a}–${b} percentile ${shown(point.lower, metric)} to ${shown(point.upper, metric)}`);
     // Where single seeds were kept there is a t interval as well.
     const ends = point.seeds && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
     if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
@@ -224,5 +235,5 @@ function sentence(curve, point, view) {
   }
   if (point.n !== undefined) parts.push(`n = ${point.n}`);
   const place = isFinal(view) || axis.name === "round" ? "" : `${axis.label} ${digits(point.x, 4)}, `;
-  return [`${curve.label}${curve.reference ? " (ε = ∞)" : ""}`, `${place}round ${point.round.toLocaleString("en")}`, ...parts];
+  return [`${curve.label}${curve.reference ? " (without noise)" : ""}`, `${place}round ${point.round.toLocaleString("en")}`, ...parts];
 }

@@ -185,6 +185,13 @@ function isolate(label) {
 /** A label within a sentence; a symbol such as F keeps its capital. */
 const inSentence = (label) => (/^[A-Z][a-z]/.test(label) ? label[0].toLowerCase() + label.slice(1) : label);
 
+/** Say that methods are not equally private, by the totals of their runs; those without noise have none. */
+function unequal(curves) {
+  const totals = curves.filter(({ reference, total }) => !reference && total).map(({ total }) => total);
+  const [low, high] = [Math.min(...totals), Math.max(...totals)];
+  return high > 1.02 * low && `Not equally private: composed totals ε from ${digits(low, 3)} to ${digits(high, 3)}.`;
+}
+
 function caption({ data, view, all, curves }) {
   const title = facts.experiments.find(({ name }) => name === data.name).title;
   const seeds = curves.some((curve) => asSeeds(curve, view));
@@ -199,10 +206,11 @@ function caption({ data, view, all, curves }) {
   const lost = all.filter((curve) => curve.lost).map((curve) => `${curve.label}: ${curve.lost} runs`);
   const absent = curves.filter((curve) => !curve.points.length).map((curve) => curve.label);
   return [
-    `${title}: ${final ? "final values, " : ""}${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${data.budget} ${view.epsilon}` : ""}${spread && "; " + spread}.`,
+    `${title}: ${final ? "final values, " : ""}${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${view.epsilon === "none" ? "no budget" : `${data.budget} ${view.epsilon}`}` : ""}${spread && "; " + spread}.`,
     data.note && `Data: ${data.note}.`,
-    all.some((curve) => curve.reference) && `At ε = ∞: ${all.filter((curve) => curve.reference).map(({ label }) => label).join(", ")}.`,
-    absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join(", ")}.`,
+    all.some((curve) => curve.reference) && `Without noise: ${all.filter((curve) => curve.reference).map(({ label }) => label).join("; ")}.`,
+    unequal(curves),
+    absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join("; ")}.`,
     view.relative && "Each method is divided by its mean at the start, or at its first evaluated round where the start was not evaluated or is 0.",
     lost.length && `† ${lost.join("; ")}; ${final ? "left out" : "drawn until they stop"}.`,
   ].filter(Boolean).join(" ");

@@ -1,6 +1,6 @@
 // Files of what the view "Explore" shows.
 
-const fileName = () => ["explore", state.experiment, state.metric, state.epsilon === "∞" ? "inf" : state.epsilon,
+const fileName = () => ["explore", state.experiment, state.metric, state.epsilon,
   ...(current.view.relative ? ["relative"] : []), ...(isFinal(current.view) ? [current.view.kind] : [])].join("-");
 
 function saveCsv() {
@@ -13,7 +13,7 @@ function saveCsv() {
   const head = ["experiment", "dataset", "method", "epsilon", "round", ...extra, `mean of ${view.metric.label}`, `percentile_${low}`, `percentile_${high}`, `interval_${level}_lower`, `interval_${level}_upper`, "n", ...(final ? ["first_quartile", "median", "third_quartile"] : []), ...seeds];
   const number = (value) => (value === undefined || isNaN(value) ? "" : digits(value, 10));
   const rows = curves.flatMap((curve) => curve.points.map((point) => [
-    data.name, data.dataset, curve.label, curve.reference ? "∞" : view.epsilon, point.round, ...extra.map(() => number(point.x)),
+    data.name, data.dataset, curve.label, curve.reference ? "none" : view.epsilon, point.round, ...extra.map(() => number(point.x)),
     ...[point.mean, point.lower, point.upper, point.mean - point.half, point.mean + point.half, point.n].map(number),
     ...(final ? quartiles(point) : []).map(number),
     ...(seeds.length ? point.seeds ?? seeds : []).map(number)]));

@@ -20,7 +20,7 @@ function finalOf(data, metric, curve) {
   if (!last || (!metric.values && data.unfinished[curve].length === data.seeds.length)) return undefined;
   if (!last.seeds) return last;
   const seeds = ofRuns(data, metric, curve, "final");
-  return { round: last.round, ...summary(seeds), seeds };
+  return { round: last.round, ...summary(seeds, data.redrawn), seeds };
 }
 
 const hasBox = ({ seeds, n }) => Boolean(seeds) && n > facts.few;

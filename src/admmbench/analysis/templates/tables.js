@@ -3,9 +3,10 @@
 const LATEX = {
   "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
   "ε": "$\\varepsilon$", "δ": "$\\delta$", "∞": "$\\infty$", "−": "$-$", "–": "--",
+  "η": "$\\eta$", "λ": "$\\lambda$", "ρ": "$\\rho$", "σ": "$\\sigma$", "×": "$\\times$", "→": "$\\to$", "≤": "$\\leq$", "≥": "$\\geq$", "<": "$<$", ">": "$>$",
   "✓": "$\\checkmark$", "✗": "$\\times$", "≠": "$\\neq$", "○": "$\\circ$", "†": "$\\dagger$", "²": "$^2$", "χ": "$\\chi$",
 };
-const escaped = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/[\\~^εδ∞−–✓✗≠○†²χ](?![&%$#_{}])/g, (sign) => LATEX[sign]);
+const escaped = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/[\\~^εδ∞−–ηλρσ×→≤≥<>✓✗≠○†²χ](?![&%$#_{}])/g, (sign) => LATEX[sign]);
 
 /** Words of a cell; a permalink is no part of it, nor is what opens a fold. */
 function words(cell) {
@@ -120,7 +121,7 @@ async function addDigits(table, cells) {
     return curve < 0 ? [] : ofRuns(data, metric, curve, run);
   }));
   values.forEach((runs, k) => {
-    const { n, mean, lower, upper } = summary(runs);
+    const { n, mean, lower, upper } = summary(runs, data.redrawn);
     const others = runs.length > facts.few ? [lower, upper] : runs.filter((value) => !isNaN(value));
     cells[k].exact = [mean, ...others].slice(0, n > 1 ? undefined : n).map((value) => value.toPrecision(7));
   });
