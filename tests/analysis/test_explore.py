@@ -665,7 +665,7 @@ def test_the_size_is_chosen_by_keys_and_by_dragging_and_is_in_the_address(tab, p
     assert root.get("width") == "700"
     press(tab, "Size of the window")
     tab.wait("!location.hash.includes('size')")
-    assert tab.run(size)[0] > 900
+    assert tab.run(size)[0] > 850
     shown(tab, page, epsilon="0.1", size="9999x1")
     assert tab.run(size)[1] == 160  # the least
 
