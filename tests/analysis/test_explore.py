@@ -390,6 +390,26 @@ def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tm
 
 
 @needs_browser
+def test_studies_without_noise_have_no_metrics_of_it_and_equal_seeds_are_told(
+    tab, tmp_path_factory
+):
+    results = build({"A": {INF: 0.25}, "B": {INF: 0.5}}, spread=0)
+    for name in ("epsilon_composed", "epsilon_total", "epsilon_claimed", "epsilon_moments"):
+        results[name] *= 0
+    path = tmp_path_factory.mktemp("free") / "index.html"
+    section = report.Section(results, described())
+    address = report.write(path, [section], [], report.Meta("c.yaml", "1.0")).as_uri()
+    shown(tab, address)
+    metrics = tab.run("[...document.getElementById('explore-metric').options].map(o => o.value)")
+    assert metrics[0] == "test_error"
+    assert not [name for name in metrics if name.startswith(("noise", "epsilon"))]
+    tab.run("document.querySelector('.chart').focus()")
+    tab.key("End")
+    said = tab.run("document.getElementById('explore-live').textContent")
+    assert said == "A, round 1, Test error (%) 90.00, the same for all seeds, n = 10"
+
+
+@needs_browser
 def test_errors_that_are_no_counts_have_their_seeds_too(tab, page):
     shown(tab, page, experiment="other")
     assert not tab.run("document.getElementById('explore-spread').disabled")

@@ -286,6 +286,35 @@ def test_results_without_any_value(figure):
         assert draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
 
 
+def test_zeros_on_a_logarithmic_axis_are_results_all_the_same(figure):
+    ds = build({"OutP": {0.05: 0.2}})
+    ds["consensus_violation"][:] = 0
+    drawing = draw(ds, figure(metric="consensus_violation", log=True))
+    assert drawing.axes[0].texts[0].get_text() == "no values above 0"
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3, 8, 50, 1e4, 1e9])
+def test_an_axis_of_totals_has_few_ticks(figure, ratio):
+    """Ticks between powers of ten overlap where there are many, and one alone gives no scale."""
+    ds = build({"OutP": {0.05: 0.4, 1.0: 0.2}}, sensitivity="global")
+    ds["epsilon_total"][..., -1] = [0.013, 0.013 * ratio]
+    drawing = draw(ds, figure(kind="tradeoff", against="epsilon_total"))
+    (panel,) = panels(drawing)
+    low, high = panel.get_xlim()
+    ticks = [each for each in panel.get_xticks(minor=False) if low <= each <= high]
+    assert 1 <= len(ticks) <= style.MOST_TICKS
+    assert not panel.get_xticks(minor=True).size
+
+
+def test_small_changes_far_from_zero_have_whole_labels(figure):
+    ds = build({"OutP": {0.05: 0.2}}, spread=0)
+    ds["train_loss"][:] = 0.6931 + 1e-7 * ds["round"]
+    drawing = draw(ds, figure(metric="train_loss"))
+    drawing.canvas.draw()
+    (panel,) = panels(drawing)
+    assert panel.yaxis.get_offset_text().get_text() == ""
+
+
 def test_the_part_of_the_data_is_in_the_figure(figure):
     ds = build(ERRORS, dataset_note="114 of 195 writers (21 of 36 training shards)")
     for kind in ("curves", "tradeoff"):

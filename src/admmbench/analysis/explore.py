@@ -60,6 +60,9 @@ _MARKERS = {
 }
 """Markers of the static figures, as the browser calls them."""
 
+# Metrics of noise and budgets begin so.
+_OF_NOISE = ("noise", "epsilon")
+
 # What else advances during a run than `COURSES`, with what an axis calls it; NaN and infinity have no place.
 _SPENT = {
     "epsilon_total": "Total ε, guaranteed",
@@ -224,8 +227,16 @@ def _unfinished(points: xr.Dataset) -> NDArray[np.bool_]:
 
 
 def _metrics(results: xr.Dataset) -> list[str]:
-    """Variables that have curves: the metric of the problem, then the others in their order."""
-    names = [str(name) for name, values in results.items() if "round" in values.dims]
+    """Variables that have curves: the metric of the problem, then the others in their order.
+
+    Noise and budgets are left out where there are none.
+    """
+    names = [
+        str(name)
+        for name, values in results.items()
+        if "round" in values.dims
+        and not (str(name).startswith(_OF_NOISE) and not (values > 0).any())
+    ]
     return sorted(names, key=lambda name: name != results.attrs["metric"])
 
 
@@ -256,7 +267,7 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str, arrays: _Arrays)
         "label": scale.label,
         "percent": scale.factor == 100,
         # Noise and budgets are trivial where there are none: such methods are no reference there.
-        "references": not name.startswith(("noise", "epsilon")),
+        "references": not name.startswith(_OF_NOISE),
         "log": name == SUBOPTIMALITY,
     }
     if "seed" not in values.dims:

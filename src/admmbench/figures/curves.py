@@ -45,13 +45,16 @@ class Curves(Figure):
         for panel, budget in zip(panels.flat, budgets, strict=False):
             if math.isfinite(budget) or len(budgets) > 1:
                 panel.set_title(style.budget(budget))
+            empty = "no results"
             for turn, label in enumerate(map(str, shown["algorithm"].values)):
                 source = math.inf if label in references else budget
                 if ran(shown, label, source):
                     own = shown.sel(algorithm=label, epsilon=source)
                     values = along(own[self.metric] * scale.factor, own, self.against)
                     self._curve(panel, values, label, looks[label], turn)
-            style.finish(panel, self)
+                    if self.log and values.notnull().any():
+                        empty = "no values above 0"
+            style.finish(panel, self, empty)
             style.set_rounds(panel, shown[self.against])
         for panel in panels[:, 0]:
             style.set_label(panel, scale.label)

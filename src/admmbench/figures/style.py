@@ -402,11 +402,11 @@ def _usual_width(panels: int) -> Width:
     return "column" if panels == 1 else "page"
 
 
-def finish(panel: Axes, figure: Figure) -> None:
-    """Set the vertical axis, and say so if there is nothing in the panel."""
+def finish(panel: Axes, figure: Figure, empty: str = "no results") -> None:
+    """Set the vertical axis, and say why if there is nothing in the panel."""
     if not panel.has_data():
         middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": panel.transAxes}
-        panel.text(0.5, 0.5, "no results", color="#555555", **middle)
+        panel.text(0.5, 0.5, empty, color="#555555", **middle)
     if figure.log:
         panel.set_yscale("log")
     elif figure.metric in {"noise_magnitude", "consensus_violation"}:
@@ -428,16 +428,16 @@ def set_ticks(panel: Axes, values: Sequence[float]) -> None:
 
 
 def set_few_ticks(panel: Axes) -> None:
-    """Give a logarithmic horizontal axis powers of ten, and more between them where these are few."""
+    """Give a logarithmic horizontal axis powers of ten, and round numbers between them where these are few."""
     low, high = panel.get_xlim()
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for factors in ((1, 2, 5), (1, 3), (1,)):
-        found = [
-            f * 10.0**power for power in powers for f in factors if low <= f * 10.0**power <= high
-        ]
-        if len(found) <= MOST_TICKS:
-            break
-    set_ticks(panel, found[:: -(-len(found) // MOST_TICKS)])
+    if high < 10 * low:
+        found = np.array(MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10]).tick_values(low, high))
+    else:
+        powers = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        factors = (1, 2, 5) if high < 50 * low else (1,)
+        found = np.multiply.outer(powers, factors).ravel()
+    inside = found[(found >= low) & (found <= high)]
+    set_ticks(panel, inside[:: -(-len(inside) // MOST_TICKS)].tolist())
 
 
 def budget(epsilon: float) -> str:

@@ -223,10 +223,11 @@ function sentence(curve, point, view) {
   const parts = [`${metric.label} ${shown(point.mean, metric)}`];
   if (point.n > 1 && !isNaN(point.lower)) {
     const [a, b] = facts.percentiles;
-    if (point.n <= facts.few && point.seeds) parts.push(`seeds ${point.seeds.filter(isFinite).map((value) => shown(value, metric)).join(", ")}`);
+    if (point.lower === point.upper) parts.push("the same for all seeds");
+    else if (point.n <= facts.few && point.seeds) parts.push(`seeds ${point.seeds.filter(isFinite).map((value) => shown(value, metric)).join(", ")}`);
     else parts.push(`${a}–${b} percentile ${shown(point.lower, metric)} to ${shown(point.upper, metric)}`);
     // Where single seeds were kept there is a t interval as well.
-    const ends = point.seeds && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
+    const ends = point.seeds && point.lower < point.upper && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
     if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
   }
   if (isFinal(view) && hasBox(point)) {
