@@ -480,7 +480,8 @@ def test_what_attacks_found_is_a_table(figure):
     assert "holds with 95 % confidence" in table
     assert table.count("Noise is &lt;reused&gt;.") == 1
     order = [
-        table.index(text) for text in ("The run diverges.", "2 of 3 checks fail.", "1 checks hold.")
+        table.index(text)
+        for text in ("The run diverges.", "2 of 3 checks fail.", "The one check holds.")
     ]
     assert order == sorted(order)
     for number in ("0.25", "0.125", "1.5", "6"):

@@ -95,11 +95,9 @@ class Audit(Strict):
         if self.passed is None:
             return self.comment
         tried = [finding for finding in self.findings if finding.passed is not None]
-        return (
-            f"{len(self.failures)} of {len(tried)} checks fail."
-            if self.failures
-            else f"{len(tried)} checks hold."
-        )
+        if self.failures:
+            return f"{len(self.failures)} of {len(tried)} checks fail."
+        return "The one check holds." if len(tried) == 1 else f"{len(tried)} checks hold."
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it."""
