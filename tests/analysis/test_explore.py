@@ -380,12 +380,16 @@ def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tm
     address = report.write(path, [section], [], report.Meta("c.yaml", "1.0")).as_uri()
     shown(tab, address, epsilon="0.1")
     note = tab.run("document.getElementById('explore-note').textContent")
-    assert "Not equally private: composed totals ε from 1.73 to 5.2." in note
+    unequal = "Not equally private: composed totals ε from 1.73 to 5.2, all without a guarantee."
+    assert unequal in note
     assert "Without noise" not in note
     methods = "[...document.querySelectorAll('.legend button')].map(b => b.dataset.label)"
     assert "Non-private" not in tab.run(methods)
     shown(tab, address, epsilon="none")
     assert tab.run(methods) == ["Non-private"]
+    shown(tab, address, epsilon="none", x="epsilon_composed")
+    assert "no values" in tab.run("document.querySelector('.chart').textContent")
+    assert not tab.run("document.querySelectorAll('.chart [aria-label*=axis]').length")
     assert "no budget" in tab.run("document.getElementById('explore-note').textContent")
 
 

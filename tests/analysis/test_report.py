@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from admmbench import list_algorithms
-from admmbench.analysis import claims, report
+from admmbench.analysis import claims, report, tables
 from admmbench.analysis.decisions import MEANING
 from admmbench.analysis.verdicts import evaluate
 from admmbench.audit import Audit, AuditSettings, Finding
@@ -486,6 +486,16 @@ def test_what_attacks_found_is_a_table(figure):
     assert order == sorted(order)
     for number in ("0.25", "0.125", "1.5", "6"):
         assert f'<td class="number">{number}</td>' in table
+
+
+def test_a_total_that_is_unknown_is_not_that_of_the_start():
+    """Before the first round every total is 0; that says nothing of the run."""
+    results = build({"ObjP": {0.1: 0.2}}, rounds=(0, 100, 200))
+    results["epsilon_moments"][..., 1:] = np.nan
+    results["epsilon_moments"][..., 0] = 0
+    (row,) = tables.privacy(results)
+    moments = [each.variable for each in tables.accountants(results)].index("epsilon_moments")
+    assert row["totals"][1 + moments] == "–"
 
 
 def test_budgets_of_whole_runs_are_called_so(figure):

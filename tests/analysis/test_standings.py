@@ -42,7 +42,7 @@ def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
     assert first["difference"].startswith("10.00 [")
     assert first["privacy"] == "no guarantee: 1.73"
     assert second["winner"] == ""
-    assert set(second["tied"].split("; ")) == set(ERRORS)
+    assert set(second["tied"]) == set(ERRORS)
 
 
 def test_totals_that_differ_and_methods_without_a_guarantee_are_named():
@@ -141,14 +141,16 @@ def test_numbers_of_features_and_optima_do_not_compete():
     assert [row["winner"] for row in rows(results)] == ["A"]
 
 
-def test_a_tie_is_told_with_the_next_that_is_tied():
-    """A method between them may be shown to be behind, as its values vary less."""
+def test_a_tie_says_how_many_methods_between_are_behind():
+    """One that varies much may be tied, while others with lower means are shown to be behind."""
     results = build({"A": {1.0: 0.2}, "B": {1.0: 0.21}, "C": {1.0: 0.22}}, spread=1e-4)
     final = results["test_error"].sel(algorithm="C")
     final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
     (row,) = rows(results)
-    assert (row["tied"], row["runner_up"]) == ("A; C", "C")
-    assert row["difference"].startswith("2.00 [−")
+    assert row["tied"] == ["A", "C"]
+    assert row["between"] == "1 with lower means is behind"
+    assert row["runner_up"] == "B"
+    assert row["difference"].startswith("1.00 [0.9")
 
 
 def test_budgets_at_which_nothing_competes_are_named():
@@ -158,24 +160,45 @@ def test_budgets_at_which_nothing_competes_are_named():
     title = first.attrs["title"]
     assert found == (
         "Without a row, as no two methods compete there: "
-        f"{title} (ε = 0.1, ε = 1, without a budget); {second.attrs['title']} (without a budget)."
+        f"{title} (ε = 0.1, ε = 1, no budget); {second.attrs['title']} (no budget)."
     )
     assert standings.without_row([totals(build(ERRORS, sensitivity="global"))], []) == ""
+    noisy = build({"DP σ=1": {INF: 0.3}, "ADMM": {INF: 0.1}}, name="three")
+    noisy["noise_magnitude"].loc[{"algorithm": "DP σ=1"}] = 1.0
+    assert standings.without_row([noisy], []) == (
+        f"Without a row, as no two methods compete there: Study three. "
+        "Left out, as they add noise without a budget: Study three (DP σ=1)."
+    )
 
 
-def test_values_that_do_not_depend_on_the_seed_are_said_to_be_the_same():
+def test_values_that_do_not_depend_on_the_seed_decide_nothing():
     (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, spread=0.0))
     assert row["error"] == "20.00, the same for all seeds"
     assert row["difference"] == "10.00, the same for all seeds"
+    assert (row["only"], row["lowest"]) == ("lowest, the same for all seeds", "A")
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, spread=0.0))
+    assert (row["only"], row["tied"]) == ("", ["A", "B"])
+
+
+def test_the_one_method_that_is_left_does_not_lead():
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, diverged={("B", 1.0): 10}))
+    assert (row["only"], row["lowest"]) == ("the only one left", "A")
+
+
+def test_totals_at_several_deltas_say_so():
+    results = build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global")
+    results["delta"].loc[{"algorithm": "ObjT"}] = 1e-3
+    first, _ = rows(results)
+    assert first["privacy"] == "unequal: 1.73 at δ from 1e−6 to 0.001"
 
 
 def test_one_seed_shows_the_lowest_and_no_tie():
     first, *_ = rows(build(ERRORS, seeds=1))
-    assert (first["winner"], first["single"]) == ("", "ObjT")
+    assert (first["only"], first["lowest"]) == ("lowest of one seed", "ObjT")
 
 
 def test_many_ties_are_counted():
     means = {f"m{number}": {1.0: 0.2} for number in range(6)}
     (row,) = rows(build(means, spread=0.01))
-    assert row["tied"].endswith(" and 3 more")
+    assert (len(row["tied"]), len(row["named"])) == (6, 3)
     assert np.isfinite(float(row["error"].split()[0]))

@@ -128,9 +128,9 @@ def _seeds(cell: xr.Dataset) -> str:
 def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
     """One row of the first table."""
     winner, runner_up = str(cell["winner"].item()), str(cell["runner_up"].item())
-    tied = _ascending(cell.where(cell["tied"]))
-    if len(tied) > 1:  # a method between them may not be tied, as its values vary less
-        runner_up = tied[1]
+    order, tied = _ascending(cell), _ascending(cell.where(cell["tied"]))
+    # A method between them may not be tied, as its values vary less.
+    behind = order.index(tied[-1]) + 1 - len(tied) if tied else 0
     own = cell.sel(algorithm=winner) if winner else None
     second = cell.sel(algorithm=runner_up) if runner_up else None
     difference = ("difference", "difference_lower", "difference_upper")
@@ -139,6 +139,9 @@ def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
         "winner": winner if len(tied) == 1 else "",
         "tied": tied if len(tied) > 1 else [],
         "named": tied[:MOST_NAMED],
+        "between": f"{behind} with lower means {'is' if behind == 1 else 'are'} behind"
+        if behind
+        else "",
         "error": _NONE if own is None else interval(own, "mean", "lower", "upper"),
         "runner_up": runner_up,
         "error_behind": _NONE if second is None else number(second, "mean"),

@@ -202,8 +202,10 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
         "tests": int(attrs["n_test"]),
         "redrawn": statistics.redrawn(results),
         "methods": [
-            {"label": label, "noisy": label in noisy, **_look(look)}
-            for label, look in style.looks(results).items()
+            {"label": label, "noisy": label in noisy, "proof": proof != "none", **_look(look)}
+            for (label, look), proof in zip(
+                style.looks(results).items(), results["guarantee"].values, strict=True
+            )
         ],
     }
 

@@ -27,8 +27,8 @@ def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
     -------
     list of dict
         What `admmbench.analysis.answer.row` gives, and ``title``, ``budget``, ``which`` (agents or features),
-        ``measure``, ``tied``, ``privacy`` and ``lost``, as text, and ``single``: the method with the lowest value of
-        one seed.
+        ``measure``, ``privacy`` and ``lost``, as text. Where no interval says who leads, ``only`` has the reason, and
+        ``lowest`` the method with the lowest value.
     """
     without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
     return [found for results in without_totals for found in _rows(results)]
@@ -43,17 +43,28 @@ def without_row(experiments: Iterable[xr.Dataset], rows: Iterable[Mapping[str, A
         What :func:`content` took and gave.
     """
     shown = {(row["experiment"], row["epsilon"]) for row in rows}
-    missing = []
+    missing, noisy = [], []
     for results in experiments:
+        if statistics.of_whole_runs(results):
+            continue
         ran = (results["status"] >= 0).any(["algorithm", "seed"])
         budgets = map(float, results["epsilon"].values[ran.values])
         open_ = [e for e in budgets if (results.attrs["experiment"], short(e)) not in shown]
-        if open_ and not statistics.of_whole_runs(results):
-            named = ", ".join(
-                "without a budget" if math.isinf(e) else f"ε = {short(e)}" for e in open_
-            )
-            missing.append(f"{results.attrs['title']} ({named})")
-    return f"Without a row, as no two methods compete there: {listed(missing)}." if missing else ""
+        named = ", ".join("no budget" if math.isinf(e) else f"ε = {short(e)}" for e in open_)
+        if open_:
+            whole = named == "no budget" and results.sizes["epsilon"] == 1
+            missing.append(results.attrs["title"] + ("" if whole else f" ({named})"))
+        if math.inf in results["epsilon"].values:
+            free = statistics.noisy(results).sel(epsilon=math.inf)
+            labels = results["algorithm"].values[free.values]
+            if len(labels):
+                noisy.append(f"{results.attrs['title']} ({listed(labels)})")
+    sentences = []
+    if missing:
+        sentences.append(f"Without a row, as no two methods compete there: {listed(missing)}.")
+    if noisy:
+        sentences.append(f"Left out, as they add noise without a budget: {listed(noisy)}.")
+    return " ".join(sentences)
 
 
 def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
@@ -64,18 +75,30 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
     for cell in cells(comparison):
         epsilon = float(cell["epsilon"])
         known = row(cell, "")
-        single = int(cell["runs"].max()) == 1
+        lowest = str(cell["winner"].item())
         yield {
             **known,
-            "single": known["tied"][0] if single and known["tied"] else "",
+            "only": _only(cell, known["runner_up"]) if lowest else "",
+            "lowest": lowest,
             "title": results.attrs["title"],
             "budget": "" if math.isinf(epsilon) else f"ε = {short(epsilon)}",
             "which": _which(results, cell),
             "measure": _measure(cell),
-            "tied": listed(known["tied"], MOST_NAMED),
             "privacy": _privacy(results, private, cell),
             "lost": _lost(results, cell),
         }
+
+
+def _only(cell: xr.Dataset, runner_up: str) -> str:
+    """Why the lowest value is no lead; empty if it is one, or a tie."""
+    if not runner_up:
+        return "the only one left"
+    if int(cell["runs"].max()) == 1:
+        return "lowest of one seed"
+    gap = cell.sel(algorithm=runner_up, rival=str(cell["winner"].item()))
+    behind, low, high = (float(gap[f"difference{end}"]) for end in ("", "_lower", "_upper"))
+    same = behind > 0 and high - low <= statistics.ROUNDING * behind
+    return "lowest, the same for all seeds" if same else ""
 
 
 def _measure(cell: xr.Dataset) -> str:
@@ -91,8 +114,11 @@ def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> st
     labels = cell["algorithm"].values[cell["compared"].values]
     own = results.reset_coords().sel(epsilon=epsilon, algorithm=labels)
     composed = _range(_last(own, "epsilon_composed"))
+    deltas = sorted(map(float, set(own["delta"].values)))
+    if len(deltas) > 1:
+        composed += f" at δ from {short(deltas[0])} to {short(deltas[-1])}"
     if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
-        return f"equal: {composed}"
+        return f"equal{' within 2 %' if ' to ' in composed else ''}: {composed}"
     without = labels[own["guarantee"].values == "none"]
     if len(without) == len(labels):
         return f"no guarantee: {composed}"

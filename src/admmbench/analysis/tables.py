@@ -310,7 +310,8 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
         *(each.variable for each in accountants(results)),
         "epsilon_total",
     ]
-    found = [_plain(statistics.final(results, name)) for name in variables]
+    after = statistics.after_start(results)  # a total that is unknown is 0 at the start
+    found = [_plain(statistics.final(after, name)) for name in variables]
     ran = _plain((results["status"] >= 0).any("seed"))
     methods = [results[name].values for name in ("algorithm", "delta", "guarantee")]
     return [
@@ -354,7 +355,7 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
         "methods are compared at equal privacy."
         if whole
         else "ε is a budget for one iteration. It composes over the rounds: the composed value, at the stated "
-        "δ, is what the whole run spends. Methods are compared at equal composed values only."
+        "δ, is what the whole run spends. Bold in the table of errors compares methods of equal totals only."
     ]
     worth = _labels_by(noisy, "guarantee")
     if results.attrs["sensitivity"] == "local" and "none" in worth:

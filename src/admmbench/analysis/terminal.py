@@ -11,6 +11,7 @@ from rich.table import Table
 
 from admmbench import statistics
 from admmbench.analysis import standings, tables
+from admmbench.analysis.answer import MOST_NAMED, listed
 from admmbench.figures import style
 
 
@@ -70,12 +71,13 @@ def _solutions(results: xr.Dataset) -> Table:
 def _lead(row: dict[str, Any]) -> str:
     """A row of the standings, as a sentence."""
     where = ", ".join(filter(None, (row["budget"] or "Without a budget", row["which"])))
-    if row["winner"]:
+    if row["only"]:
+        ahead = f"{row['only']}: {escape(row['lowest'])} with {escape(row['error'])}"
+    elif row["winner"]:
         ahead = f"[bold]{escape(row['winner'])}[/] leads with {escape(row['error'])}"
-    elif row["single"]:
-        ahead = f"{escape(row['single'])} is lowest with {escape(row['error'])} (one seed)"
     elif row["tied"]:
-        ahead = f"tie of {escape(row['tied'])}, the lowest {escape(row['error'])}"
+        named = escape(listed(row["tied"], MOST_NAMED))
+        ahead = f"tie of {named}, the lowest {escape(row['error'])}"
     else:
         return f"{where}: all methods lost runs."
     behind = ""

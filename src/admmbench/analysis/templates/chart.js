@@ -85,6 +85,11 @@ const CHART_STYLE = { background: "#fff", color: "#1d2125", fontFamily: "system-
 
 function plotCurves(curves, data, view, { width, height }) {
   const ends = domains(curves, data, view);
+  if (!curves.some(({ points }) => points.length)) {
+    const chart = Plot.plot({ width, height, style: CHART_STYLE, x: { domain: ends.x, axis: null }, y: { domain: ends.y, axis: null } });
+    chart.append(makeSvg("text", { x: width / 2, y: height / 2, "text-anchor": "middle", fill: "#555555" }, "no values"));
+    return chart;
+  }
   return Plot.plot({
     width, height, marginLeft: 56, marginTop: MARGINS.top, marginBottom: MARGINS.bottom, marginRight: 16,
     style: CHART_STYLE,

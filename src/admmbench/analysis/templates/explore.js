@@ -185,11 +185,20 @@ function isolate(label) {
 /** A label within a sentence; a symbol such as F keeps its capital. */
 const inSentence = (label) => (/^[A-Z][a-z]/.test(label) ? label[0].toLowerCase() + label.slice(1) : label);
 
+/** Name the methods without noise where others have some. */
+function withoutNoise(curves, view) {
+  const free = curves.filter(({ reference, noisy }) => reference || (view.epsilon === "none" && !noisy));
+  return free.length && free.length < curves.length && `Without noise: ${free.map(({ label }) => label).join("; ")}.`;
+}
+
 /** Say that methods are not equally private, by the totals of their runs; those without noise have none. */
 function unequal(curves) {
-  const totals = curves.filter(({ reference, total }) => !reference && total).map(({ total }) => total);
+  const spent = curves.filter(({ reference, total }) => !reference && total);
+  const totals = spent.map(({ total }) => total);
   const [low, high] = [Math.min(...totals), Math.max(...totals)];
-  return high > 1.02 * low && `Not equally private: composed totals ε from ${digits(low, 3)} to ${digits(high, 3)}.`;
+  const open = spent.filter(({ proof }) => !proof).length;
+  const unproved = open ? `, ${open === spent.length ? "all" : `${open} of ${spent.length}`} without a guarantee` : "";
+  return high > 1.02 * low && `Not equally private: composed totals ε from ${digits(low, 3)} to ${digits(high, 3)}${unproved}.`;
 }
 
 function caption({ data, view, all, curves }) {
@@ -208,7 +217,7 @@ function caption({ data, view, all, curves }) {
   return [
     `${title}: ${final ? "final values, " : ""}${inSentence(view.metric.label)}, ${data.dataset}${data.finite.some(Boolean) ? `, ${view.epsilon === "none" ? "no budget" : `${data.budget} ${view.epsilon}`}` : ""}${spread && "; " + spread}.`,
     data.note && `Data: ${data.note}.`,
-    all.some((curve) => curve.reference) && `Without noise: ${all.filter((curve) => curve.reference).map(({ label }) => label).join("; ")}.`,
+    withoutNoise(all, view),
     unequal(curves),
     absent.length && `${final ? "No final values on this axis" : "No values on these axes"}: ${absent.join("; ")}.`,
     view.relative && "Each method is divided by its mean at the start, or at its first evaluated round where the start was not evaluated or is 0.",

@@ -3,17 +3,18 @@
 const LATEX = {
   "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
   "ε": "$\\varepsilon$", "δ": "$\\delta$", "∞": "$\\infty$", "−": "$-$", "–": "--",
+  "‑": "-", "⁰": "$^0$", ...Object.fromEntries([..."₀₁₂₃₄₅₆₇₈₉"].map((sign, digit) => [sign, `$_${digit}$`])),
   "η": "$\\eta$", "λ": "$\\lambda$", "ρ": "$\\rho$", "σ": "$\\sigma$", "×": "$\\times$", "→": "$\\to$", "≤": "$\\leq$", "≥": "$\\geq$", "<": "$<$", ">": "$>$",
   "✓": "$\\checkmark$", "✗": "$\\times$", "≠": "$\\neq$", "○": "$\\circ$", "†": "$\\dagger$", "²": "$^2$", "χ": "$\\chi$",
 };
-const escaped = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/[\\~^εδ∞−–ηλρσ×→≤≥<>✓✗≠○†²χ](?![&%$#_{}])/g, (sign) => LATEX[sign]);
+const escaped = (text) => text.replace(/[&%$#_{}]/g, "\\$&").replace(/[\\~^εδ∞−–‑⁰₀-₉ηλρσ×→≤≥<>✓✗≠○†²χ](?![&%$#_{}])/g, (sign) => LATEX[sign]);
 
 /** Words of a cell; a permalink is no part of it, nor is what opens a fold. */
 function words(cell) {
   const copy = cell.cloneNode(true);
   copy.querySelectorAll(".permalink, summary").forEach((part) => part.remove());
   copy.querySelectorAll("br, small").forEach((part) => part.before(" "));
-  return copy.textContent.replace(/\s+/g, " ").trim();
+  return copy.textContent.replace(/\s+/g, " ").replaceAll("‑", "-").trim();
 }
 
 /** Rows of a table as it is shown, cells that span columns repeated. */
@@ -44,7 +45,8 @@ function valueOf(text) {
 /** Compare cells; those without a number come last, whatever the direction. */
 function comparing(column, numeric, sign) {
   const key = (row) => (numeric && row.cells[column].dataset.values?.split(" ")[0]) || words(row.cells[column]);
-  if (!numeric) return (a, b) => sign * key(a).localeCompare(key(b), "en", { numeric: true });
+  const plain = (row) => key(row).replace(/(\d),(?=\d{3})/g, "$1");
+  if (!numeric) return (a, b) => sign * plain(a).localeCompare(plain(b), "en", { numeric: true });
   return (a, b) => {
     const [left, right] = [valueOf(key(a)), valueOf(key(b))];
     if (isNaN(left) || isNaN(right)) return isNaN(left) - isNaN(right);
