@@ -166,7 +166,7 @@ def test_budgets_at_which_nothing_competes_are_named():
     noisy = build({"DP σ=1": {INF: 0.3}, "ADMM": {INF: 0.1}}, name="three")
     noisy["noise_magnitude"].loc[{"algorithm": "DP σ=1"}] = 1.0
     assert standings.without_row([noisy], []) == (
-        f"Without a row, as no two methods compete there: Study three. "
+        "Without a row, as no two methods compete there: Study three. "
         "Left out, as they add noise without a budget: Study three (DP σ=1)."
     )
 
