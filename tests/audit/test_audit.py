@@ -106,6 +106,17 @@ def test_pieces_change_nothing(monkeypatch):
     assert parts.findings[1:] == whole.findings[1:]
 
 
+def test_tapes_that_fill_the_memory_are_played_seed_by_seed(monkeypatch):
+    whole = short_audit("objp", epsilon=9)
+    done = []
+    monkeypatch.setattr(auditor, "_MOST_BYTES", 1)
+    spec = make_spec("objp", epsilon=9)
+    parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
+    assert done[-1] == (SHORT.repeats, SHORT.repeats)
+    assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
+    assert parts.findings[2:] == whole.findings[2:]
+
+
 def test_blocks_of_agents_change_nothing(monkeypatch):
     together = short_audit("outp", agents=5)
     monkeypatch.setattr(federation, "BLOCK_BYTES", 1)

@@ -173,7 +173,7 @@ def _nothing(spec: RunSpec) -> str:
 
 
 def _at_once(spec: RunSpec, data: Dataset, rounds: int) -> int:
-    """Seeds whose tapes fit into memory together."""
+    """Seeds whose tapes fit into memory together, or one."""
     size = spec.as_problem.outputs(data.info) * data.n_features * spec.n_agents
     runs = 4 if spec.method.sampling == 1 else 5
-    return max(2, int(_MOST_BYTES / (8 * runs * _KEPT * size * rounds * spec.method.updates)))
+    return max(1, int(_MOST_BYTES / (8 * runs * _KEPT * size * rounds * spec.method.updates)))
