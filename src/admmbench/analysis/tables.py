@@ -78,21 +78,30 @@ def methods(results: xr.Dataset) -> list[dict[str, Any]]:
             "method": str(own["method"].item()),
             "variant": str(own["variant"].item()),
             "noise": str(own["noise"].item()),
-            "params": _params(results, str(own["algorithm"].item())),
+            "params": _params(own, tuned),
             "fingerprint": str(own["fingerprint"].item()),
             "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
             "lost": " and ".join(statistics.lost(own)[0]),
         }
-        for own in (state.isel(algorithm=i) for i in range(results.sizes["algorithm"]))
+        for own, tuned in zip(
+            (state.isel(algorithm=i) for i in range(results.sizes["algorithm"])),
+            _tuned(results),
+            strict=True,
+        )
     ]
 
 
-def _params(results: xr.Dataset, label: str) -> str:
+def _tuned(results: xr.Dataset) -> list[set[str]]:
+    """Paths of the settings that were tuned, for each method."""
+    if "tuned" not in results:
+        return [set() for _ in results["algorithm"]]
+    rows = results["tuned"].transpose("algorithm", ...).values
+    return [{path for each in own if each for path in json.loads(str(each))} for own in rows]
+
+
+def _params(own: xr.Dataset, tuned: set[str]) -> str:
     """Parameters of a method, and which of its settings were tuned."""
-    own = results.sel(algorithm=label)
     given = mapping(str(own["params"].item()))
-    settings = own["tuned"].values.flat if "tuned" in own.coords else ()
-    tuned = {path for each in settings if each for path in json.loads(str(each))}
     names = ", ".join(sorted(path.removeprefix("params.") for path in tuned))
     return "; ".join(filter(None, (given, f"tuned: {names}" if names else ""))) or "defaults"
 

@@ -228,8 +228,11 @@ def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> 
 
 def _equally_private(ds: xr.Dataset, present: list[tuple[str, float]]) -> bool:
     """Whether methods that are compared at a budget have equal totals; without a budget none is asked for."""
+    finite = {epsilon for _, epsilon in present if math.isfinite(epsilon)}
+    if not finite:
+        return True
     equal = statistics.equally_private(ds)
-    for epsilon in {epsilon for _, epsilon in present if math.isfinite(epsilon)}:
+    for epsilon in finite:
         labels = [label for label, e in present if e == epsilon]
         if not equal.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
             return False
