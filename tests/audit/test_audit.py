@@ -98,8 +98,9 @@ def test_there_may_be_nothing_to_audit(name, changes, comment):
 def test_pieces_change_nothing(monkeypatch):
     whole = short_audit("objp", epsilon=9)
     done = []
-    monkeypatch.setattr(auditor, "_at_once", lambda *_: 7)
     spec = make_spec("objp", epsilon=9)
+    of_seven = 7 * SHORT.rounds * auditor.tape_bytes(spec, THREE.info)
+    monkeypatch.setattr(auditor, "_MOST_BYTES", of_seven)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
     assert done == [(k, 4) for k in (1, 2, 3, 4)]
     assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
@@ -115,6 +116,12 @@ def test_tapes_that_fill_the_memory_are_played_seed_by_seed(monkeypatch):
     assert done[-1] == (SHORT.repeats, SHORT.repeats)
     assert parts.epsilon_lower == pytest.approx(whole.epsilon_lower)
     assert parts.findings[2:] == whole.findings[2:]
+
+
+def test_fewer_rounds_are_audited_if_those_of_one_seed_fill_the_memory(monkeypatch):
+    assert short_audit("objp").rounds == SHORT.rounds > 1
+    monkeypatch.setattr(auditor, "_MOST_OF_A_SEED", 1)
+    assert short_audit("objp").rounds == 1
 
 
 def test_blocks_of_agents_change_nothing(monkeypatch):

@@ -13,7 +13,7 @@ from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
 from admmbench.audit.report import Audit, Finding, not_covered, worst
 from admmbench.audit.worlds import Pair, play_both
 from admmbench.auditing import AuditSettings, Name
-from admmbench.datasets import Dataset
+from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.engine.spec import RunSpec
 from admmbench.partition import as_partition
 from admmbench.privacy import epsilon_total
@@ -22,9 +22,10 @@ Progress = Callable[[int, int], None]
 
 # Seeds of the run that decides what canaries look like.
 _PILOT = 8
-# Bytes that may be on tape at a time; and the approximate number of arrays, of the size of all local models, that each
-# run of a pair of worlds keeps of a local update.
+# Bytes that may be on tape at a time, of several seeds and of one; and the approximate number of arrays, of the size of
+# all local models, that each run of a pair of worlds keeps of a local update.
 _MOST_BYTES = 2**29
+_MOST_OF_A_SEED = 2**33
 _KEPT = 4.5
 _CHECKS = (noise_law, coupling, likelihood)
 _MISSED = "Noise is used in a way that an audit cannot follow"
@@ -38,7 +39,8 @@ def audit(
 ) -> Audit:
     """Attack a run.
 
-    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own.
+    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own. It looks
+    at fewer rounds than it is asked for if the tape of one seed does not fit into 8 GiB.
 
     Parameters
     ----------
@@ -62,10 +64,12 @@ def audit(
     spec = spec.model_copy(update={"dtype": "float64"})
     if spec.as_problem.sharing == "columns":
         return columns.attack(spec, data, settings, rounds)
+    of_a_round = tape_bytes(spec, data.info)
+    rounds = min(rounds, max(1, int(_MOST_OF_A_SEED / of_a_round)))
     spec = unshuffled(spec)
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
-    size = min(n, _at_once(spec, data, rounds))
+    size = min(n, max(1, int(_MOST_BYTES / (rounds * of_a_round))))
     parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
     pieces = len(names) * len(parts)
     seen: dict[Name, list[Seen]] = {name: [] for name in names}
@@ -172,8 +176,8 @@ def _nothing(spec: RunSpec) -> str:
     return ""
 
 
-def _at_once(spec: RunSpec, data: Dataset, rounds: int) -> int:
-    """Seeds whose tapes fit into memory together, or one."""
-    size = spec.as_problem.outputs(data.info) * data.n_features * spec.n_agents
+def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
+    """What is on tape of a round, for each seed."""
+    size = spec.as_problem.outputs(data) * data.n_features * spec.n_agents
     runs = 4 if spec.method.sampling == 1 else 5
-    return max(1, int(_MOST_BYTES / (8 * runs * _KEPT * size * rounds * spec.method.updates)))
+    return 8 * runs * _KEPT * size * spec.method.updates
