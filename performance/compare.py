@@ -4,8 +4,9 @@
 
 Each commit is checked out into a folder of its own. For every case the two take turns, a process each, so that what
 slows the machine down slows both; the ratio is that of their medians, and the range is over pairs of neighbours. A
-round is timed by the variable `seconds` of `admmbench.simulate`, from the first evaluation to the last, so that
-compiling, loading and evaluating do not count. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
+round is timed by the variable `seconds` of `admmbench.simulate`, from the first evaluation after a round to the last,
+so that compiling, loading and evaluating do not count. Data are read as by the suite (ADMMBENCH_MIRROR,
+ADMMBENCH_CACHE).
 """
 
 import argparse
@@ -46,7 +47,7 @@ from admmbench import simulate
 case = json.loads(sys.argv[1])
 case["seeds"] = range(case["seeds"])
 trace = simulate(**case, evaluate_every=1 + case["rounds"] // 4, epsilon=0.05)
-spent = trace["seconds"]
+spent = trace["seconds"][trace["round"] > 0]
 print(float((spent[-1] - spent[0]) / (spent["round"][-1] - spent["round"][0])))
 """
 

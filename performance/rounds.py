@@ -3,8 +3,9 @@
     python performance/rounds.py [--shards 0 1 ...]
 
 The yardstick is the machine's own sgemm speed, measured between the rounds with as many threads: 4 I J K operations for
-each seed. Both are medians, as the speed of a shared machine drifts. A logistic gradient reads its records from memory
-once for every seed, so that it cannot come near. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
+each seed, those with zeros as well. Both are medians, as the speed of a shared machine drifts. A logistic gradient
+reads its records from memory once for every seed, so that it cannot come near. Where records are mostly zeros, products
+leave them out, and the ratio may be below 1. Data are read as by the suite (ADMMBENCH_MIRROR, ADMMBENCH_CACHE).
 """
 
 import argparse

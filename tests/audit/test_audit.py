@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from admmbench import auditing
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.linearized import Linearized
 from admmbench.audit import Audit, AuditSettings, auditor
@@ -99,7 +100,7 @@ def test_pieces_change_nothing(monkeypatch):
     whole = short_audit("objp", epsilon=9)
     done = []
     spec = make_spec("objp", epsilon=9)
-    of_seven = 7 * SHORT.rounds * auditor.tape_bytes(spec, THREE.info)
+    of_seven = 7 * SHORT.rounds * auditing.tape_bytes(spec, THREE.info)
     monkeypatch.setattr(auditor, "_MOST_BYTES", of_seven)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
     assert done == [(k, 4) for k in (1, 2, 3, 4)]
@@ -120,7 +121,7 @@ def test_tapes_that_fill_the_memory_are_played_seed_by_seed(monkeypatch):
 
 def test_fewer_rounds_are_audited_if_those_of_one_seed_fill_the_memory(monkeypatch):
     assert short_audit("objp").rounds == SHORT.rounds > 1
-    monkeypatch.setattr(auditor, "_MOST_OF_A_SEED", 1)
+    monkeypatch.setattr(auditing, "_MOST_OF_A_SEED", 1)
     assert short_audit("objp").rounds == 1
 
 

@@ -1,11 +1,15 @@
-"""Products for one prediction a record against numpy, for records with and without their zeros."""
+"""Products against numpy, for records with and without their zeros."""
+
+import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from admmbench.checks.made import make_dataset
 from admmbench.partition import Split
-from admmbench.problems import as_problem, batches
+from admmbench.problems import as_problem, batches, sparse
 
 SIZES = [7, 1, 22]
 
@@ -37,3 +41,50 @@ def test_gradients_of_seeds_with_records_of_their_own(density, dtype):
             np.testing.assert_allclose(found.value[p, s, 0], wanted, rtol=0, atol=tolerance)
             largest = (np.abs(slopes) * np.abs(X).sum(axis=1)).max() / len(rows)
             assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_gradients_of_seeds_that_share_records(density, dtype, monkeypatch):
+    monkeypatch.setattr(batches, "_FEWEST_SPARSE", 8)
+    S, K, J = 5, 4, 40
+    rng = np.random.default_rng(3)
+    data = make_dataset(30, n_features=J, n_classes=K)
+    data.X_train[rng.random(data.X_train.shape) > density] = 0
+    ends = np.cumsum([0, *SIZES])
+    shares = [[(slice(0, S), slice(*own))] for own in itertools.pairwise(ends)]
+    whole = as_problem("softmax", "rows").bind(Split(data, shares), S, dtype=dtype)
+    whole.chunk = 10  # the records of the last agent are cut
+    z = rng.normal(size=(3, S, K, J)).astype(dtype)
+    parts = whole.block(slice(0, 3))
+    kept = [piece for batch in parts._batches for piece in batch._sparse(S * K)]
+    # Too few records: two agents, and the last piece.
+    assert [piece is not None for piece in kept] == [
+        density < 1 and n == 10 for n in [7, 1, 10, 10, 2]
+    ]
+    found = parts.gradient(z, mean_over=parts.n_samples)
+    tolerance = 1e-12 if dtype == "float64" else 1e-5
+    for p, own in enumerate(shares):
+        X, y = whole.X[own[0][1]].astype(np.float64), whole.y[own[0][1]]
+        for s in range(S):
+            u = X @ z[p, s].T.astype(np.float64)
+            slopes = np.exp(u) / np.exp(u).sum(axis=1, keepdims=True)
+            slopes[np.arange(len(y)), y] -= 1
+            wanted = slopes.T @ X / len(y)
+            np.testing.assert_allclose(found.value[p, s], wanted, rtol=0, atol=tolerance)
+            largest = (np.abs(slopes).sum(axis=1) * np.abs(X).sum(axis=1)).max() / len(y)
+            assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=1e-5)
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 300), J=st.integers(1, 300), M=st.integers(1, 40), seed=st.integers(0, 99))
+def test_products_without_zeros(n, J, M, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, J)) * (rng.random((n, J)) < 0.2)
+    models, u = rng.normal(size=(M, J)), np.full((n, M), np.nan)
+    kept = sparse.Sparse.of(X)
+    assert (kept is None) == (sparse.density(X) > sparse.MOST)
+    if kept:
+        kept.predict(models, u)
+        np.testing.assert_allclose(u, X @ models.T, atol=1e-12)
+        np.testing.assert_allclose(kept.back(u), u.T @ X, atol=1e-10)

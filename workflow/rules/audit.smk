@@ -15,10 +15,8 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         resources:
-            # Both worlds, in double precision.
             mem_mb=lambda wildcards, attempt, experiment=experiment: (
-                attempt
-                * (2000 + 4 * estimate(audited(experiment, wildcards), 1).mem_mb)
+                attempt * audit_memory(experiment, wildcards)
             ),
             runtime=lambda wildcards, attempt: attempt * 240,
         params:

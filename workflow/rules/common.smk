@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+from admmbench.auditing import audited_rounds, tape_bytes
 from admmbench.config import AUDITS, TUNED, TUNING
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
@@ -34,6 +35,13 @@ def audit_files(experiment):
 def audited(experiment, wildcards):
     """Specification of the run that an audit attacks."""
     return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"].spec
+
+
+def audit_memory(experiment, wildcards):
+    """MB: both worlds in double precision, what they release, and statistics of it."""
+    spec, settings = audited(experiment, wildcards), STUDY.experiments[experiment].audit
+    tape = audited_rounds(spec, spec.info, settings) * tape_bytes(spec, spec.info)
+    return 2000 + 4 * estimate(spec, 1).mem_mb + round(1.5 * tape / 2**20)
 
 
 def searched(experiment, wildcards):

@@ -12,8 +12,8 @@ from admmbench.audit.attacks import MODEL, TRAJECTORY, Scores, lower_bound, of_m
 from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
 from admmbench.audit.report import Audit, Finding, not_covered, worst
 from admmbench.audit.worlds import Pair, play_both
-from admmbench.auditing import AuditSettings, Name
-from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.auditing import AuditSettings, Name, audited_rounds, tape_bytes
+from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.partition import as_partition
 from admmbench.privacy import epsilon_total
@@ -22,11 +22,8 @@ Progress = Callable[[int, int], None]
 
 # Seeds of the run that decides what canaries look like.
 _PILOT = 8
-# Bytes that may be on tape at a time, of several seeds and of one; and the approximate number of arrays, of the size of
-# all local models, that each run of a pair of worlds keeps of a local update.
+# Bytes that may be on tape at a time if several seeds are played together.
 _MOST_BYTES = 2**29
-_MOST_OF_A_SEED = 2**33
-_KEPT = 4.5
 _CHECKS = (noise_law, coupling, likelihood)
 _MISSED = "Noise is used in a way that an audit cannot follow"
 
@@ -40,7 +37,7 @@ def audit(
     """Attack a run.
 
     The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own. It looks
-    at fewer rounds than it is asked for if the tape of one seed does not fit into 8 GiB.
+    at fewer rounds than it is asked for if the tape of one seed would be longer than 4 GiB.
 
     Parameters
     ----------
@@ -60,16 +57,14 @@ def audit(
     """
     if comment := _nothing(spec):
         return Audit(comment=comment)
-    rounds = min(settings.rounds, spec.rounds + spec.method.extra_rounds)
+    rounds = audited_rounds(spec, data.info, settings)
     spec = spec.model_copy(update={"dtype": "float64"})
     if spec.as_problem.sharing == "columns":
         return columns.attack(spec, data, settings, rounds)
-    of_a_round = tape_bytes(spec, data.info)
-    rounds = min(rounds, max(1, int(_MOST_OF_A_SEED / of_a_round)))
     spec = unshuffled(spec)
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
-    size = min(n, max(1, int(_MOST_BYTES / (rounds * of_a_round))))
+    size = min(n, max(1, int(_MOST_BYTES / (rounds * tape_bytes(spec, data.info)))))
     parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
     pieces = len(names) * len(parts)
     seen: dict[Name, list[Seen]] = {name: [] for name in names}
@@ -174,10 +169,3 @@ def _nothing(spec: RunSpec) -> str:
     if not spec.private:
         return "Without a budget nothing is claimed."
     return ""
-
-
-def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
-    """What is on tape of a round, for each seed."""
-    size = spec.as_problem.outputs(data) * data.n_features * spec.n_agents
-    runs = 4 if spec.method.sampling == 1 else 5
-    return 8 * runs * _KEPT * size * spec.method.updates

@@ -14,9 +14,9 @@ _ENTRIES_PER_SECOND = 5e7
 # On a cluster a job also carries the Snakemake processes that start it.
 _INTERPRETER_MB = 1000
 _THREAD_MB = 64
-# Copies of the data that products are made from: columns that agents use; records that a seed draws, with and without
-# their zeros.
-_USED, _DRAWN = 0.9, 1.4
+# Copies of the data that products are made from: columns that agents use, and their entries by records and by columns;
+# records that a seed draws, with and without their zeros.
+_USED, _DRAWN = 1.8, 1.4
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
 
@@ -34,7 +34,7 @@ class JobResources:
 def estimate(spec: RunSpec, threads: int) -> JobResources:
     """Upper bounds for threads, memory and time.
 
-    Memory is the data, a copy of the columns that agents use or of the records that each seed draws, the state, and for
+    Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)

@@ -1,8 +1,9 @@
 """Records of some agents, and how they go through a model and back: the products of `admmbench.problems.rows`.
 
-Where several predictions are made for each record, of classes or of seeds that share it, matrix products make them.
-Where there is one, as each seed has records of its own, no product serves several seeds: compiled loops go through the
-records of many agents and seeds at once.
+Where several predictions are made for each record, of classes or of seeds that share it, matrix products make them;
+where records are mostly zeros, those of `admmbench.problems.sparse`. Where there is one prediction, as each seed has
+records of its own, no product serves several seeds: compiled loops go through the records of many agents and seeds at
+once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from admmbench.partition import RowSelection, n_rows
 from admmbench.problems import kernels
 from admmbench.problems.base import Array
 from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.sparse import MOST, Sparse, column_type
 
-# Part of a record's entries that are not 0, up to which records are kept without the others.
-_SPARSE = 0.3
 # Up to so many predictions a record, products are of so many records: OpenBLAS does not copy matrices that are small.
-_FEW_PREDICTIONS = 16
+# With more, leaving out zeros is faster.
+FEW_PREDICTIONS = 16
 _FEW_RECORDS = 64
+# Records from which on it is worth to turn the models for the product without zeros.
+_FEWEST_SPARSE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,18 +147,33 @@ class Batch:
         where = self._starts, agents, seeds
         u = np.empty((len(y), 1, 1), z.dtype)
         value[agents[self._first], seeds[self._first]] = 0
-        if self._sparse is None:
+        if self._filled is None:
             kernels.predict(X, *where, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
             kernels.add_back(X, *where, u[:, 0, 0], value)
         else:
-            kernels.predict_sparse(*self._sparse, *where, z, u[:, 0, 0])
+            kernels.predict_sparse(*self._filled, *where, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
-            kernels.add_back_sparse(*self._sparse, *where, u[:, 0, 0], value)
+            kernels.add_back_sparse(*self._filled, *where, u[:, 0, 0], value)
         return slopes
 
+    def _sparse(self, predictions: int) -> list[Sparse | None]:
+        """Pieces without their zeros; None for those that are kept with them."""
+        if predictions <= FEW_PREDICTIONS or not isinstance(self._rows, slice):
+            return [None] * len(self._pieces)
+        return self._without_zeros
+
     @cached_property
-    def _sparse(self) -> tuple[Array, Array] | None:
+    def _without_zeros(self) -> list[Sparse | None]:
+        X = self._all[0][self._rows]
+        enough = [piece.size >= _FEWEST_SPARSE for piece in self._pieces]
+        return [
+            Sparse.of(X[span]) if many else None
+            for span, many in zip(self._spans, enough, strict=True)
+        ]
+
+    @cached_property
+    def _filled(self) -> tuple[Array, Array] | None:
         """Values of the records and their columns, as many as the fullest record has.
 
         None if these are too many, or if the records are those of a sample, which serve one gradient.
@@ -191,23 +208,30 @@ class Batch:
         S, K, J = self._n_seeds, *z.shape[2:]
         u = np.empty((len(X), S, K), z.dtype)
         flat = u.reshape(-1, S * K)
-        most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
-        for piece, span in zip(self._pieces, self._spans, strict=True):
-            models = z[piece.place].reshape(S * K, J).T
+        most = _FEW_RECORDS if S * K <= FEW_PREDICTIONS else len(flat)
+        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse(S * K), strict=True):
+            models = z[piece.place].reshape(S * K, J)
+            if sparse:
+                sparse.predict(models, flat[span])
+                continue
             for start in range(span.start, span.stop, most):
                 rows = slice(start, min(start + most, span.stop))
-                np.matmul(X[rows], models, out=flat[rows])
+                np.matmul(X[rows], models.T, out=flat[rows])
         return u
 
     def _back(self, X: Array, slopes: Array, value: Array) -> None:
         """Set or add to the gradients of the agents."""
         S, K, J = self._n_seeds, *value.shape[2:]
-        for piece, span in zip(self._pieces, self._spans, strict=True):
-            left, flat = slopes[span].reshape(-1, S * K).T, value[piece.place].reshape(S * K, J)
+        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse(S * K), strict=True):
+            left, flat = slopes[span].reshape(-1, S * K), value[piece.place].reshape(S * K, J)
+            if piece.first and not sparse:
+                np.matmul(left.T, X[span], out=flat)
+                continue
+            own = sparse.back(left) if sparse else left.T @ X[span]
             if piece.first:
-                np.matmul(left, X[span], out=flat)
+                flat[:] = own
             else:
-                flat += left @ X[span]
+                flat += own
 
 
 def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
@@ -224,12 +248,7 @@ def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
 def sparse_width(X: Array) -> int | None:
     """Entries of the fullest record that are not 0; None if these are too many to leave the others out."""
     width = int(np.count_nonzero(X, axis=1).max(initial=1))
-    return width if width <= _SPARSE * X.shape[1] else None
-
-
-def column_type(J: int) -> np.dtype[Any]:
-    """Type of columns: small, as all are read in each round; unsigned, so that loops need not look from the end."""
-    return np.min_scalar_type(J)
+    return width if width <= MOST * X.shape[1] else None
 
 
 def record_norms(X: Array, order: int) -> Array:

@@ -40,11 +40,11 @@ from admmbench.problems.base import (
     State,
 )
 from admmbench.problems.batches import (
+    FEW_PREDICTIONS,
     Batch,
     Piece,
     Share,
     chunks,
-    column_type,
     one_after_another,
     part_of,
     predict,
@@ -55,6 +55,7 @@ from admmbench.problems.batches import (
 from admmbench.problems.losses.base import Loss, Norms
 from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
+from admmbench.problems.sparse import MOST, column_type, density
 from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
@@ -194,13 +195,21 @@ class BoundRows(BoundProblem["RowParts"]):
         _within_domain(data)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
-        # Where compiled loops serve, as a record has one prediction, it is as wide as they keep it.
-        alone = all(seeds.stop - seeds.start == 1 for own in split.shares for seeds, _ in own)
-        width = sparse_width(self.X) if alone and self.model_shape[0] == 1 else None
-        record = data.n_features * dtype.itemsize
-        if width:
-            record = width * (dtype.itemsize + column_type(data.n_features).itemsize)
-        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / record))
+        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / self._record_bytes))
+
+    @property
+    def _record_bytes(self) -> float:
+        """What products read of a record: all of it, or what is left without zeros."""
+        K, J = self.model_shape
+        seeds = max(each.stop - each.start for own in self.split.shares for each, _ in own)
+        width: float | None = None
+        if seeds * K == 1:
+            width = sparse_width(self.X)
+        elif seeds * K > FEW_PREDICTIONS and (part := density(self.X)) <= MOST:
+            width = max(part * J, 1)
+        if width is None:
+            return J * self.dtype.itemsize
+        return width * (self.dtype.itemsize + column_type(J).itemsize)
 
     def _bounded(self, X: Array) -> Array:
         """Scale down records that are too long; no copy where none is."""
