@@ -44,7 +44,7 @@ EQUAL_TOTALS = 1.02
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Value of a metric at the last evaluated round of each run.
+    """Value of a metric at the last evaluated round of each run, which is not the start.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
     -------
     xarray.DataArray
         The dimensions of the metric without ``round``, same unit; NaN for runs that did not
-        complete.
+        complete, and where nothing is known of any round after the start.
     """
-    values = ds[metric]
+    values = after_start(ds[metric])
     evaluated = values.notnull()
     # argmax of the reversed mask is the distance of the last evaluated round from the end.
     last = values.sizes["round"] - 1 - evaluated.isel(round=slice(None, None, -1)).argmax("round")

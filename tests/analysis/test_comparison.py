@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from admmbench.analysis import answer
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.statistics import paired
 
@@ -89,6 +90,32 @@ def test_the_lowest_mean_wins_if_every_interval_is_above_0():
     found = compare([study(close)]).isel(cell=0)
     assert (found["winner"], found["runner_up"]) == ("ObjP", "ObjT")
     assert list(found["algorithm"].values[found["tied"].values]) == ["ObjP", "ObjT"]
+
+
+TIED = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
+OUTP_WINS = {**CLEAR, "OutP": [0.01, 0.02, 0.03, 0.04]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([CLEAR], "ObjP wins on mnist at ε = 1."),
+        ([TIED], "Nobody is shown to win."),
+        ([CLEAR, CLEAR], "ObjP wins on mnist at ε = 1, 2."),
+        (
+            [CLEAR, TIED],
+            "ObjP wins on mnist at ε = 1. In the other rows of 2 nobody is shown to win.",
+        ),
+        (
+            [TIED, TIED],
+            "Nobody is shown to win in any of 2 rows. Lowest or tied with the lowest in every row: ObjP; ObjT.",
+        ),
+        ([CLEAR, OUTP_WINS], "ObjP wins on mnist at ε = 1. OutP wins on mnist at ε = 2."),
+    ],
+)
+def test_the_answer_in_a_sentence(rows, wanted):
+    studies = [study(values, 2.0**k) for k, values in enumerate(rows)]
+    assert answer.content(compare(studies), None)["short"] == wanted
 
 
 def test_a_method_behind_the_runner_up_may_be_the_one_that_is_tied():

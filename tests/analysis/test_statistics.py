@@ -44,6 +44,18 @@ def test_final_of_a_coarser_grid_of_rounds_is_its_own_last_round():
 
 
 @pytest.mark.parametrize("how", ["final", "best", "average"])
+def test_the_start_is_no_result(how):
+    ds = build(ERRORS)
+    first = int(ds["round"][0])
+    ds["test_error"][{"round": 0}] = 0.001
+    ds["test_error"].loc[{"algorithm": "ObjP", "round": slice(first + 1, None)}] = np.nan
+    ds = ds.assign_coords(round=[0, *ds["round"].values[1:]])
+    values = statistics.reduce(ds, "test_error", how)
+    assert values.sel(algorithm="ObjP").isnull().all()
+    assert (values.sel(algorithm="OutP", epsilon=1.0) > 0.001).all()
+
+
+@pytest.mark.parametrize("how", ["final", "best", "average"])
 def test_runs_that_did_not_complete_have_no_value_and_are_counted(how):
     ds = build(ERRORS, diverged={("ObjP", 0.1): 2}, timed_out={("OutP", 1.0): 3})
     values = statistics.reduce(ds, "test_error", how)

@@ -84,19 +84,24 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
 
 def _short(comparison: xr.Dataset, places: list[str]) -> str:
     """Who wins where, or that nobody does, and who is never beaten."""
-    won: dict[str, list[str]] = {}
+    won: dict[str, dict[str, list[str]]] = {}
+    decided = 0
     for cell, place in zip(cells(comparison), places, strict=True):
         if int(cell["tied"].sum()) == 1:
-            where = f"{place} at ε = {short(float(cell['epsilon']))}"
-            won.setdefault(str(cell["winner"].item()), []).append(where)
+            where = won.setdefault(str(cell["winner"].item()), {})
+            where.setdefault(place, []).append(short(float(cell["epsilon"])))
+            decided += 1
     number = comparison.sizes["cell"]
-    rows = f"{number} rows" if number > 1 else "the one row"
-    sentences = [f"{label} wins on {' and '.join(where)}." for label, where in won.items()]
+    sentences = [
+        f"{label} wins on "
+        + " and ".join(f"{place} at ε = {', '.join(budgets)}" for place, budgets in where.items())
+        + "."
+        for label, where in won.items()
+    ]
     if not won:
-        sentences.append(
-            f"Nobody is shown to win in any of {rows}." if number > 1 else "Nobody is shown to win."
-        )
-    elif sum(map(len, won.values())) < number:
+        anywhere = f" in any of {number} rows" if number > 1 else ""
+        sentences.append(f"Nobody is shown to win{anywhere}.")
+    elif decided < number:
         sentences.append(f"In the other rows of {number} nobody is shown to win.")
     everywhere = comparison["algorithm"].values[comparison["tied"].all("cell").values]
     if number > 1 and len(everywhere) and not (len(won) == 1 and len(everywhere) == 1):

@@ -319,8 +319,7 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
         *(each.variable for each in accountants(results)),
         "epsilon_total",
     ]
-    after = statistics.after_start(results)  # a total that is unknown is 0 at the start
-    found = [_plain(statistics.final(after, name)) for name in variables]
+    found = [_plain(statistics.final(results, name)) for name in variables]
     ran = _plain((results["status"] >= 0).any("seed"))
     methods = [results[name].values for name in ("algorithm", "delta", "guarantee")]
     return [
