@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 Array = NDArray[Any]
 
@@ -22,16 +22,16 @@ MOST = 0.3
 
 
 class Entries(NamedTuple):
-    """Entries that are not 0, of the rows of a matrix one after another.
+    """Entries that are not 0, of the rows of a matrix one after another, or of its columns.
 
     Attributes
     ----------
     values
         The entries.
     places
-        Their columns.
+        Which columns they are in, or which rows.
     starts
-        Where those of each row begin, and the end of the last one.
+        Where those of each row or column begin, and the end of the last one.
     """
 
     values: Array
@@ -39,8 +39,8 @@ class Entries(NamedTuple):
     starts: Array
 
     @classmethod
-    def of(cls, matrix: csr_array, width: int) -> Entries:
-        """Those of a matrix of this width."""
+    def of(cls, matrix: csr_array | csc_array, width: int) -> Entries:
+        """Those of a matrix, with places below the width."""
         places = matrix.indices.astype(column_type(width))
         return cls(matrix.data, places, matrix.indptr.astype(np.intp))
 
@@ -66,7 +66,8 @@ class Sparse:
         n, J = X.shape
         if density(X) > MOST:
             return None
-        return cls(Entries.of(csr_array(X), J), Entries.of(csr_array(X.T), n))
+        rows = csr_array(X)
+        return cls(Entries.of(rows, J), Entries.of(rows.tocsc(), n))
 
     def predict(self, models: Array, u: Array) -> None:
         """Set u, shape (n, M), to the predictions of models, shape (M, J)."""
