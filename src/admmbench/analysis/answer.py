@@ -39,7 +39,7 @@ def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
     return {
         "facts": _facts(comparison, places),
         "short": _short(comparison, places),
-        "parts": _parts(comparison, places),
+        "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "rows": [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)],
         "matrix": _matrix(comparison, ranks, places),
         "ranks": _about_ranks(ranks),
@@ -109,10 +109,13 @@ def _short(comparison: xr.Dataset, places: list[str]) -> str:
     return " ".join(sentences)
 
 
-def _parts(comparison: xr.Dataset, places: list[str]) -> list[str]:
-    """Notes on data that are not complete, each with the name of the data."""
-    notes = zip(places, comparison["dataset_note"].values, strict=True)
-    return list(dict.fromkeys(f"{place}: {note}" for place, note in notes if note))
+def incomplete(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """What is left out of data, each note once, from names and notes; empty ones say nothing."""
+    named: dict[str, dict[str, None]] = {}
+    for name, note in notes:
+        if note:
+            named.setdefault(note, {})[name] = None
+    return [f"{listed(names)}: {note}" for note, names in named.items()]
 
 
 def _measure(cell: xr.Dataset) -> str:

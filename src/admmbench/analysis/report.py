@@ -121,7 +121,7 @@ def render(
         meta=meta,
         answer=_answer(experiments),
         standings=leading,
-        parts=_parts(sections, leading),
+        parts=_incomplete(sections, leading),
         without_row=standings.without_row(experiments, leading),
         sections=[_section(section) for section in sections],
         papers=_by_paper(judged),
@@ -172,14 +172,11 @@ def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
 
 
-def _parts(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Notes on data that are not complete, of the experiments that have rows."""
     named = {row["experiment"] for row in rows}
-    notes: dict[str, list[str]] = {}
-    for section in sections:
-        if section.name in named and (note := section.results.attrs.get("dataset_note")):
-            notes.setdefault(note, []).append(section.results.attrs["title"])
-    return [f"{answer.listed(titles)}: {note}" for note, titles in notes.items()]
+    of = [section.results.attrs for section in sections if section.name in named]
+    return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
