@@ -16,7 +16,7 @@ _INTERPRETER_MB = 1000
 _THREAD_MB = 64
 # Copies of the data that products are made from: columns that agents use, and their entries by records and by columns;
 # records that a seed draws, with and without their zeros.
-_USED, _DRAWN = 1.8, 1.4
+_USED, _DRAWN = 1.8, 1.9
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
 
