@@ -26,7 +26,7 @@ from admmbench.problems.sparse import MOST, Sparse, column_type
 FEW_PREDICTIONS = 16
 _FEW_RECORDS = 64
 # Records from which on it is worth to turn the models for the product without zeros.
-_FEWEST_SPARSE = 128
+_FEWEST_SPARSE = 256
 
 
 @dataclass(frozen=True, eq=False)
