@@ -96,6 +96,16 @@ def test_there_may_be_nothing_to_audit(name, changes, comment):
     assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
+def test_solutions_that_hide_their_noise_are_said_to_be_so():
+    found = short_audit("dvp", TWO, params={"tolerance": 0.05})
+    *hidden, attacked = found.findings
+    (sentence,) = {each.sentence for each in hidden}
+    assert sentence.startswith("Subproblems are solved too loosely to show their noise (lower the")
+    assert [each.passed for each in hidden] == [None] * 4
+    assert attacked.passed
+    assert short_audit("dvp", TWO).findings[0].passed
+
+
 def test_pieces_change_nothing(monkeypatch):
     whole = short_audit("objp", epsilon=9)
     done = []

@@ -26,6 +26,7 @@ _PILOT = 8
 _MOST_BYTES = 2**29
 _CHECKS = (noise_law, coupling, likelihood)
 _MISSED = "Noise is used in a way that an audit cannot follow"
+_UNSOLVED = "Subproblems are solved too loosely to show their noise (lower the tolerance)"
 
 
 def audit(
@@ -103,10 +104,12 @@ class Seen:
 
     Attributes
     ----------
+    uncovered
+        Why releases are not on tape; empty if they are.
     checks
-        Findings of the first three levels.
+        Findings of the first three levels, if they are.
     trajectory
-        Scores of the attack on all messages; None if releases are not on tape.
+        Scores of the attack on all messages, if they are.
     model
         Scores of the attack on the final model.
     total
@@ -115,6 +118,7 @@ class Seen:
         Of one release.
     """
 
+    uncovered: str
     checks: list[Finding]
     trajectory: Scores | None
     model: Scores
@@ -124,14 +128,13 @@ class Seen:
     @classmethod
     def of(cls, pair: Pair, worlds: Worlds, delta: float, sampling: float) -> Seen:
         """Look at a pair of worlds."""
-        federation, canary = pair.first.federation, worlds.canary
-        seen = pair.first.missed == 0
+        run = pair.first
+        federation = run.federation
+        why = (_UNSOLVED if run.unsolved else _MISSED) if run.missed else ""
         return cls(
-            [
-                check.find(pair, canary) if seen else not_covered(check.LEVEL, canary, _MISSED)
-                for check in _CHECKS
-            ],
-            of_trajectory(pair, sampling) if seen else None,
+            why,
+            [] if why else [check.find(pair, worlds.canary) for check in _CHECKS],
+            None if why else of_trajectory(pair, sampling),
             of_model(pair, worlds.row),
             epsilon_total(federation.ledgers, delta),
             federation.privacy.epsilon,
@@ -142,18 +145,17 @@ def _findings(
     name: Name, seen: Sequence[Seen], delta: float, confidence: float, total: float
 ) -> Iterator[Finding]:
     """Findings of all levels with one canary."""
-    for found in zip(*(each.checks for each in seen), strict=True):
-        yield worst(found)
-    attacks = {
-        TRAJECTORY: [each.trajectory for each in seen if each.trajectory],
-        MODEL: [each.model for each in seen],
-    }
+    attacks = {MODEL: [each.model for each in seen]}
+    if why := next((each.uncovered for each in seen if each.uncovered), ""):
+        for level in (*(check.LEVEL for check in _CHECKS), TRAJECTORY):
+            yield not_covered(level, name, why)
+    else:
+        for found in zip(*(each.checks for each in seen), strict=True):
+            yield worst(found)
+        attacks = {TRAJECTORY: [each.trajectory for each in seen if each.trajectory], **attacks}
     for level, scores in attacks.items():
-        if scores:
-            first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
-            yield lower_bound(level, name, (first, second), delta, confidence, total)
-        else:
-            yield not_covered(level, name, _MISSED)
+        first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
+        yield lower_bound(level, name, (first, second), delta, confidence, total)
 
 
 def _nothing(spec: RunSpec) -> str:

@@ -47,6 +47,7 @@ def _released(sub: Subproblem, own: Array) -> Array:
     ridge = (rest * v).sum(axis=(2, 3)) / squares
     left = np.linalg.norm(rest - factors(ridge, v) * v, axis=(2, 3))
     if noise.again is None and not (left <= _UNSOLVED * inner.scale).all():
+        noise.unsolved = True
         return own
     convexity = whole.penalty_curvature + sub.rho + np.maximum(ridge, 0)
 

@@ -131,6 +131,8 @@ class TapedNoise(Noise):
         Spherical noise that was drawn, while it is not known what it is for.
     missed
         Releases that are not on tape.
+    unsolved
+        Whether some of them are solutions that leave too much of their problem to show their noise.
     """
 
     agents: slice
@@ -138,6 +140,7 @@ class TapedNoise(Noise):
     again: Sequence[Taped] | None
     inner: Inner | None
     missed: int
+    unsolved: bool
     _accounted: list[Releases]
     # While what is drawn is an ingredient of spherical noise.
     _unseen = False
@@ -149,7 +152,7 @@ class TapedNoise(Noise):
         """Source with the keys of another."""
         made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
         made.agents, made.tape, made.again = agents, [], again
-        made.inner, made.missed = None, 0
+        made.inner, made.missed, made.unsolved = None, 0, False
         made._accounted = [ledger.releases() for ledger in made.ledgers]
         return made
 

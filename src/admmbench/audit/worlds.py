@@ -41,6 +41,8 @@ class Run:
         By name, for each round, what whoever sees all messages knows.
     missed
         Releases that are not on tape.
+    unsolved
+        Whether some of them are solutions that leave too much of their problem to show their noise.
     """
 
     federation: Federation[Any]
@@ -48,6 +50,7 @@ class Run:
     tapes: list[Tape]
     public: list[dict[str, Array]]
     missed: int
+    unsolved: bool
 
     @property
     def model(self) -> Array:
@@ -154,7 +157,8 @@ def play(
             known |= _known(state)
             public.append({name: np.array(each) for name, each in known.items()})
     tapes = [source.tape for source in noise]
-    return Run(federation, state, tapes, public, sum(source.missed for source in noise))
+    missed, unsolved = sum(each.missed for each in noise), any(each.unsolved for each in noise)
+    return Run(federation, state, tapes, public, missed, unsolved)
 
 
 def _with_taken(federation: Federation[Any], row: int) -> list[Block[Any]]:
