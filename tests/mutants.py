@@ -46,7 +46,10 @@ ROOMS = {
     "privacy": "privacy algorithms/test_updates.py contracts",
     "partition.py": "test_partition.py problems regression",
     "statistics.py": "analysis/test_statistics.py analysis",
-    "analysis/verdicts.py": "analysis/test_claims.py analysis/test_report.py",
+    **dict.fromkeys(
+        ("analysis/verdicts.py", "analysis/judging.py", "analysis/selection.py"),
+        "analysis/test_claims.py analysis/test_report.py",
+    ),
     "analysis/decisions.py": "analysis/test_decisions.py analysis/test_claims.py",
 }
 # Tests that know a module, where its own name does not say which.

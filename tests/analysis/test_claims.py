@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.analysis import claims, verdicts
-from admmbench.analysis.verdicts import Verdict, evaluate
+from admmbench.analysis import claims
+from admmbench.analysis.selection import Verdict
+from admmbench.analysis.verdicts import evaluate
+from admmbench.analysis.wording import quantity
 
 from .conftest import ERRORS, INF, build
 
@@ -191,6 +193,19 @@ def test_value_of_random_instances_has_the_sampling_error_of_the_papers_mean(tmp
         **{**VALUE, "instances": 4, "requires": {**SCALE, "seeds": 2}},
     )
     assert one.verdict == "not run"
+
+
+def test_sampling_error_of_a_difference_is_that_of_the_differences(tmp_path, results):
+    # Both methods meet the same instances, so what these have in common cancels.
+    values = results.test_error.sel(epsilon=0.1).isel(round=-1)
+    gap = 100 * (values.sel(algorithm="ObjP") - values.sel(algorithm="ObjPM")).values
+    error = float(stats.t.ppf(0.975, 9) * np.std(gap, ddof=1) / np.sqrt(4))
+    mean = float(gap.mean())
+    claim = {**VALUE, "minus": "ObjPM", "published": mean, "tolerance": 0, "instances": 4}
+    verdict = judge(tmp_path, results, **claim)
+    assert f"of which {error:.2f} pp are the sampling error" in verdict.why
+    with pytest.raises(claims.ClaimError, match="a lowest value has no sampling error"):
+        judge(tmp_path, results, **claim, over_seeds="best")
 
 
 def test_numbers_on_other_data_are_shown_and_not_judged(tmp_path, results):
@@ -860,7 +875,6 @@ def test_the_papers_claims_name_experiments_and_labels_that_exist():
 
 
 def test_numbers_that_differ_look_different():
-    quantity = verdicts._quantity
     assert quantity([0.1, 0.25], "%") == "0.10 to 0.25 %"
     assert quantity([0.1001, 0.1002], "%") == "0.1001 to 0.1002 %"
     assert quantity([-1e-9, 1e-9], "%", signed=True) == "−0.00 to +0.00 %"

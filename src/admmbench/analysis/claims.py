@@ -125,6 +125,8 @@ class Value(Statement):
     def _check(self) -> Self:
         if self.over and (self.minus or self.unit != "1"):
             raise ValueError("over: a ratio has the unit '1', and no minus")
+        if self.instances and self.over_seeds == "best":
+            raise ValueError("instances: a lowest value has no sampling error of a mean")
         return self
 
     def selections(self) -> Iterator[tuple[str, float]]:

@@ -19,7 +19,7 @@ from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
 from admmbench.analysis.inline import inline
 from admmbench.analysis.pages import TEMPLATES
-from admmbench.analysis.verdicts import Verdict
+from admmbench.analysis.selection import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
 from admmbench.files import replacing
