@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -147,6 +148,21 @@ def test_failure_while_writing_leaves_the_former_copy(folder, monkeypatch):
 
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(DatasetError, match=r"cannot write prepared toy .*No space left"):
+        write_prepared(folder, INFO, arrays(y_test=np.array([0, 0])))
+    assert open_prepared(folder, verify=True).y_test.tolist() == [1, 0]
+    assert not list(folder.parent.glob(".toy*"))
+
+
+def test_failure_of_the_last_step_puts_the_former_copy_back(folder, monkeypatch):
+    rename = Path.rename
+
+    def failing(self, target):
+        if self.suffix == ".part":
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(DatasetError, match=r"cannot write prepared toy .*Input/output error"):
         write_prepared(folder, INFO, arrays(y_test=np.array([0, 0])))
     assert open_prepared(folder, verify=True).y_test.tolist() == [1, 0]
     assert not list(folder.parent.glob(".toy*"))

@@ -186,7 +186,12 @@ def _replacing(directory: Path) -> Iterator[Path]:
         # A folder cannot be renamed over a filled one, so the former one steps aside.
         if directory.exists():
             directory.rename(former)
-        staging.rename(directory)
+        try:
+            staging.rename(directory)
+        except OSError:
+            if former.exists() and not directory.exists():
+                former.rename(directory)
+            raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)
         shutil.rmtree(former, ignore_errors=True)
