@@ -511,6 +511,11 @@ def noisy(ds: xr.Dataset) -> xr.DataArray:
     return (magnitude > 0).any([dim for dim in ("seed", "round") if dim in magnitude.dims])
 
 
+def is_optimum(ds: xr.Dataset) -> xr.DataArray:
+    """Say which methods compute the optimum over all records, over ``algorithm``."""
+    return ds["method"] == "centralized"
+
+
 def _of_rivals(values: xr.DataArray) -> xr.DataArray:
     return values.rename(algorithm="rival")
 

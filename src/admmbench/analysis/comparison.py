@@ -21,9 +21,6 @@ from admmbench.outcomes import FAILED, Outcome
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
 
-# The method that computes the optimum of a problem.
-_OPTIMUM = "centralized"
-
 # What stands for a method that an experiment does not have, where NaN does not.
 _FILLS = {
     "compared": False,
@@ -105,7 +102,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
-    ran &= facts["method"] != _OPTIMUM
+    ran &= ~statistics.is_optimum(facts)
     found = []
     for epsilon in map(float, facts["epsilon"].values):
         own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)

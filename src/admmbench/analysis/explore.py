@@ -331,10 +331,10 @@ def _seeds(values: xr.DataArray, points: xr.Dataset, arrays: _Arrays) -> dict[st
 def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
     """Add F - F*, seed by seed, where an optimum is among the results.
 
-    F* is the lowest training objective of `centralized` at the same seed. It is that of as many agents, as an
+    F* is the lowest training objective of an optimum at the same seed. It is that of as many agents, as an
     objective may add up over them. Problems that were tuned have objectives of their own, and no common optimum.
     """
-    found = results["method"] == "centralized"
+    found = statistics.is_optimum(results)
     tuned = "tuned" in results and any(
         "problem." in str(each) for each in results["tuned"].values.flat
     )
