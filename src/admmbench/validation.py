@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from difflib import SequenceMatcher
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
 
 from pydantic import (
     AfterValidator,
@@ -105,6 +105,14 @@ def unknown(kind: str, name: object, names: Iterable[str]) -> str:
     """Message for a name that does not exist, with the nearest one that does."""
     near = nearest(name, names)
     return f"unknown {kind} {name!r}" + (f"; did you mean {near!r}?" if near else "")
+
+
+def one_of(what: str, value: object, words: Any) -> None:
+    """Refuse a value of a class that is none of the words of a `Literal`, which nothing would act on."""
+    names = get_args(words)
+    if value not in names:
+        near = nearest(value, names)
+        raise ValueError(f"{what}: {value!r} is none of {', '.join(names)}; did you mean {near!r}?")
 
 
 def messages(error: ValidationError, path: str = "") -> list[str]:

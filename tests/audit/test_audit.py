@@ -78,7 +78,7 @@ def test_what_is_found_survives_json():
 @pytest.mark.parametrize(
     ("name", "changes", "comment"),
     [
-        ("iadmm", {}, "iadmm sends everything without noise"),
+        ("iadmm", {}, "iadmm declares no noisy release"),
         ("objp", {"epsilon": math.inf}, "Without a budget nothing is claimed"),
         (
             "objp",

@@ -92,12 +92,12 @@ METHODS = {
     ),
     "more rounds go on where fewer ended": (OTHER_RUNS, "more rounds to come changes"),
     "seeds differ where something is drawn": (
-        NOISE.format("0.0"),
-        "three seeds give 1 results; it declares noise",
+        "release = None\ndraws = True\n" + NOISE.format("0.0"),
+        "three seeds give 1 results; it declares noise or draws",
     ),
     "the total is finite where noise is declared": (
-        "release = None",
-        "its release is None, and its noise is not zero",
+        NOISE.format("sub.noise.laplace(Sensitivity(l1=0 * gradient.sensitivity.l1))"),
+        "and its noise is zero",
     ),
     "the total is finite where there is a guarantee": (
         "def measure(self, t, state, federation): return {'epsilon_total': 0.1 * t}",
@@ -170,6 +170,24 @@ def test_a_broken_method_is_caught(tmp_path, name):
     path = plug_in(tmp_path, header, body, name)
     found = fails(of_method(str(path)), name)
     assert re.search(message, found), found
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "order = 'sever'",
+            "Broken.order: 'sever' is none of server, agents; did you mean 'server'",
+        ),
+        ("mean_over = 'al'", "Broken.mean_over: 'al' is none of all, own"),
+        ("release = Release('laplac', 'gradient')", "Release.law: 'laplac' is none of laplace,"),
+        ("release = Release('laplace', 'gradiant')", "Release.value: 'gradiant' is none of"),
+    ],
+)
+def test_words_that_nothing_would_act_on_are_refused(tmp_path, body, message):
+    path = plug_in(tmp_path, METHOD, body, "typo")
+    with pytest.raises(ValueError, match=message):
+        list(of_method(str(path)))
 
 
 def test_every_check_of_methods_is_broken_here():

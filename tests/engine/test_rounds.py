@@ -1,5 +1,6 @@
 """Rounds: which are evaluated, and who may keep a run between them."""
 
+import contextlib
 import copy
 
 import numpy as np
@@ -38,6 +39,45 @@ def test_the_start_counts_in_no_reduction(reduce):
     rounds = xr.DataArray([[5.0, 3.0, 4.0]], dims=("seed", "round"), coords={"round": [0, 1, 2]})
     found = xr.Dataset({"test_error": rounds, "status": ("seed", [0])})
     assert reduce(found, "test_error").item() in (3, 3.5)
+
+
+QUIET = """
+from admmbench.api import Releases, parameters
+from admmbench.templates.method import Template
+
+@parameters
+class Quiet(Template):
+    '''Adds noise in three rounds.'''
+    {}
+
+    def perturb_gradient(self, sub, gradient):
+        return sub.noise.laplace(gradient.sensitivity) if sub.t <= 3 else 0.0
+"""
+PLANNED = """
+    steady = False
+
+    def plan(self, t, problem, privacy, release):
+        return super().plan(t, problem, privacy, release) if t <= 3 else Releases()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", r"Quiet.round, round 4: noisy releases of an agent: 0, declared .*: 1; the total"),
+        ("release = None", r"round 1: noisy releases of an agent: 1, declared .*: 0"),
+        (PLANNED, ""),
+    ],
+)
+def test_a_round_with_other_releases_than_declared_is_refused(tmp_path, body, message):
+    method = tmp_path / "quiet.py"
+    method.write_text(QUIET.format(body))
+    data = make_dataset(n_classes=10, n_features=64)
+    spec = RunSpec(dataset="digits", algorithm=str(method), epsilon=1, rounds=5, seeds=2)
+    with pytest.raises(ValueError, match=message) if message else contextlib.nullcontext():
+        run_rounds(spec, data)
+    # Without a budget there is no noise, and nothing to declare.
+    run_rounds(spec.model_copy(update={"epsilon": np.inf}), data)
 
 
 class Memory:

@@ -28,7 +28,9 @@ from admmbench.algorithms.base import (
 from admmbench.privacy import Noise, Privacy, Release, Releases
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
+from admmbench.validation import one_of
 
+Order = Literal["server", "agents"]
 Entry = TypeVar("Entry", float, Array)
 """One entry of a model, or all entries."""
 
@@ -179,10 +181,16 @@ class Consensus(OverRows):
         Who begins a round: ``server`` or ``agents``.
     """
 
-    order: ClassVar[Literal["server", "agents"]]
+    order: ClassVar[Order]
     state_copies = 3
 
     rho: Rho = Field(default_factory=RhoSchedule)
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a method whose order has no name here: it would update no dual variables."""
+        super().__init_subclass__()
+        if hasattr(cls, "order"):
+            one_of(f"{cls.__name__}.order", cls.order, Order)
 
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""

@@ -18,10 +18,12 @@ from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.algorithms.passes import Pass
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
+from admmbench.validation import one_of
 
 # The authors' code of ryu2022 clips probabilities to [1e-9, 1].
 PROBABILITY_FLOOR = 1e-9
 
+MeanOver = Literal["all", "own"]
 Step = Callable[..., float]
 Schedule = dict[str, Array | float]
 
@@ -62,9 +64,15 @@ class Linearized(Consensus):
         What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
     """
 
-    mean_over: ClassVar[Literal["all", "own"]]
+    mean_over: ClassVar[MeanOver]
 
     a: Annotated[float, Field(gt=0)] = 1.0
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a method whose mean is over nothing that has a name here."""
+        super().__init_subclass__()
+        if hasattr(cls, "mean_over"):
+            one_of(f"{cls.__name__}.mean_over", cls.mean_over, MeanOver)
 
     @property
     @abstractmethod

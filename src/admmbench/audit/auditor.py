@@ -165,7 +165,7 @@ def _nothing(spec: RunSpec) -> str:
     if as_partition(spec.agents).scheme == "stratified":
         return "Records are shared out by their labels, so that another label moves other records."
     if spec.release is None:
-        return f"{spec.algorithm} sends everything without noise, so that it claims nothing."
+        return f"{spec.algorithm} declares no noisy release, so that it claims nothing."
     if spec.privacy.trust == "secure_sum":
         return "Under a secure sum single messages are not protected."
     if not spec.private:

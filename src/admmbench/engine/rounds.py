@@ -230,6 +230,7 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
             f"{type(method).__name__}.round raised in round {snapshot.t}: {type(error).__name__}: {error}"
         ) from error
     snapshot.seconds += time.perf_counter() - start
+    _check_releases(snapshot, spec, federation)
     if due or snapshot.t == 1:  # some states put w together when they are asked for it
         _check_round(snapshot, spec, sent, federation.problem.n_agents)
     if due:
@@ -254,6 +255,20 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -
                     f"{where}: {name} has an array of shape {np.shape(each)}; expected down=(S, ...), up=(P, S, ...), "
                     f"with P = {agents} agents and S = {seeds} seeds"
                 )
+
+
+def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
+    """Refuse a round with other releases than the method declares: the total of the run would be wrong."""
+    t, declared = snapshot.t, spec.method.updates if spec.release else 0
+    made = {noise.entered for noise in snapshot.noise}
+    if made == {declared} or not (spec.private or any(made)):
+        return
+    if made == {0} and spec.plans_nothing(t, federation.problem, federation.privacy):
+        return
+    raise ValueError(
+        f"{type(spec.method).__name__}.round, round {t}: noisy releases of an agent: "
+        f"{' or '.join(map(str, sorted(made)))}, declared (release, updates): {declared}; the total would be wrong"
+    )
 
 
 def _check_model(where: str, state: State, seeds: int) -> None:

@@ -374,6 +374,13 @@ class RunSpec(Strict):
             ledger.add(method.plan(t, problem, budget, release), times * method.updates)
         return ledger
 
+    def plans_nothing(self, t: int, problem: BoundProblem[Any], budget: Privacy) -> bool:
+        """Whether the method plans a round without noisy releases."""
+        method, release = self.method, self.release
+        if release is None or method.steady:
+            return False
+        return not any(method.plan(t, problem, budget, release))
+
     @property
     def stated_budget(self) -> float:
         """The one that a user stated: of the whole run, or of one release."""

@@ -17,9 +17,11 @@ from admmbench.privacy import samplers
 from admmbench.privacy.accountants import Releases, Sampled, Shift
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
+from admmbench.validation import one_of
 
 Array = NDArray[Any]
 Law = Literal["laplace", "gaussian", "spherical"]
+Released = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
 Relation = Literal["zero_out", "replace"]
 
 NEIGHBOURS: dict[Relation, str] = {
@@ -85,10 +87,18 @@ class Release:
     """
 
     law: Law
-    value: Literal["gradient", "solution", "dual variable", "predictions", "objective"]
+    value: Released
     scaled_for: Relation = "zero_out"
     own_neighbours: str = ""
     or_law: Law | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse words that nothing would act on."""
+        one_of("Release.law", self.law, Law)
+        one_of("Release.value", self.value, Released)
+        one_of("Release.scaled_for", self.scaled_for, Relation)
+        if self.or_law is not None:
+            one_of("Release.or_law", self.or_law, Law)
 
     @property
     def entered(self) -> str:
@@ -278,6 +288,8 @@ class Noise:
     ----------
     ledgers
         Releases of each agent so far.
+    entered
+        How many of these are of this round.
     """
 
     def __init__(
@@ -300,6 +312,7 @@ class Noise:
     def begin_round(self, t: int, measure: bool = False) -> None:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
         self._t, self._releases, self._measure = t, 0, measure
+        self.entered = 0
         self._measured: list[Array] = []
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
@@ -375,6 +388,7 @@ class Noise:
             multipliers = (std / (times * bound)).min(axis=1).tolist()
             for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
                 ledger.gaussian(multiplier, sampling=sampling)
+            self.entered += 1
         return self._draw(samplers.GAUSSIAN, std, grid)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
@@ -402,6 +416,7 @@ class Noise:
 
     def enter(self, cost: Releases) -> None:
         """Enter in all ledgers a cost for which the method has a proof."""
+        self.entered += 1
         for ledger in self.ledgers:
             ledger.add(cost)
 
