@@ -247,7 +247,14 @@ def test_faults_of_an_audit_are_one_line(capsys):
 
 def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
     assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
-    assert "iadmm sends everything without noise" in capsys.readouterr().out
+    assert "iadmm declares no noisy release" in capsys.readouterr().out
+
+
+def test_options_cut_short_are_refused(capsys):
+    """One would otherwise be read as another: `--config` as `--configfile`."""
+    with pytest.raises(SystemExit):
+        main(["gc", "--config", "seeds=1"])
+    assert "unrecognized arguments: --config" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,10 @@ def test_faults_are_named_with_file_and_key(tmp_path, changes, message):
         ({"experiments": []}, "experiments"),
         ({"experiments": ["small"], "override": {}}, "did you mean 'overrides'"),
         ({"experiments": ["small"], "overrides": {"smll": {}}}, "did you mean 'small'"),
-        ({"experiments": ["small"], "overrides": {"small": {"round": 5}}}, "did you mean 'rounds'"),
+        (
+            {"experiments": ["small"], "overrides": {"small": {"round": 5}}},
+            "configuration: overrides: small:\n.*did you mean 'rounds'",
+        ),
         ({"experiments": ["small"], "data": {"miror": "x"}}, r"data: .*did you mean 'mirror'"),
         ({"experiments": ["small"], "threads": 0}, "threads"),
     ],
@@ -174,6 +177,11 @@ def test_faults_of_the_study(tmp_path, study, message):
     write(tmp_path, yaml.safe_dump(SMALL))
     with pytest.raises(ConfigError, match=message):
         config.load(study, tmp_path)
+
+
+def test_a_mistake_of_a_file_is_not_one_of_the_overrides(tmp_path):
+    with pytest.raises(ConfigError, match=r"small\.yaml:\n.*did you mean 'rounds'"):
+        load(tmp_path, {"small": {"seeds": 1}}, round=5)
 
 
 def test_broken_yaml_is_named(tmp_path):

@@ -28,6 +28,7 @@ FOLDER = Experiment.model_validate(SMALL).runs[0].folder
 def folder(tmp_path, monkeypatch):
     """A project with one experiment; `make` adds files to it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADMMBENCH_CACHE", "cache")
     experiments = tmp_path / "config/experiments"
     experiments.mkdir(parents=True)
     (experiments / "small.yaml").write_text(yaml.safe_dump(SMALL))
@@ -165,11 +166,11 @@ def test_what_a_killed_process_left_goes_after_an_hour(folder):
 
 
 def test_what_is_kept_to_be_fast_goes_after_a_month(folder):
-    kernels = "resources/kernels"
+    kernels = "cache/kernels"
     old = [f"{kernels}/__pycache__/kernel_0a.update-1.py311.nbi", f"{kernels}/kernel_0a.py"]
-    old.append("resources/totals/0a.json")
+    old.append("cache/totals/0a.json")
     make(folder, *old, hours=24 * 31)
-    make(folder, f"{kernels}/kernel_0b.py", "resources/totals/0b.json", hours=24 * 29)
+    make(folder, f"{kernels}/kernel_0b.py", "cache/totals/0b.json", hours=24 * 29)
     assert found() == old
 
 

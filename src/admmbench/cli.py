@@ -198,6 +198,14 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "plan", _plan, "forecast what a study costs, beside what it took")
     _add_configfile(command)
+    command.add_argument(
+        "--config",
+        "-C",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="keys of the configuration, as for snakemake",
+    )
     command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
     command.add_argument(
         "--measure", action="store_true", help="measure everything again, not only what is new"
@@ -213,7 +221,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(commands: Any, name: str, function: Any, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    # An option that is cut short is a mistake: `--config` is no `--configfile`.
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text, allow_abbrev=False
+    )
     parser.set_defaults(command=function)
     return parser
 
@@ -221,12 +232,17 @@ def _command(commands: Any, name: str, function: Any, text: str) -> argparse.Arg
 def _add_configfile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--configfile",
-        type=Path,
         nargs="+",
         default=[],
         metavar="FILE",
-        help="overlays of config/config.yaml, as for snakemake",
+        help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
     )
+
+
+def _overlays(names: Sequence[str]) -> list[Path]:
+    from admmbench.installed import find
+
+    return [Path(name) if Path(name).exists() else find(name) for name in names]
 
 
 # Each command imports what it needs: a job should not wait for packages that it does not use.
@@ -592,7 +608,6 @@ def _console() -> Any:
 def _study(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from admmbench.installed import find
     from admmbench.watch.study import run
 
     if options.words[:1] in (["-h"], ["--help"]):
@@ -600,7 +615,7 @@ def _study(options: argparse.Namespace) -> int:
         return 0
     _collect_garbage()
     names = list(itertools.takewhile(_is_yaml, options.words))
-    overlays = [Path(name) if Path(name).exists() else find(name) for name in names]
+    overlays = _overlays(names)
     console = Console(stderr=True, highlight=False)
     return run(overlays, options.words[len(names) :], console)
 
@@ -610,12 +625,14 @@ def _is_yaml(word: str) -> bool:
 
 
 def _plan(options: argparse.Namespace) -> None:
+    from snakemake.cli import parse_config
+
     from admmbench.config import read
     from admmbench.forecast import plan as forecast
     from admmbench.housekeeping import notices
     from admmbench.progress import shown
 
-    study = read(options.configfile)
+    study = read(_overlays(options.configfile), changes=parse_config(options.config))
     _collect_garbage()
     with shown("Measuring this machine", "method") as progress:
         machine = forecast.calibrate(study, progress, renew=options.measure)
@@ -635,7 +652,7 @@ def _gc(options: argparse.Namespace) -> None:
     overlays = [path for name, path in find_all().items() if name != CONFIG.stem]
     # What the other configurations of the folder ask for stays as well.
     found = housekeeping.leftovers(
-        read(each) for each in ([], *([o] for o in overlays), options.configfile)
+        read(each) for each in ([], *([o] for o in overlays), _overlays(options.configfile))
     )
     sizes = [housekeeping.size(path) for path in found]
     for path, size in zip(found, sizes, strict=True):

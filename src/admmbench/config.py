@@ -187,10 +187,17 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(
                 f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
             )
-        content = _overridden(_read(available[name]), name, checked.overrides)
-        if content.get("tuning") is not None and name in tuned:
-            content.setdefault("tuned", _read(tuned[name]))
-        experiments[name] = check_experiment(content, str(available[name]))
+        content = _read(available[name])
+        changed = _overridden(content, name, checked.overrides)
+        found = _read(tuned[name]) if name in tuned else None
+        try:
+            experiments[name] = check_experiment(
+                _with_tuned(changed, found), f"configuration: overrides: {name}"
+            )
+        except ConfigError:
+            # A mistake of the file itself is not one of the overrides.
+            check_experiment(_with_tuned(content, found), str(available[name]))
+            raise
     return Study(config=checked, experiments=experiments)
 
 
@@ -249,6 +256,13 @@ def _overridden(
         if fnmatch.fnmatchcase(name, pattern):
             content = merged(content, changes)
     return content
+
+
+def _with_tuned(content: dict[str, Any], found: dict[str, Any] | None) -> dict[str, Any]:
+    """Give an experiment the settings that tuning found, unless it has its own."""
+    if content.get("tuning") is None or found is None:
+        return content
+    return {"tuned": found, **content}
 
 
 def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:

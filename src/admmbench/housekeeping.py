@@ -66,7 +66,6 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(results))
     for cache in {Path(study.config.data.cache) for study in studies}:
         found.update(_of_data(cache / "datasets"))
-        found.update(_kept(cache))
     found.update(_kept(cache_folder()))
     for study in studies:
         found.difference_update(_asked(study))

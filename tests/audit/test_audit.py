@@ -9,6 +9,7 @@ import pytest
 from admmbench import auditing
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.algorithms.linearized import Linearized
+from admmbench.algorithms.objp import ObjP
 from admmbench.audit import Audit, AuditSettings, auditor
 from admmbench.audit.attacks import lower_bound, of_trajectory
 from admmbench.audit.canaries import make_worlds, unshuffled
@@ -16,6 +17,7 @@ from admmbench.audit.worlds import play, play_both
 from admmbench.checks import runs
 from admmbench.checks.made import make_dataset, written_by
 from admmbench.engine import federation
+from admmbench.engine.rounds import AlgorithmError
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
 ALL = AuditSettings(rounds=3, repeats=40)
@@ -94,6 +96,15 @@ def test_there_may_be_nothing_to_audit(name, changes, comment):
     assert not found.findings
     assert comment in found.comment
     assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_what_an_algorithm_raises_names_the_round(monkeypatch):
+    def faulty(self, t, state, federation):
+        raise KeyError("gamma")
+
+    monkeypatch.setattr(ObjP, "round", faulty)
+    with pytest.raises(AlgorithmError, match=r"ObjP\.round raised in round 1: KeyError"):
+        short_audit("objp", TWO)
 
 
 def test_solutions_that_hide_their_noise_are_said_to_be_so():

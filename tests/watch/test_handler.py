@@ -12,7 +12,7 @@ from admmbench import config
 from admmbench.watch import handler
 from admmbench.watch.handler import Watch
 from admmbench.watch.progress import State
-from admmbench.watch.study import _changes, _words
+from admmbench.watch.study import _changes, _conclude, _words
 from tests.watch.test_expected import SMALL
 
 
@@ -100,6 +100,13 @@ def test_jobs_that_ctrl_c_ends_have_not_failed(watch, snakemake):
     snakemake.says("WorkflowError", "error", logging.ERROR, exception="WorkflowError")
     assert printed(watch) == ""
     assert watch.progress.of(State.FAILED) == []
+
+
+def test_a_study_that_ends_without_a_failed_job_says_how_to_go_on(watch, snakemake):
+    snakemake.says("Job stats", "run_info")
+    console = Console(file=io.StringIO(), width=200)
+    _conclude(watch, 1, console)
+    assert "stopped. The same command goes on from there." in console.file.getvalue()
 
 
 def test_where_nothing_is_to_be_done_snakemake_says_so(watch, snakemake):

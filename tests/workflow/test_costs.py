@@ -1,5 +1,6 @@
 """`admmbench plan` and `admmbench gc` in a project that was run, as a user calls them."""
 
+import os
 import re
 import subprocess
 
@@ -36,6 +37,24 @@ def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
     assert total[1] == jobs[1]
     assert int(total[2]) == len(RUNS)
     assert float(total[3]) > 0
+
+
+def test_what_a_plan_measured_is_known_to_the_study(project, monkeypatch, tmp_path):
+    """Both find it in the user's cache, and read the same words of the command line."""
+    (tmp_path / "admmbench").symlink_to(os.environ["ADMMBENCH_CACHE"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("ADMMBENCH_CACHE")
+    changes = ["--config", "overrides={tiny: {epsilon: [7, 8]}}"]
+    plans = [
+        admmbench(project, "plan", "--configfile", "config/tiny.yaml", *each)
+        for each in ([], changes)
+    ]
+    less, more = (
+        int(number) for each in plans for number in re.findall(r"│ tiny +│ +(\d+) │", each)
+    )
+    assert more - less == len(RUNS)
+    dry = project.run("--dry-run", "--forceall", *changes)
+    assert re.search(r"^About .* on 2 cores", dry, re.MULTILINE), dry
 
 
 def test_garbage_is_what_no_configuration_asks_for(project):

@@ -17,5 +17,8 @@ rule prepare:
         fingerprint=lambda wildcards: fingerprint.of_dataset(
             normalize(STUDY.datasets[wildcards.dataset])["name"]
         ),
+        downloads=lambda wildcards, output: str(Path(output[0]).parents[1]),
     shell:
-        "admmbench prepare {params.dataset:q} --output {output:q} > {log:q} 2>&1"
+        # What the environment says is not of the results: it is no parameter.
+        'admmbench prepare {params.dataset:q} --cache "${{ADMMBENCH_CACHE:-{params.downloads}}}"'
+        " --output {output:q} > {log:q} 2>&1"

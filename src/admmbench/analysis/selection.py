@@ -104,12 +104,14 @@ class Selection:
 
         Parameters
         ----------
-        name, region, estimate
+        name, region
             As in `Part`.
         values
             One for each seed.
         needs
             Methods and budgets that must not have lost a run.
+        estimate
+            As in `Part`; the mean of the values, if None.
         """
         finite = values.values[np.isfinite(values.values)]
         lost, limited = self.lost(needs)

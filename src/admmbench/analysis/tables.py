@@ -367,8 +367,9 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
     ]
     worth = _labels_by(noisy, "guarantee")
     if results.attrs["sensitivity"] == "local" and "none" in worth:
+        whose = "" if set(worth) == {"none"} else f" of {', '.join(worth['none'])}"
         notes.append(
-            "The noise is scaled by a local sensitivity, computed from the agent's own records, as in the "
+            f"The noise{whose} is scaled by a local sensitivity, computed from the agent's own records, as in the "
             "papers: their norms (huang2019), or also the current iterate (ryu2021, ryu2022; hu2019 assumes "
             "bounds instead). A scale that depends on the data can "
             "itself distinguish neighbouring data sets: the composed values are what composition "

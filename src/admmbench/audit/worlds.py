@@ -14,7 +14,7 @@ from admmbench.audit.solutions import watched
 from admmbench.audit.tapes import Taped, TapedNoise
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, workers
-from admmbench.engine.rounds import assemble
+from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Sampler
 from admmbench.problems.base import State
@@ -151,7 +151,7 @@ def play(
         for t in range(1, rounds + 1):
             for source in noise:
                 source.begin_round(t)
-            sent = method.round(t, state, federation)
+            sent = do_round(method, t, state, federation)
             known = {f"message {k}": each for k, each in enumerate(sent.up)}
             known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
             known |= _known(state)

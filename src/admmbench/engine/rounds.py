@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench import partition, privacy
-from admmbench.algorithms.base import Messages
+from admmbench.algorithms.base import Algorithm, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
@@ -223,12 +223,7 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     for noise in snapshot.noise:
         noise.begin_round(snapshot.t, measure=due)
     start = time.perf_counter()
-    try:
-        sent = method.round(snapshot.t, snapshot.state, federation)
-    except Exception as error:
-        raise AlgorithmError(
-            f"{type(method).__name__}.round raised in round {snapshot.t}: {type(error).__name__}: {error}"
-        ) from error
+    sent = do_round(method, snapshot.t, snapshot.state, federation)
     snapshot.seconds += time.perf_counter() - start
     _check_releases(snapshot, spec, federation)
     if due or snapshot.t == 1:  # some states put w together when they are asked for it
@@ -237,6 +232,18 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
+
+
+def do_round(
+    method: Algorithm[Any, Any], t: int, state: Any, federation: AnyFederation
+) -> Messages:
+    """Let a method do a round; an `AlgorithmError` says in which round it raised."""
+    try:
+        return method.round(t, state, federation)
+    except Exception as error:
+        raise AlgorithmError(
+            f"{type(method).__name__}.round raised in round {t}: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -> None:

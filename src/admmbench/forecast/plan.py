@@ -301,7 +301,7 @@ def outlook(study: Study, cores: int | None) -> str:
     """Summary of a plan without measuring anything."""
     machine = known(study)
     if machine is None:
-        return "`admmbench plan` tells what this study costs."
+        return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
     return summary(plan(study, machine).total, cores or os.cpu_count() or 1)
 
 

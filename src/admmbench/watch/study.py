@@ -120,7 +120,9 @@ def _conclude(watching: Watch, status: int, console: Console) -> None:
     text = f"{done} of {len(progress.jobs)} jobs in {duration(progress.elapsed)}"
     if watching.interrupted:
         text += "; stopped. What was running left checkpoints: the same command goes on from there."
-    elif status and failed:
+    elif status and not failed:
+        text += "; stopped. The same command goes on from there."
+    elif status:
         text += (
             f"; {failed} failed. The same command tries them again, and runs what waits for them."
         )
