@@ -1,9 +1,11 @@
 """What is refused, and in which words."""
 
 import pytest
+from pydantic import Field
 
 from admmbench import list_algorithms
-from admmbench.validation import nearest, unknown
+from admmbench.algorithms.objp import ObjP
+from admmbench.validation import nearest, parameters, unknown
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,26 @@ from admmbench.validation import nearest, unknown
 )
 def test_the_nearest_name_is_the_one_that_was_meant(slip, meant):
     assert nearest(slip, list_algorithms()) == meant
+
+
+@pytest.mark.parametrize(
+    "line", ["gamma = 0.5", "gamma = Field(gt=0)", "a = 2.0", "sums_onyl = True"]
+)
+def test_a_value_that_would_set_no_parameter_is_refused(line):
+    """A dataclass would ignore it in silence: a new name, and one whose default it seems to change."""
+    given = {"ObjP": ObjP, "Field": Field, "parameters": parameters}
+    name = line.split()[0]
+    with pytest.raises(TypeError, match=rf"Own\.{name} has no annotation"):
+        exec(f"@parameters\nclass Own(ObjP):\n    {line}\n", given)
+
+
+def test_constants_of_a_base_need_no_annotation():
+    @parameters
+    class Own(ObjP):
+        sums_only = True
+        gamma: float = 0.5
+
+    assert (Own.sums_only, Own().gamma) == (True, 0.5)
 
 
 def test_without_names_none_is_suggested():

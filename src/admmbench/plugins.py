@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -33,12 +36,17 @@ def load_file(path: Path) -> ModuleType:
     """
     if not path.is_file():
         raise ValueError(f"plug-in {str(path)!r}: there is no such file")
-    try:
+    with _explained(f"plug-in {str(path)!r}", path):
         return _load(path, path.stat().st_mtime_ns)
+
+
+@contextlib.contextmanager
+def _explained(what: str, path: Path) -> Iterator[None]:
+    """Make one `ValueError` of what a module raises when it is imported."""
+    try:
+        yield
     except Exception as error:
-        raise ValueError(
-            f"plug-in {str(path)!r} cannot be imported:\n{raised(error, path)}"
-        ) from error
+        raise ValueError(f"{what} cannot be imported:\n{raised(error, path)}") from error
 
 
 def raised(error: BaseException, path: Path) -> str:
@@ -123,16 +131,19 @@ class Registry(Generic[T]):
         Raises
         ------
         ValueError
-            If there is none; the message gives the nearest name.
+            If there is none, or if it raises; the message gives the nearest name, or the line.
         """
         if name.endswith(".py"):
             return load_file(Path(name))
-        if name in self.built_in:
-            return importlib.import_module(f"{self.package}.{name}")
-        if name in installed(self.group):
-            return importlib.import_module(installed(self.group)[name])
-        names = self.names()
-        raise ValueError(f"{unknown(self.kind, name, names)} (there are {', '.join(names)})")
+        here = name in self.built_in
+        module = f"{self.package}.{name}" if here else installed(self.group).get(name)
+        if module is None:
+            names = self.names()
+            raise ValueError(f"{unknown(self.kind, name, names)} (there are {', '.join(names)})")
+        found = find_spec(module)
+        path = found.origin if found and found.origin else module
+        with _explained(f"{self.kind} {name!r}", Path(path)):
+            return importlib.import_module(module)
 
     def resolve(self, name: str) -> type[T]:
         """Class of a module; see `find_module` for the names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
 
@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 
 # YAML's infinity, and how people write it.
 _INFINITE = (".inf", "inf", "infty", "infinity")
@@ -31,8 +32,32 @@ def parameters(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass whose fields are checked.
 
     Parameters come from YAML: unknown names and values out of range are refused when the object is made.
+
+    Raises
+    ------
+    TypeError
+        If a value of the class has no annotation, so that it would be no parameter.
     """
+    _refuse_unannotated(cls)
     return dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)  # type: ignore[return-value]
+
+
+def _refuse_unannotated(cls: type) -> None:
+    """Refuse a value without an annotation, which a dataclass ignores, unless it is a constant of a base."""
+    above = cls.__mro__[1:]
+    known = {
+        name for base in above for name in (*vars(base), *vars(base).get("__annotations__", {}))
+    }
+    known -= {field.name for base in above if is_dataclass(base) for field in fields(base)}
+    known |= vars(cls).get("__annotations__", {}).keys()
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in known:
+            continue
+        if isinstance(value, int | float | str | FieldInfo):
+            raise TypeError(
+                f"{cls.__name__}.{name} has no annotation, so that it sets no parameter: "
+                f"write `{name}: float = ...`, or `{name}: ClassVar[float] = ...` for a constant"
+            )
 
 
 def _number(value: Any) -> Any:

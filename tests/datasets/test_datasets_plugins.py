@@ -52,6 +52,15 @@ def test_an_installed_package_offers_one(coins, monkeypatch, tmp_path):
     assert load_dataset("coins").n_train == 40
 
 
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(monkeypatch, tmp_path):
+    (tmp_path / "half_written.py").write_text("import numpy\n\nclass X((:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(plugins, "installed", lambda group: {"half": "half_written"})
+    with pytest.raises(ValueError, match=r"data set 'half' cannot be imported:") as caught:
+        load_dataset("half")
+    assert 'half_written.py", line 3' in str(caught.value)
+
+
 def test_a_file_without_a_data_set_is_named(tmp_path):
     path = tmp_path / "empty.py"
     path.write_text("")

@@ -2,6 +2,7 @@
 
 import io
 import logging
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -111,8 +112,9 @@ def test_a_study_that_ends_without_a_failed_job_says_how_to_go_on(watch, snakema
 
 def test_where_nothing_is_to_be_done_snakemake_says_so(watch, snakemake):
     snakemake.says("Nothing to be done")
-    watch.say_early()
-    assert printed(watch) == "Nothing to be done\n"
+    Path("index.html").touch()
+    _conclude(watch, 0, watch._console)
+    assert printed(watch) == "Nothing to be done\nThe report is index.html\n"
 
 
 def test_a_long_study_says_what_it_costs(watch, snakemake, monkeypatch):
@@ -122,13 +124,25 @@ def test_a_long_study_says_what_it_costs(watch, snakemake, monkeypatch):
     assert printed(watch) == "quick takes about 2 s on 2 cores.\nconfig/a.yaml runs less.\n"
 
 
-@pytest.mark.parametrize("change", [{"dryrun": True}, {"is_main_process": False}])
-def test_dry_runs_and_jobs_show_what_they_always_do(snakemake, change):
-    vars(snakemake.workflow).update(change)
+def test_jobs_show_what_they_always_do(snakemake):
+    snakemake.workflow.is_main_process = False
     watch = Watch("quick", [], Console(file=io.StringIO()))
     watch.attach(None, None, snakemake.workflow, snakemake.logger)
     assert snakemake.usual in snakemake.logger.handlers
     assert watch not in snakemake.logger.handlers
+
+
+def test_dry_runs_show_what_they_always_do(watch, snakemake):
+    """Snakemake knows that it is one after it has read the workflow."""
+    snakemake.says("Building DAG of jobs...")
+    snakemake.workflow.dryrun = True
+    snakemake.says("Job stats", "run_info")
+    snakemake.says("Reasons: ...")
+    assert printed(watch) == ""
+    assert snakemake.usual.stream.getvalue() == "Building DAG of jobs...\nJob stats\nReasons: ...\n"
+    Path("index.html").touch()
+    _conclude(watch, 0, watch._console)
+    assert printed(watch) == ""
 
 
 def test_snakemake_gets_its_options():

@@ -40,7 +40,9 @@ class Watch(logging.Handler):
         self._title, self._given, self._console = title, given, console
         self._study: Study | None = None
         self._workflow: Any = None
-        self._early: list[str] = []
+        self._logger = logging.getLogger()
+        self._early: list[logging.LogRecord] = []
+        self._usual: list[logging.Handler] = []
         self._screen: Screen | None = None
         self._events: dict[str, Callable[[Any], None]] = {
             "run_info": self._begin,
@@ -64,13 +66,21 @@ class Watch(logging.Handler):
         workflow, logger
             Snakemake's.
         """
-        if workflow.dryrun or not workflow.is_main_process:
+        if not workflow.is_main_process:
             return
         self._study, self.report, self._workflow = study, Path(report), workflow
-        for handler in logger.handlers:
-            if handler.name == "DefaultStreamHandler":
-                logger.removeHandler(handler)
-        logger.addHandler(self)
+        self._logger = logger
+        self._usual = [each for each in logger.handlers if each.name == "DefaultStreamHandler"]
+        _replace(logger, self._usual, self)
+
+    def _step_aside(self, record: logging.LogRecord) -> None:
+        """Leave a dry run to Snakemake, which knows that it is one when the jobs are known."""
+        _replace(self._logger, [self], *self._usual)
+        for handler in self._usual:
+            for each in (*self._early, record):
+                handler.handle(each)
+        self._early.clear()
+        self.report = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a message."""
@@ -81,7 +91,7 @@ class Watch(logging.Handler):
             if not self._said(record):
                 self._print(record.getMessage())
         elif event == "None" and self.progress is None:
-            self._early.append(record.getMessage())
+            self._early.append(record)
 
     def _said(self, record: Any) -> bool:
         """Whether a message repeats that a job failed, or comes of Ctrl-C."""
@@ -96,12 +106,15 @@ class Watch(logging.Handler):
 
     def say_early(self) -> None:
         """Print what Snakemake said before any job, such as that there is nothing to be done."""
-        for message in self._early:
-            self._print(message)
+        for record in self._early:
+            self._print(record.getMessage())
 
     def _begin(self, record: Any) -> None:
         """All jobs are known."""
         assert self._study is not None
+        if self._workflow.dryrun:
+            self._step_aside(record)
+            return
         self._early.clear()
         known_jobs = expected(self._study, known(self._study))
         jobs = [_job(each, known_jobs) for each in self._workflow.dag.needrun_jobs()]
@@ -146,6 +159,13 @@ class Watch(logging.Handler):
 
     def _print(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
+
+
+def _replace(
+    logger: logging.Logger, handlers: Sequence[logging.Handler], *others: logging.Handler
+) -> None:
+    """Give a logger other handlers, in a new list: a message may be on its way through the old one."""
+    logger.handlers = [*(each for each in logger.handlers if each not in handlers), *others]
 
 
 def _cores(number: int) -> str:

@@ -112,9 +112,12 @@ def _measure(study: Study) -> None:
 def _conclude(watching: Watch, status: int, console: Console) -> None:
     """Say how the study ended, and how to continue."""
     progress = watching.progress
+    report = watching.report if watching.report and watching.report.exists() else None
     if progress is None:
         if not status:
             watching.say_early()
+            if report:
+                console.print(f"The report is {report}", markup=False, soft_wrap=True)
         return
     done, failed = (len(progress.of(state)) for state in (State.DONE, State.FAILED))
     text = f"{done} of {len(progress.jobs)} jobs in {duration(progress.elapsed)}"
@@ -126,6 +129,6 @@ def _conclude(watching: Watch, status: int, console: Console) -> None:
         text += (
             f"; {failed} failed. The same command tries them again, and runs what waits for them."
         )
-    elif not status and watching.report and watching.report.exists():
-        text += f"; the report is {watching.report}"
+    elif report:
+        text += f"; the report is {report}"
     console.print(text, markup=False, soft_wrap=True)
