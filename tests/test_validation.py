@@ -50,5 +50,12 @@ def test_without_names_none_is_suggested():
     assert unknown("key", "x", []) == "unknown key 'x'"
 
 
+def test_where_no_name_is_alike_all_are_listed():
+    assert (
+        unknown("key", "foo", ["rounds", "agents"])
+        == "unknown key 'foo' (there are agents, rounds)"
+    )
+
+
 def test_what_is_no_text_gets_a_name_too():
     assert unknown("key", 1, ["a1", "b"]) == "unknown key 1; did you mean 'a1'?"

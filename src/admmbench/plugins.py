@@ -138,8 +138,7 @@ class Registry(Generic[T]):
         here = name in self.built_in
         module = f"{self.package}.{name}" if here else installed(self.group).get(name)
         if module is None:
-            names = self.names()
-            raise ValueError(f"{unknown(self.kind, name, names)} (there are {', '.join(names)})")
+            raise ValueError(unknown(self.kind, name, self.names()))
         found = find_spec(module)
         path = found.origin if found and found.origin else module
         with _explained(f"{self.kind} {name!r}", Path(path)):

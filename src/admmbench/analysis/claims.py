@@ -8,7 +8,7 @@ it is in :mod:`admmbench.analysis.verdicts`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -278,6 +278,6 @@ def _read(file: Path) -> list[Claim]:
     return claims
 
 
-def refuse(file: str, claim: str, what: str, name: str, valid: Iterable[str]) -> None:
+def refuse(file: str, claim: str, what: str, name: str, valid: Collection[str]) -> None:
     """Raise a `ClaimError` about an unknown name, with the nearest valid one."""
     raise ClaimError(f"{file}: claim {claim}: {unknown(what, name, valid)}")

@@ -67,7 +67,7 @@ def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
         why = f"The experiment {claim.experiment} is not part of this configuration."
         return Verdict(claim=claim, verdict="not run", why=why)
     if claim.metric not in ds:
-        refuse(claim.file, claim.id, "metric", claim.metric, map(str, ds.data_vars))
+        refuse(claim.file, claim.id, "metric", claim.metric, [*map(str, ds.data_vars)])
     present, absent = _split(claim, ds)
     lacking = _lacking(claim, ds, present)
     if absent and not isinstance(claim, Order | Trend):

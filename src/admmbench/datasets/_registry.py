@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +17,7 @@ from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, fetch
 from admmbench.files import cache_folder
-from admmbench.validation import nearest
+from admmbench.validation import suggestion, unknown
 
 __all__ = [
     "describe",
@@ -95,10 +95,8 @@ def normalize(spec: Spec) -> dict[str, Any]:
     definition = _definition(name)
     for key in settings:
         if key not in definition.defaults:
-            raise ValueError(
-                f"data set {definition.name!r} has no setting {key!r}; "
-                + _suggestion(key, definition.defaults)
-            )
+            near = suggestion(key, definition.defaults) or "; it takes no settings"
+            raise ValueError(f"data set {definition.name!r} has no setting {key!r}{near}")
     return {"name": definition.name, **definition.validate({**definition.defaults, **settings})}
 
 
@@ -212,15 +210,8 @@ def _definition(name: Any) -> DatasetDefinition:
         _LOADED[found.name] = found
         return found
     if name not in _DATASETS.built_in and name not in list_datasets():
-        raise ValueError(f"unknown data set {name!r}; {_suggestion(name, list_datasets())}")
+        raise ValueError(unknown("data set", name, list_datasets()))
     return _DATASETS.resolve(name)()
-
-
-def _suggestion(name: Any, valid: Collection[str]) -> str:
-    """Suggest the valid name that is most like a given one."""
-    if not valid:
-        return "it takes no settings"
-    return f"did you mean {nearest(name, valid)!r}? (valid: {', '.join(sorted(valid))})"
 
 
 def _key(info: DatasetInfo) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from admmbench.validation import Count, Number, Strict, unknown
+from admmbench.validation import Count, Number, Strict, meant
 
 Value = int | float
 Settings = Mapping[str, Value]
@@ -77,7 +77,7 @@ def _tunable(path: str) -> str:
     """Budgets, data and agents are the same for all methods, so nobody tunes them."""
     if path == WHOLE or path.startswith(_BELOW):
         return path
-    fault = unknown("setting", path, (WHOLE, *_BELOW))
+    fault = f"unknown setting {path!r}{meant(path, (WHOLE, *_BELOW))}"
     raise ValueError(f"{fault} (rounds can be tuned, and what is below params and problem)")
 
 
