@@ -403,6 +403,13 @@ def test_the_answer_says_who_is_not_in_it(figure):
     assert "because they are not in all rows: ObjPM; OutP+." in answered(figure, totals(short))[1]
 
 
+def test_one_pair_of_methods_is_not_called_several(figure):
+    errors = {label: {1.0: error} for label, error in (("ObjP", 0.1), ("ObjT", 0.25))}
+    _, answer = answered(figure, totals(build(errors, name="one", sensitivity="global")))
+    assert "The 95 % interval is that of the only pair of methods" in answer
+    assert "Bonferroni" not in answer[: answer.index("<table")]
+
+
 def test_facts_that_differ_are_told_for_each_data_set(figure):
     first = totals(build(FIRST, name="one", sensitivity="global"))
     second = totals(build(FIRST, name="two", sensitivity="global", seeds=4))

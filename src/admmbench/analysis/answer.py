@@ -77,8 +77,13 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
         "Budgets": f"ε of the whole run, at δ = {each(lambda cell: short(float(cell['delta'])))}",
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
         "Errors": f"{each(_measure)}: mean over {each(_seeds)} seeds [{level} interval of this mean]",
-        "Differences": f"runner-up minus lowest{each(_points)}, paired by seed. The {level} intervals hold together "
-        f"for all {pairs:,} pairs of methods of all rows, because results decide which pairs are shown (Bonferroni)",
+        "Differences": f"runner-up minus lowest{each(_points)}, paired by seed. "
+        + (
+            f"The {level} intervals hold together for all {pairs:,} pairs of methods of all rows, "
+            "because results decide which pairs are shown (Bonferroni)"
+            if pairs > 1
+            else f"The {level} interval is that of the only pair of methods"
+        ),
     }
 
 
