@@ -625,7 +625,7 @@ def test_agents_of_one_seed_and_of_several_budgets(figure):
     [
         ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
         ({"kind": None}, "kind", "unknown kind None"),
-        ({"statistic": "best"}, "statistic", "unknown key 'statistic'; did you mean"),
+        ({"statistic": "best"}, "statistic", "unknown key 'statistic' (there are against, alg"),
         ({"against": "agents"}, "against", "'outer_iterations'"),
         ({"kind": "agents", "beside": ["test_eror"]}, "beside", "did you mean 'test_error'"),
         ({"kind": "tradeoff", "agains": 1}, "agains", "did you mean 'against'"),
