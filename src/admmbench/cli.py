@@ -588,9 +588,11 @@ def _results(path: Path) -> xr.Dataset:
     import xarray as xr
 
     try:
-        found = xr.load_dataset(path)
+        found = xr.load_dataset(path, engine="h5netcdf")
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: no file of results can be read there ({error})") from None
+        raise ValueError(f"{path}: cannot be read as results ({error})") from None
     if not {"algorithm", "epsilon", "status"} <= set(found.variables):
         raise ValueError(
             f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"

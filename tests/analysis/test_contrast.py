@@ -120,7 +120,10 @@ def test_the_command_prints_a_table_and_says_whether_anything_differs(tmp_path, 
     assert "4 identical bit for bit; 1 different" in shown
     assert "10.00 10.00 to 10.00" in shown
     assert main(["compare", a, str(tmp_path / "none.nc")]) == 1
-    assert "no file of results" in capsys.readouterr().err
+    assert "none.nc: no such file" in capsys.readouterr().err
+    (tmp_path / "text.nc").write_text("words")
+    assert main(["compare", a, str(tmp_path / "text.nc")]) == 1
+    assert "text.nc: cannot be read as results" in capsys.readouterr().err
 
 
 def test_labels_are_no_markup():
