@@ -15,6 +15,7 @@ import pytest
 import xarray as xr
 import yaml
 from matplotlib.text import Text
+from matplotlib.textpath import TextPath
 from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
@@ -483,6 +484,38 @@ def test_figures_are_as_wide_as_a_column_or_a_page(figure, given, budgets, width
         assert extent.x1 <= inside.x1
         assert extent.y0 >= inside.y0 - 1
         assert extent.y1 <= inside.y1
+
+
+def test_the_legend_of_a_file_lies_within_it(figure):
+    """Text of a file has the widths of its outlines, not those of letters that are set to pixels."""
+    labels = [
+        "OutP",
+        "OutP (code)",
+        "ObjP, Laplace",
+        "ObjP, Gaussian",
+        "ObjPM, Laplace",
+        "ObjPM, Gaussian",
+    ]
+    labels += [
+        "ObjT, Laplace",
+        "ObjT, Gaussian",
+        "PVP",
+        "DP-GD",
+        "DP-SGD",
+        "DP-FedAvg",
+        "DP-SCAFFOLD",
+    ]
+    labels += ["Private ADMM", "AMP", "Centralized"]
+    errors = {label: {1: 0.1, 2: 0.1} for label in labels}
+    text = svg(build(errors), figure(kind="tradeoff", width="page"))
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1])
+    ends = {
+        label: float(x) + TextPath((0, 0), label, size=7.5).get_extents().x1
+        for x, label in re.findall(r' x="([\d.]+)" y="[^>]*>([^<]+)</text>', text)
+        if label in labels
+    }
+    assert len(ends) == len(labels)
+    assert max(ends.values()) <= width
 
 
 def test_files_are_reproducible(results, figure, tmp_path):
