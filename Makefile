@@ -50,7 +50,7 @@ docs: env
 
 # Renew the lock from pyproject.toml (needs uv).
 lock:
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev --group docs \
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras --group dev --group docs \
 	    --extra cluster --output-file envs/lock.txt pyproject.toml
 
 schema: env
