@@ -22,11 +22,10 @@ from admmbench.problems.losses.base import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
 
 # Up to so many predictions a record, products are of so many records: OpenBLAS does not copy matrices that are small.
-# With more, leaving out zeros is faster.
-FEW_PREDICTIONS = 16
+_FEW_PREDICTIONS = 16
 _FEW_RECORDS = 64
 # Records from which on it is worth to turn the models for the product without zeros.
-_FEWEST_SPARSE = 256
+_FEWEST_SPARSE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +156,11 @@ class Batch:
             kernels.add_back_sparse(*self._filled, *where, u[:, 0, 0], value)
         return slopes
 
-    def _sparse(self, predictions: int) -> list[Sparse | None]:
-        """Pieces without their zeros; None for those that are kept with them."""
-        if predictions <= FEW_PREDICTIONS or not isinstance(self._rows, slice):
-            return [None] * len(self._pieces)
-        return self._without_zeros
-
     @cached_property
-    def _without_zeros(self) -> list[Sparse | None]:
+    def _sparse(self) -> list[Sparse | None]:
+        """Pieces without their zeros; None for those that are kept with them."""
+        if not isinstance(self._rows, slice):
+            return [None] * len(self._pieces)
         X = self._all[0][self._rows]
         enough = [piece.size >= _FEWEST_SPARSE for piece in self._pieces]
         return [
@@ -208,8 +204,8 @@ class Batch:
         S, K, J = self._n_seeds, *z.shape[2:]
         u = np.empty((len(X), S, K), z.dtype)
         flat = u.reshape(-1, S * K)
-        most = _FEW_RECORDS if S * K <= FEW_PREDICTIONS else len(flat)
-        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse(S * K), strict=True):
+        most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
+        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
             models = z[piece.place].reshape(S * K, J)
             if sparse:
                 sparse.predict(models, flat[span])
@@ -222,7 +218,7 @@ class Batch:
     def _back(self, X: Array, slopes: Array, value: Array) -> None:
         """Set or add to the gradients of the agents."""
         S, K, J = self._n_seeds, *value.shape[2:]
-        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse(S * K), strict=True):
+        for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
             left, flat = slopes[span].reshape(-1, S * K), value[piece.place].reshape(S * K, J)
             if piece.first and not sparse:
                 np.matmul(left.T, X[span], out=flat)

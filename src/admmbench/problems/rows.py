@@ -40,7 +40,6 @@ from admmbench.problems.base import (
     State,
 )
 from admmbench.problems.batches import (
-    FEW_PREDICTIONS,
     Batch,
     Piece,
     Share,
@@ -205,7 +204,7 @@ class BoundRows(BoundProblem["RowParts"]):
         width: float | None = None
         if seeds * K == 1:
             width = sparse_width(self.X)
-        elif seeds * K > FEW_PREDICTIONS and (part := density(self.X)) <= MOST:
+        elif (part := density(self.X)) <= MOST:
             width = max(part * J, 1)
         if width is None:
             return J * self.dtype.itemsize

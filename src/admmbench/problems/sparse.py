@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
+
+from admmbench.problems.weighted_sums import weighted_sums
 
 Array = NDArray[Any]
 
@@ -71,12 +72,12 @@ class Sparse:
 
     def predict(self, models: Array, u: Array) -> None:
         """Set u, shape (n, M), to the predictions of models, shape (M, J)."""
-        _weighted_sums(*self.rows, np.ascontiguousarray(models.T), u)
+        weighted_sums(*self.rows, models.T, u)
 
     def back(self, slopes: Array) -> Array:
         """Sums of the records times their slopes, shape (n, M); returns shape (M, J)."""
         sums = np.empty((len(self.columns.starts) - 1, slopes.shape[1]), slopes.dtype)
-        _weighted_sums(*self.columns, slopes, sums)
+        weighted_sums(*self.columns, slopes, sums)
         return sums.T
 
 
@@ -88,24 +89,3 @@ def column_type(J: int) -> np.dtype[Any]:
 def density(X: Array) -> float:
     """Part of the entries that are not 0."""
     return float(np.count_nonzero(X) / max(X.size, 1))
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums: Array) -> None:
-    """Set each row of ``sums`` to the sum of the ``rows`` at its places, times its values."""
-    for i in range(len(starts) - 1):
-        total = sums[i]
-        total[:] = 0
-        stop = starts[i + 1]
-        fours = stop - (stop - starts[i]) % 4
-        # Four at a time: the sum is loaded and stored less often.
-        for p in range(starts[i], fours, 4):
-            a, b, c, d = values[p], values[p + 1], values[p + 2], values[p + 3]
-            r0, r1 = rows[places[p]], rows[places[p + 1]]
-            r2, r3 = rows[places[p + 2]], rows[places[p + 3]]
-            for m in range(len(total)):
-                total[m] += a * r0[m] + b * r1[m] + c * r2[m] + d * r3[m]
-        for p in range(fours, stop):
-            a, r0 = values[p], rows[places[p]]
-            for m in range(len(total)):
-                total[m] += a * r0[m]
