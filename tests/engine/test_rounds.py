@@ -121,3 +121,40 @@ def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
     assert (status == Outcome.TIMED_OUT).all()
     assert memory.kept["t"] == 1
     assert (memory.kept["trace"]["status"] == Outcome.COMPLETED).all()
+
+
+SHUFFLED = {"scheme": "iid", "agents": 3, "shuffle": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "alone"),
+    [
+        ({"algorithm": "iadmm", "epsilon": 1}, True),
+        ({"algorithm": "objp"}, True),
+        ({"algorithm": "objp", "epsilon": 1}, False),
+        ({"algorithm": "iadmm", "agents": SHUFFLED}, False),
+        ({"algorithm": "dpsgd", "params": {"sampling": 0.5}}, False),
+    ],
+)
+def test_one_seed_is_computed_for_all_where_nothing_is_drawn(settings, alone):
+    data = make_dataset(n_classes=2)
+    given = {"agents": 3, "rounds": 4, "evaluate_every": 2, "seeds": [3, 5, 7], **settings}
+    spec = RunSpec(dataset=data, problem="softmax", **given)
+    assert spec.computed.seeds == ((3,) if alone else (3, 5, 7))
+    trace = run_rounds(spec, data).dataset(spec, {})
+    assert trace.seed.values.tolist() == [3, 5, 7]
+    assert len(np.unique(trace.train_loss.isel(round=-1))) == (1 if alone else 3)
+    for k, seed in enumerate(spec.seeds):
+        one = spec.model_copy(update={"seeds": (seed,)})
+        own = run_rounds(one, data).dataset(one, {}).drop_vars("seconds")
+        xr.testing.assert_allclose(trace.isel(seed=[k]).drop_vars("seconds"), own, rtol=1e-5)
+
+
+def test_who_draws_must_say_so(tmp_path):
+    path = tmp_path / "quiet.py"
+    body = "release = None\n\n    def init(self, federation):\n        federation.draw(lambda g: g.random(1))"
+    path.write_text(QUIET.format(body))
+    data = make_dataset()
+    spec = RunSpec(dataset=data, algorithm=str(path), agents=3, rounds=2, evaluate_every=1)
+    with pytest.raises(ValueError, match="needs a method with draws = True"):
+        run_rounds(spec, data)

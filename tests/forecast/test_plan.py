@@ -159,14 +159,26 @@ def test_the_state_grows_with_the_copies_of_a_method(tmp_path):
     assert estimate(many, 1).mem_mb - estimate(few, 1).mem_mb == pytest.approx(
         4 * 8000 * model / 2**20, abs=1
     )
-    assert state_bytes(spec(algorithm="iadmm", **plenty)) == 4 * 3001 * model
+    assert state_bytes(spec(algorithm="objp", **plenty)) == 4 * 3001 * model
     assert state_bytes(spec(algorithm="iadmm", dtype="float64")) == 8 * 10 * 640
+
+
+def test_seeds_that_agree_count_as_one():
+    ten, one = ({"seeds": seeds, "rounds": 10_000} for seeds in (tuple(range(10)), (0,)))
+    quiet, noisy = (
+        [spec(algorithm=name, **seeds) for seeds in (ten, one)] for name in ("iadmm", "objp")
+    )
+    assert estimate(quiet[0], 1) == estimate(quiet[1], 1)
+    assert estimate(noisy[0], 1).runtime > estimate(noisy[1], 1).runtime
+    assert kind(quiet[0], 1) == kind(quiet[1], 1)
+    assert kind(noisy[0], 1) != kind(noisy[1], 1)
 
 
 def test_the_state_of_shared_columns_is_in_predictions():
     n = 32_561
-    assert state_bytes(spec(**COLUMNS, seeds=(0, 1))) == 4 * 2 * (123 + 4 * n)
-    assert state_bytes(spec(**{**COLUMNS, "algorithm": "vertical_sgd"})) == 4 * (123 + 2 * n)
+    assert state_bytes(spec(**COLUMNS)) == 4 * (123 + 4 * n)
+    two = {**COLUMNS, "algorithm": "vertical_sgd", "seeds": (0, 1)}
+    assert state_bytes(spec(**two)) == 4 * 2 * (123 + 2 * n)
 
 
 def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
@@ -177,7 +189,7 @@ def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
     )
     assert ten / one == pytest.approx(10, rel=0.15)
     # Exact subproblems take several steps in a round.
-    shared = {**long, "dataset": "digits"}
+    shared = {**long, "dataset": "digits", "rounds": 10_000_000}
     exact, inexact = (
         estimate(spec(algorithm=name, **shared), 1).runtime for name in ("admm", "iadmm")
     )

@@ -50,7 +50,7 @@ class Federation(Generic[PartsT]):
     privacy: Privacy
     blocks: list[Block[PartsT]]
     choices: list[np.random.Generator]
-    """For each seed, the source of random numbers that all agents know."""
+    """For each seed, the source of random numbers that all agents know; none if the method declares no draws."""
     pool: Workers = field(repr=False)
 
     @property
@@ -87,7 +87,15 @@ class Federation(Generic[PartsT]):
         return total
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw, for every seed, random numbers that all agents know; shape (S, ...)."""
+        """Draw, for every seed, random numbers that all agents know; shape (S, ...).
+
+        Raises
+        ------
+        ValueError
+            If the method does not declare that it draws: all seeds would count as one.
+        """
+        if not self.choices:
+            raise ValueError("federation.draw needs a method with draws = True")
         return np.stack([sample(generator) for generator in self.choices])
 
 

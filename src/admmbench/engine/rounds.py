@@ -120,9 +120,11 @@ def run_rounds(
     AlgorithmError
         If the algorithm raises.
     """
+    computed = spec.computed
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-        federation = assemble(spec, dataset, pool)
-        return _rounds(spec, federation, progress or _silent, keeper)
+        federation = assemble(computed, dataset, pool)
+        trace = _rounds(computed, federation, progress or _silent, keeper)
+    return trace if computed is spec else trace.repeated(spec.seeds)
 
 
 def assemble(
@@ -156,7 +158,7 @@ def assemble(
         noise = Noise(keys, parts.release_shape, budget, spec.dtype, spec.release)
         sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
         blocks.append(Block(where, parts, noise, sampler))
-    choices = [stream(seed, 0, "choices") for seed in spec.seeds]
+    choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
     return Federation(problem, budget, blocks, choices, pool)
 
 

@@ -399,6 +399,16 @@ class RunSpec(Strict):
         return math.isfinite(self.stated_budget)
 
     @property
+    def computed(self) -> RunSpec:
+        """The run that is computed: that of the first seed, if nothing is drawn and so all seeds have its values."""
+        method, scheme = self.method, partition.as_partition(self.agents)
+        drawn = scheme.shuffled or self.info.drawn or method.draws or method.sampling < 1
+        noisy = self.private and method.release is not None
+        if drawn or noisy or len(self.seeds) == 1:
+            return self
+        return self.model_copy(update={"seeds": self.seeds[:1]})
+
+    @property
     def worth(self) -> Guarantee:
         """What totals of the method are worth; what comes from outside the package has no proof here."""
         found = self.method.guarantee(self.sensitivity)

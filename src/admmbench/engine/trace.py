@@ -86,6 +86,14 @@ class Trace:
         for array in self._arrays.values():
             array[..., position + 1 :] = array[..., position, None]
 
+    def repeated(self, seeds: Sequence[int]) -> Trace:
+        """The trace of seeds that all have the values of this one's only seed."""
+        trace = Trace(seeds, list(self.rounds), self._variables)
+        for name, array in self._arrays.items():
+            trace._arrays[name][...] = array  # along the seeds, where it has them
+        trace._status[:] = self._status
+        return trace
+
     def time_out(self) -> None:
         """Record that the seeds that are left ran out of time; the rounds to come stay NaN."""
         self._status[self._status == Outcome.COMPLETED] = Outcome.TIMED_OUT

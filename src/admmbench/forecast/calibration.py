@@ -55,7 +55,7 @@ def kind(spec: RunSpec, threads: int) -> str:
     kept = {"dataset", "algorithm", "variant", "problem", "agents", "sensitivity", "dtype"}
     facts = spec.model_dump(mode="json", include=kept)
     facts["params"] = {key: v for key, v in spec.params.items() if not _continuous(v)}
-    facts["seeds"] = len(spec.seeds)
+    facts["seeds"] = len(spec.computed.seeds)
     facts["gradients"] = spec.method.gradients
     facts["law"] = spec.release.law if spec.release and spec.private else ""
     facts["threads"] = threads
@@ -83,7 +83,7 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
     Speed
         For all agents: the sample's time, scaled by the work of the busiest thread.
     """
-    sample, share = _sample(spec, threads)
+    sample, share = _sample(spec.computed, threads)
     rows, tests = (max(1, round(n * share)) for n in (_train(spec), spec.info.n_test))
     with optimum.at_most(_TIMED_STEPS) as limit:
         _warm_up(sample, min(rows, _FEW_ROWS * sample.n_agents))

@@ -37,7 +37,7 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
     Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
     """
-    info, agents, seeds = spec.info, spec.n_agents, len(spec.seeds)
+    info, agents, seeds = spec.info, spec.n_agents, len(spec.computed.seeds)
     size, model, seconds = _size(spec), model_entries(spec), work(spec)
     data = (info.n_train + info.n_test) * info.n_features
     if spec.as_problem.sharing == "columns":
@@ -69,13 +69,13 @@ def work(spec: RunSpec) -> float:
     if spec.as_problem.sharing == "columns":
         flops += agents * info.n_train * (spec.n_features / agents) ** 2
     if spec.as_problem.sharing == "constrained":
-        flops += spec.rounds * agents * len(spec.seeds) * info.n_features**2
+        flops += spec.rounds * agents * len(spec.computed.seeds) * info.n_features**2
     return gradients * agents * model / _ENTRIES_PER_SECOND + flops / _FLOPS_PER_SECOND
 
 
 def model_entries(spec: RunSpec) -> int:
-    """Entries of one model, for all seeds."""
-    return len(spec.seeds) * spec.as_problem.outputs(spec.info) * spec.n_features
+    """Entries of one model, for all seeds that are computed."""
+    return len(spec.computed.seeds) * spec.as_problem.outputs(spec.info) * spec.n_features
 
 
 def state_bytes(spec: RunSpec) -> int:
@@ -86,7 +86,7 @@ def state_bytes(spec: RunSpec) -> int:
     agents = spec.method.state_copies * spec.n_agents
     entries = (1 + agents) * model_entries(spec)
     if spec.as_problem.sharing == "columns":
-        entries = model_entries(spec) + (2 + agents) * len(spec.seeds) * spec.info.n_train
+        entries = model_entries(spec) + (2 + agents) * len(spec.computed.seeds) * spec.info.n_train
     return _size(spec) * entries
 
 
