@@ -195,6 +195,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("results", type=Path, nargs="+", help="results.nc")
     command.add_argument("--made-by", required=True, help="command that makes these results")
     command.add_argument("--folder", type=Path, help="folder to write (default: reference)")
+    command.add_argument(
+        "--add",
+        action="store_true",
+        help="add the runs to those that are kept of the same experiment, instead of replacing them",
+    )
 
     command = _command(commands, "plan", _plan, "forecast what a study costs, beside what it took")
     _add_configfile(command)
@@ -579,7 +584,7 @@ def _keep(options: argparse.Namespace) -> None:
     from admmbench.analysis import reference
 
     for path in options.results:
-        kept = reference.keep(_results(path), options.made_by, options.folder)
+        kept = reference.keep(_results(path), options.made_by, options.folder, add=options.add)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 

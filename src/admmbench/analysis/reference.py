@@ -47,8 +47,10 @@ class Source(Strict):
     sha256: str
 
 
-def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
-    """Add results to the folder, compressed, in place of former ones of the same experiment.
+def keep(
+    results: xr.Dataset, command: str, folder: Path | None = None, *, add: bool = False
+) -> Path:
+    """Add results to the folder, compressed.
 
     Parameters
     ----------
@@ -58,12 +60,25 @@ def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
         Command that made them.
     folder
         Folder to write; by default the user's own.
+    add
+        Whether former results of the same experiment stay, and these are added to them; otherwise these take their
+        place.
 
     Returns
     -------
     The file.
+
+    Raises
+    ------
+    ValueError
+        If these cannot be added to the former ones, see `admmbench.analysis.joining.join`.
     """
     folder = folder or OWN_REFERENCE
+    if add:
+        from admmbench.analysis import joining  # slow to import
+
+        for former in load([results.attrs["experiment"]], [folder]).values():
+            results = joining.join(former, results)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{results.attrs['experiment']}.nc"
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
