@@ -130,7 +130,6 @@ SHUFFLED = {"scheme": "iid", "agents": 3, "shuffle": True}
     ("settings", "alone"),
     [
         ({"algorithm": "iadmm", "epsilon": 1}, True),
-        ({"algorithm": "objp"}, True),
         ({"algorithm": "objp", "epsilon": 1}, False),
         ({"algorithm": "iadmm", "agents": SHUFFLED}, False),
         ({"algorithm": "dpsgd", "params": {"sampling": 0.5}}, False),

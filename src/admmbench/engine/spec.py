@@ -400,11 +400,13 @@ class RunSpec(Strict):
 
     @property
     def computed(self) -> RunSpec:
-        """The run that is computed: that of the first seed, if nothing is drawn and so all seeds have its values."""
+        """The run that is computed: that of the first seed, if nothing is drawn and so all seeds have its values.
+
+        A method with noise may add some whatever the budget is.
+        """
         method, scheme = self.method, partition.as_partition(self.agents)
         drawn = scheme.shuffled or self.info.drawn or method.draws or method.sampling < 1
-        noisy = self.private and method.release is not None
-        if drawn or noisy or len(self.seeds) == 1:
+        if drawn or method.release is not None or len(self.seeds) == 1:
             return self
         return self.model_copy(update={"seeds": self.seeds[:1]})
 
