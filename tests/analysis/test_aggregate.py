@@ -209,8 +209,11 @@ def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
 
 
 def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
+    """Of a method without noise, one seed is computed for all."""
     experiment = Experiment.model_validate({**DEFINITION, "timed": True})
     runs = experiment.runs
+    computed = [(run.label, len(run.spec.seeds), len(run.spec.computed.seeds)) for run in runs]
+    assert {("Non-private", 2, 1), ("ObjP", 2, 2)} <= set(computed)
     job.time_one_by_one(
         [run.spec for run in runs],
         load_dataset("digits"),
@@ -224,7 +227,7 @@ def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):
             place = results.seconds.sel(algorithm=run.label, epsilon=run.spec.epsilon)
             for seed in run.spec.seeds:
                 np.testing.assert_allclose(
-                    place.sel(seed=seed), trace.seconds / len(run.spec.seeds)
+                    place.sel(seed=seed), trace.seconds / len(run.spec.computed.seeds)
                 )
     with pytest.raises(job.StaleCodeError, match="nothing was run"):
         job.time_one_by_one([runs[0].spec], load_dataset("digits"), [tmp_path / "x"], ["other"])

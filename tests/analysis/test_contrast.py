@@ -53,6 +53,16 @@ def test_runs_that_only_one_file_lost_are_a_difference():
     )
 
 
+def test_seeds_that_one_file_did_not_run_are_no_difference():
+    """As in a file that was joined from parts."""
+    part = build(ERRORS)
+    missing = {"algorithm": "ObjP", "epsilon": 1.0, "seed": slice(3, None)}
+    part["test_error"].loc[missing], part["status"].loc[missing] = np.nan, -1
+    found = contrast(build(ERRORS), part)
+    assert state(found) == "identical"
+    assert found["seeds"].sel(algorithm="ObjP", epsilon=1.0) == 3
+
+
 def test_differences_are_paired_by_seed_and_corrected_for_what_is_open():
     noise = np.linspace(-0.02, 0.04, 10)
     other = changed(noise)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
 
 from admmbench.analysis import reference
 from admmbench.analysis.joining import join
@@ -61,9 +62,33 @@ def test_what_does_not_belong_together_is_refused():
         join(one, others.assign_attrs(sensitivity="global"))
     with pytest.raises(ValueError, match="they differ in evaluated rounds"):
         join(one, others.isel(round=[0, 1]))
+    for pair in ((one, others.drop_vars("guarantee")), (others.drop_vars("guarantee"), one)):
+        with pytest.raises(ValueError, match=r"they differ in guarantee$"):
+            join(*pair)
+    with pytest.raises(ValueError, match=r"they differ in dimensions of test_loss$"):
+        join(one, others.assign(test_loss=others["test_loss"].mean("seed")))
     others["params"] = "algorithm", ["{}", '{"a": 2}']
     with pytest.raises(ValueError, match=r"they differ in params of ObjP$"):
         join(one, others)
+
+
+def test_seeds_with_other_settings_are_refused():
+    """Rounds and tuned settings belong to a method and a budget."""
+    one, other = (whole().sel(seed=seeds) for seeds in (range(5), range(5, 10)))
+    other["rounds"].loc[{"algorithm": "OutP", "epsilon": 0.1}] = 7
+    with pytest.raises(ValueError, match=r"they differ in rounds of OutP$"):
+        join(one, other)
+
+
+def test_what_three_parts_share_is_named_once():
+    parts = [whole().sel(seed=[k]) for k in range(3)]
+    for part, machine, version in zip(parts, "ABB", "122", strict=True):
+        part.attrs |= {"machine": machine, "versions": json.dumps({"numpy": version})}
+        part["fingerprint"] = "algorithm", [machine.lower()] * 3
+    found = join(join(*parts[:2]), parts[2])
+    assert found.attrs["machine"] == "A; B"
+    assert json.loads(found.attrs["versions"]) == {"numpy": "1, 2"}
+    assert found["fingerprint"].values.tolist() == ["a b"] * 3
 
 
 def test_a_study_is_kept_in_parts(tmp_path):
@@ -72,6 +97,8 @@ def test_a_study_is_kept_in_parts(tmp_path):
         part = whole().sel(algorithm=labels)
         path = tmp_path / f"{number}.nc"
         part.to_netcdf(path, engine="h5netcdf")
-        words = ["keep", str(path), "--made-by", "snakemake", "--folder", str(kept), "--add"]
-        assert main(words) == 0
+        words = ["keep", str(path), "--made-by", f"snakemake {number}", "--folder", str(kept)]
+        assert main([*words, "--add"]) == 0
     xr.testing.assert_identical(reference.load(["study"], [kept])["study"].load(), whole())
+    sources = yaml.safe_load((kept / reference.FILES).read_text())
+    assert sources["study.nc"]["command"] == "snakemake 0; snakemake 1"

@@ -190,6 +190,26 @@ def test_words_that_nothing_would_act_on_are_refused(tmp_path, body, message):
         list(of_method(str(path)))
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "seeds differ where something is drawn",
+            "three seeds give 3 results; it declares neither",
+        ),
+        (
+            "another block of seeds agrees within rounding",
+            "another block of seeds changes the model",
+        ),
+    ],
+)
+def test_draws_of_its_own_are_caught(tmp_path, name, message):
+    """Though a run would compute one seed for all."""
+    drawn = UPDATE.format("z + np.random.default_rng(sub.t).normal(size=z.shape)")
+    path = plug_in(tmp_path, METHOD, f"release = None\n{NOISE.format('0.0')}\n{drawn}", name)
+    assert message in fails(of_method(str(path)), name)
+
+
 def test_every_check_of_methods_is_broken_here():
     from admmbench.templates import method
 

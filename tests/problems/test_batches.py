@@ -23,7 +23,7 @@ def bound(loss, scheme, dtype="float64", chunk=None, sensitivity="local"):
         data = written_by(data, np.arange(61) % 5, [f"writer {k}" for k in range(6)])
     problem = bind_rows(data, loss, scheme, SEEDS, sensitivity, dtype)
     if chunk:
-        problem.chunk = chunk
+        problem.chunk = problem.whole_chunk = chunk
     return problem
 
 

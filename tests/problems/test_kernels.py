@@ -105,3 +105,13 @@ def test_one_of_several_columns_is_summed_as_all_are():
     kept.predict(models[:32], alone)
     kept.predict(models, together)
     np.testing.assert_array_equal(together[:, :32], alone)
+
+
+def test_models_in_another_precision_than_the_records():
+    rng = np.random.default_rng(6)
+    X = (rng.normal(size=(200, 90)) * (rng.random((200, 90)) < 0.2)).astype(np.float32)
+    kept, models = sparse.Sparse.of(X), rng.normal(size=(40, 90))
+    u = np.empty((200, 40))
+    kept.predict(models, u)
+    np.testing.assert_allclose(u, X @ models.T, atol=1e-5)
+    np.testing.assert_allclose(kept.back(u), u.T @ X, atol=1e-3)

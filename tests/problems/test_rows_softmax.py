@@ -66,7 +66,7 @@ def test_chunks_of_records_add_up(made, chunk, shuffle):
     whole = bind(made, 3, seeds=2, shuffle=shuffle)
     value, sensitivity = gradient_of(everyone(whole), z, 60)
     losses = everyone(whole).losses(z)
-    whole.chunk = chunk
+    whole.chunk = whole.whole_chunk = chunk
     parts = everyone(whole)
     found = gradient_of(parts, z, 60)
     np.testing.assert_allclose(found[0], value, atol=1e-14)

@@ -71,7 +71,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
     for run in experiment.runs:
         key = run.label, run.spec.stated_budget
-        traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run)))
+        traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run), run))
     firsts = [blocks[0] for blocks in traces.values()]
     points = [
         xr.concat(
@@ -241,12 +241,12 @@ def _params(experiment: Experiment, method: Method) -> str:
     return json.dumps({**experiment.params, **method.params}, sort_keys=True)
 
 
-def _for_each_seed(trace: xr.Dataset) -> xr.Dataset:
-    """Share the computing time of a block among its seeds, where it was kept."""
+def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
+    """Share the computing time of a block among the seeds that were computed, where it was kept."""
     if "seconds" not in trace:
         return trace
     attrs = {**trace["seconds"].attrs, "long_name": "computing time"}
-    share = (trace["seconds"] / trace.sizes["seed"]).expand_dims(seed=trace["seed"])
+    share = (trace["seconds"] / len(run.spec.computed.seeds)).expand_dims(seed=trace["seed"])
     return trace.assign(seconds=share.assign_attrs(attrs))
 
 

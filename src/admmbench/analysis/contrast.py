@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 
 from admmbench import statistics
 from admmbench.figures import style
+from admmbench.outcomes import Outcome
 
 ROUNDING = 1e-5
 """Relative difference of numbers that rounding explains, in single precision over many rounds."""
@@ -70,10 +71,12 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     same_rounds = curves[0].sizes["round"] == curves[1].sizes["round"] == a.sizes["round"]
     gap = statistics.difference(ends[1], ends[0])
     shared = gap.sizes["seed"]
-    same = ((a == b) | (a.isnull() & b.isnull())).all(["seed", "round"])
-    identical = same & same_rounds & (shared > 0)
+    ran = [each["status"].reset_coords(drop=True) != Outcome.NOT_RUN for each in both]
+    both_ran = ran[0] & ran[1]  # of seeds in both files
+    same = ((a == b) | (a.isnull() & b.isnull()) | ~both_ran).all(["seed", "round"])
+    identical = same & same_rounds & both_ran.any("seed")
     largest = abs(gap).max("seed") if shared else ends[0].isel(seed=0, drop=True) * math.nan
-    other_losses = (ends[0].notnull() != ends[1].notnull()).any("seed")  # of seeds in both files
+    other_losses = ((ends[0].notnull() != ends[1].notnull()) & both_ran).any("seed")
     rounded = (largest <= _rounding(first, ends)) & ~other_losses
     still_open = cells & ~(identical | rounded)
     each = 1 - (1 - level) / max(int(still_open.sum()), 1)

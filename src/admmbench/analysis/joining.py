@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from admmbench.outcomes import Outcome
 # Facts of a whole file that its parts need not share.
 _MAY_DIFFER = {"machine", "versions"}
 # What stands for a method or a run that is not there, by the kind of its type.
-_NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "U": ""}
+_NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
+_POINT = ("algorithm", "epsilon")
 
 
 def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
@@ -31,7 +33,7 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     ValueError
-        If both have a run, or if they differ in a setting or in the rounds that were evaluated.
+        If both have a run, or if they differ in a setting, in what they measure, or in the rounds that were evaluated.
     """
     labels = list(dict.fromkeys(str(x) for each in (first, second) for x in each["algorithm"].data))
     if changed := [*_other_settings(first, second), *_in_both(first, second)]:
@@ -48,10 +50,16 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     joined["algorithm"] = joined["algorithm"].astype(str).assign_attrs(first["algorithm"].attrs)
     coordinates = [name for name in joined if name in first.coords]
     both = {
-        "machine": "; ".join(dict.fromkeys(str(each.attrs["machine"]) for each in (first, second))),
+        "machine": each_once([str(each.attrs.get("machine", "")) for each in (first, second)]),
         "versions": _versions(first, second),
     }
     return joined.set_coords(coordinates).assign_attrs({**first.attrs, **both})
+
+
+def each_once(texts: Iterable[str], separator: str = "; ") -> str:
+    """Lists in words as one, in which nothing stands twice."""
+    parts = [part for text in texts for part in text.split(separator) if part]
+    return separator.join(dict.fromkeys(parts))
 
 
 def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
@@ -60,20 +68,34 @@ def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
     if not first["round"].equals(second["round"]):
         changed.append("evaluated rounds")
-    common = np.intersect1d(first["algorithm"], second["algorithm"])
-    own = [name for name, each in first.coords.items() if each.dims == ("algorithm",)]
-    for name in own:
-        both = [each[name].sel(algorithm=common).values for each in (first, second)]
-        if name != "fingerprint":
-            others = common[both[0] != both[1]]
-            changed += [f"{name} of {label}" for label in others]
+    coordinates = [set(map(str, each.coords)) for each in (first, second)]
+    changed += sorted(coordinates[0] ^ coordinates[1])
+    shared = set(first.variables) & set(second.variables)
+    changed += sorted(f"dimensions of {n}" for n in shared if first[n].dims != second[n].dims)
+    if not changed:
+        changed = [
+            f"{name} of {label}"
+            for name, each in first.coords.items()
+            if each.dims in (_POINT[:1], _POINT) and name not in ("algorithm", "fingerprint")
+            for label in _with_other_values(first, second, str(name))
+        ]
     return [f"they differ in {', '.join(changed)}"] if changed else []
+
+
+def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list[str]:
+    """Methods that both ran, and to which the files give other values of a coordinate."""
+    a, b = xr.align(*(each[name].reset_coords(drop=True) for each in (first, second)))
+    beside = [dim for dim in ("epsilon", "seed") if dim not in a.dims]
+    ran = [_ran(each).any(beside) for each in (first, second)]
+    other = (a != b) & ran[0] & ran[1]  # at the places that they share
+    other = other.any([dim for dim in other.dims if dim != "algorithm"])
+    return [str(label) for label in other["algorithm"].values[other.values]]
 
 
 def _in_both(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     """Runs that both files have, in words."""
     both = (_ran(first) & _ran(second)).any("seed")  # of the points that they share
-    points = both.stack(point=("algorithm", "epsilon"))
+    points = both.stack(point=_POINT)
     return [
         f"both have {label} at ε = {epsilon:g}"
         for label, epsilon in points[points].point.values.tolist()
@@ -97,21 +119,18 @@ def _runs_alone(results: xr.Dataset) -> xr.Dataset:
 
 
 def _named_together(name: str, first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
-    """Texts of both files for each method, if they differ."""
+    """Texts of both files for each method."""
     a, b = xr.align(first[name], second[name], join="outer", fill_value="")
-    texts = [
-        " ".join(dict.fromkeys(x for x in pair if x))
-        for pair in zip(a.values.tolist(), b.values.tolist(), strict=True)
-    ]
+    texts = [each_once(pair, " ") for pair in zip(a.values, b.values, strict=True)]
     return a.copy(data=np.array(texts, object))
 
 
 def _versions(first: xr.Dataset, second: xr.Dataset) -> str:
     """Versions of each package, as JSON."""
-    both = [json.loads(each.attrs["versions"]) for each in (first, second)]
+    both = [json.loads(each.attrs.get("versions", "{}")) for each in (first, second)]
     return json.dumps(
         {
-            package: ", ".join(dict.fromkeys(each[package] for each in both if package in each))
+            package: each_once([each.get(package, "") for each in both], ", ")
             for package in sorted({*both[0], *both[1]})
         }
     )

@@ -74,13 +74,14 @@ def keep(
         If these cannot be added to the former ones, see `admmbench.analysis.joining.join`.
     """
     folder = folder or OWN_REFERENCE
-    if add:
+    name = results.attrs["experiment"]
+    path = folder / f"{name}.nc"
+    if add and (former := load([name], [folder])):
         from admmbench.analysis import joining  # slow to import
 
-        for former in load([results.attrs["experiment"]], [folder]).values():
-            results = joining.join(former, results)
+        results = joining.join(former[name], results)
+        command = joining.each_once([_sources(folder)[path.name].command, command])
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{results.attrs['experiment']}.nc"
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     # The index of a compressed variable takes more than a small variable.
     numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}

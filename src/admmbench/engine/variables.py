@@ -16,7 +16,11 @@ _ALWAYS: Variables = {
     "epsilon_claimed": (("round",), "1", "per-iteration budget times rounds"),
     "epsilon_total": (("round",), "1", "composed privacy loss epsilon that is guaranteed"),
     "floats_sent": (("round",), "1", "numbers sent since the start, all agents"),
-    "seconds": (("round",), "s", "computing time of the whole batch of seeds, without evaluation"),
+    "seconds": (
+        ("round",),
+        "s",
+        "computing time of all seeds that are computed together, without evaluation",
+    ),
 }
 COMMENTS = {
     "noise_magnitude": "mean of |xi| over agents, entries of what is released, and local updates (ryu2022, section "

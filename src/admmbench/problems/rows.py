@@ -58,7 +58,7 @@ from admmbench.problems.sparse import MOST, column_type, density
 from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
-CHUNK_BYTES = 1.6e6
+CHUNK_BYTES = 1_600_000
 _FEWEST_ROWS = 64
 _UNBOUNDED = "needs bounded records; those of {data.name} are not: set problem.records, such as {{max_l2_norm: 1}}"
 # Time of the compiled loop for one prediction, over that of a matrix product.
@@ -194,11 +194,13 @@ class BoundRows(BoundProblem["RowParts"]):
         _within_domain(data)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
-        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / self._record_bytes))
+        whole = self.model_shape[1] * dtype.itemsize
+        self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (self._bytes_left or whole)))
+        self.whole_chunk = max(_FEWEST_ROWS, CHUNK_BYTES // whole)
 
     @property
-    def _record_bytes(self) -> float:
-        """What products read of a record: all of it, or what is left without zeros."""
+    def _bytes_left(self) -> float | None:
+        """What products read of a record if they leave out its zeros; None if they do not."""
         K, J = self.model_shape
         seeds = max(each.stop - each.start for own in self.split.shares for each, _ in own)
         width: float | None = None
@@ -206,9 +208,7 @@ class BoundRows(BoundProblem["RowParts"]):
             width = sparse_width(self.X)
         elif (part := density(self.X)) <= MOST:
             width = max(part * J, 1)
-        if width is None:
-            return J * self.dtype.itemsize
-        return width * (self.dtype.itemsize + column_type(J).itemsize)
+        return width and width * (self.dtype.itemsize + column_type(J).itemsize)
 
     def _bounded(self, X: Array) -> Array:
         """Scale down records that are too long; no copy where none is."""
@@ -416,7 +416,7 @@ class BoundRows(BoundProblem["RowParts"]):
         return [
             (seeds, part_of(rows, span))
             for seeds, rows in self._held_out
-            for span in chunks(n_rows(rows), self.chunk)
+            for span in chunks(n_rows(rows), self.whole_chunk)
         ]
 
     def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
@@ -600,7 +600,7 @@ class RowParts:
         total = np.zeros(self._shape)
         for share in self._shares:
             w = z[min(share.agent, len(z) - 1), share.seeds]
-            for rows in chunks(len(share.y), self.whole.chunk):
+            for rows in chunks(len(share.y), self.whole.whole_chunk):
                 u = predict(share.X[rows], w)
                 values = self.whole.loss.losses(u, share.y[rows, None])
                 total[share.agent, share.seeds] += values.sum(axis=0)
@@ -617,32 +617,36 @@ class RowParts:
     @cached_property
     def _batches(self) -> list[Batch]:
         """Pieces of the agents' records in batches."""
-        return self._grouped(
+        size = self.whole.chunk
+        pieces = (
             (
                 slice(start + rows.start, start + rows.stop),
                 Piece(share, share.seeds, rows, not rows.start),
             )
             for start, share in zip(self._starts, self._shares, strict=True)
-            for rows in chunks(len(share.y), self.whole.chunk)
+            for rows in chunks(len(share.y), size)
         )
+        return self._grouped(pieces, size)
 
     def _of_sample(self, sample: Sample) -> list[Batch]:
         """Records of a sample in batches; those of each seed are its own."""
-        return self._grouped(
+        size = self.whole.whole_chunk
+        pieces = (
             (start + drawn[span], Piece(share, slice(seed, seed + 1), drawn[span], not span.start))
             for start, share in zip(self._starts, self._shares, strict=True)
             for seed in range(share.seeds.start, share.seeds.stop)
             for drawn in [sample[share.agent][seed]]
-            for span in chunks(len(drawn), self.whole.chunk)
+            for span in chunks(len(drawn), size)
         )
+        return self._grouped(pieces, size)
 
-    def _grouped(self, pieces: Iterable[tuple[RowSelection, Piece]]) -> list[Batch]:
-        """Batches of at most a chunk of rows, and equally many seeds, from pieces and where their records are."""
+    def _grouped(self, pieces: Iterable[tuple[RowSelection, Piece]], size: int) -> list[Batch]:
+        """Batches of at most so many rows, and equally many seeds, from pieces and where their records are."""
         groups: list[list[tuple[RowSelection, Piece]]] = []
         used = 0
         for rows, piece in pieces:
             fits = groups and groups[-1][0][1].n_seeds == piece.n_seeds
-            if not fits or used + piece.size > self.whole.chunk:
+            if not fits or used + piece.size > size:
                 groups.append([])
                 used = 0
             groups[-1].append((rows, piece))

@@ -47,7 +47,13 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
     sums
         To be set, shape (n, M).
     """
-    _sums_of_tiles(values, places, starts, _in_tiles(rows), sums)
+    tiles = _in_tiles(rows.astype(values.dtype, copy=False))
+    if sums.dtype == values.dtype:
+        _sums_of_tiles(values, places, starts, tiles, sums)
+    else:
+        found = np.empty(sums.shape, values.dtype)
+        _sums_of_tiles(values, places, starts, tiles, found)
+        sums[:] = found
 
 
 def _in_tiles(rows: Array) -> Array:
