@@ -299,11 +299,13 @@ def test_iadmm_reaches_the_optimum_of_scikit_learn():
     assert float(trace.consensus_violation[0, -1]) < 1e-3
 
 
-def test_objp_and_iadmm_agree_without_noise():
-    """ryu2022, section IV: with infinite epsilon ObjP is IADMM."""
+@pytest.mark.parametrize("updates", [1, 3])
+def test_objp_and_iadmm_agree_without_noise(updates):
+    """ryu2022, section IV: with infinite epsilon ObjP is IADMM, and ObjPM that with several local updates."""
     dataset = make_dataset(N, 30, J, K)
+    given = {"agents": P, "rounds": 20, "evaluate_every": 5, "seeds": 1}
     first, second = (
-        simulate(dataset, name, agents=P, rounds=20, evaluate_every=5) for name in ("objp", "iadmm")
+        simulate(dataset, name, {"local_updates": updates}, **given) for name in ("objp", "iadmm")
     )
     np.testing.assert_array_equal(first.train_loss, second.train_loss)
 

@@ -21,7 +21,7 @@ class IADMM(Inexact):
         the infinity norm.
     """
 
-    examples = ({"subproblem": "trust_region"},)
+    examples = ({"subproblem": "trust_region"}, {"local_updates": 3})
 
     subproblem: Literal["proximal", "trust_region"] = "proximal"
 

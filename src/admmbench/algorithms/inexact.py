@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
+
+from pydantic import Field
 
 from admmbench.algorithms.base import parameters
 from admmbench.algorithms.consensus import Subproblem
@@ -13,11 +16,25 @@ from admmbench.problems.base import Gradient
 
 @parameters
 class Inexact(Linearized):
-    """Inexact ADMM: Algorithm 1 of ryu2022, and with one local update of ryu2021."""
+    """Inexact ADMM: Algorithm 1 of ryu2022, and with one local update of ryu2021.
+
+    Parameters
+    ----------
+    local_updates
+        E, subproblems that an agent solves in a round, each with noise of its own if there is any; it sends the mean of
+        the iterates and goes on from the last.
+    """
 
     order = "server"
     mean_over = "all"
     variants = ("paper", "reference")
+
+    local_updates: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def updates(self) -> int:
+        """E."""
+        return self.local_updates
 
     def inverse_eta(self, t: int) -> float:
         """1 / eta_t with eta_t = a / sqrt(t): ryu2021, theorem 3 of ryu2022, and the authors' code."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from admmbench.algorithms.base import parameters
 from admmbench.algorithms.consensus import Subproblem
@@ -16,13 +14,10 @@ from admmbench.problems.needs import Need
 
 @parameters
 class ObjP(ObjectivePerturbation):
-    """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021.
+    """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021. ObjPM has E = 10 local updates.
 
     Parameters
     ----------
-    local_updates
-        E, subproblems that an agent solves in a round, each with noise of its own; it sends the mean of the
-        iterates and goes on from the last. ObjPM is E = 10.
     proximity
         ``sqrt``: eta_t = a / sqrt(t), as ryu2021, theorem 3 of ryu2022 and the authors' code have it; ``smooth``:
         eta_t = a / (L + sqrt(t) / epsilon), theorem 2 of ryu2022 for an L-smooth f_p.
@@ -30,13 +25,7 @@ class ObjP(ObjectivePerturbation):
 
     examples = ({"local_updates": 3},)
 
-    local_updates: Annotated[int, Field(ge=1)] = 1
     proximity: Literal["sqrt", "smooth"] = "sqrt"
-
-    @property
-    def updates(self) -> int:
-        """E."""
-        return self.local_updates
 
     @property
     def needs(self) -> tuple[Need, ...]:

@@ -10,7 +10,9 @@ from admmbench.algorithms.linearized import Schedule, trust_region_step
 
 @parameters
 class ObjT(ObjectivePerturbation):
-    """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm."""
+    """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm; the paper has one local update."""
+
+    examples = ({"local_updates": 3},)
 
     # Closed form of (9).
     step = staticmethod(trust_region_step)
