@@ -47,22 +47,22 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
     sums
         To be set, shape (n, M).
     """
-    tiles = _in_tiles(rows.astype(values.dtype, copy=False))
-    if sums.dtype == values.dtype:
-        _sums_of_tiles(values, places, starts, tiles, sums)
-    else:
-        found = np.empty(sums.shape, values.dtype)
-        _sums_of_tiles(values, places, starts, tiles, found)
+    same = sums.dtype == values.dtype
+    found = sums if same else np.empty(sums.shape, values.dtype)
+    _sums_of_tiles(values, places, starts, _in_tiles(rows, values.dtype), found)
+    if not same:
         sums[:] = found
 
 
-def _in_tiles(rows: Array) -> Array:
+def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
     """Copy of a matrix in stretches of columns, each with all rows one after another in whole cache lines.
 
     Parameters
     ----------
     rows
         Shape (n, M).
+    dtype
+        Of the copy.
 
     Returns
     -------
@@ -70,8 +70,8 @@ def _in_tiles(rows: Array) -> Array:
     """
     n, M = rows.shape
     shape = -(-M // _TILE), n, _TILE
-    room = np.empty(math.prod(shape) + _LINE_BYTES // rows.itemsize, rows.dtype)
-    before = -room.ctypes.data % _LINE_BYTES // rows.itemsize
+    room = np.empty(math.prod(shape) + _LINE_BYTES // dtype.itemsize, dtype)
+    before = -room.ctypes.data % _LINE_BYTES // dtype.itemsize
     tiles = room[before : before + math.prod(shape)].reshape(shape)
     for tile, columns in zip(tiles, range(0, M, _TILE), strict=True):
         part = rows[:, columns : columns + _TILE]
