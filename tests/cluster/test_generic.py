@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.workflow.project import Project
+from tests.workflow.project import Project, assert_same
 
 pytestmark = pytest.mark.cluster
 
@@ -35,4 +35,4 @@ def test_the_study_gives_the_same_files_as_without_a_cluster(tmp_path):
     local, submitted = Project(tmp_path / "local"), GenericProject(tmp_path / "submitted")
     local.run()
     submitted.run()
-    assert submitted.files() == local.files()
+    assert_same(submitted.files(), local.files())

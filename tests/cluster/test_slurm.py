@@ -11,7 +11,7 @@ import pytest
 
 from tests.wheel import install
 from tests.workflow.own import OwnFolder
-from tests.workflow.project import STUDY, Project, runs, wait_for
+from tests.workflow.project import STUDY, Project, assert_same, runs, wait_for
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
@@ -129,7 +129,7 @@ def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_p
     )
     assert done.returncode == 0, done.stdout
     assert re.search(r"^(\d+) of \1 jobs in ", done.stdout, re.MULTILINE), done.stdout
-    assert project.files() == local.files()
+    assert_same(project.files(), local.files())
     states = ("squeue", "--states=all", "--array", "--noheader", "--format=%K %T")
     # Members of an array; the controller may be too busy to answer at once.
     wait_for(
@@ -207,5 +207,5 @@ def test_a_folder_of_one_s_own_is_cancelled_and_goes_on_and_gives_the_same_files
     assert not own.made()
     done = own.snakemake()
     assert done.returncode == 0, done.stdout
-    assert own.files() == local.files()
+    assert_same(own.files(), local.files())
     assert ">Mine<" in own.page()

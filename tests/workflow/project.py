@@ -1,5 +1,7 @@
 """A copy of the project with a small study, driven through Snakemake as a user would."""
 
+import difflib
+import io
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import xarray as xr
 import yaml
 
 from admmbench.experiment import Experiment
@@ -43,6 +46,36 @@ def runs(**changes: object) -> set[str]:
 
 
 RUNS = runs()
+
+
+def assert_same(found: dict[str, bytes], expected: dict[str, bytes]) -> None:
+    """Say which files are not the same, and for results which variables, rather than show their bytes."""
+    names = sorted(found.keys() | expected.keys())
+    differ = {
+        name: _difference(found.get(name), expected.get(name))
+        for name in names
+        if found.get(name) != expected.get(name)
+    }
+    assert not differ, "\n".join(f"{name}: {how}" for name, how in differ.items())
+
+
+def _difference(found: bytes | None, expected: bytes | None) -> str:
+    if found is None or expected is None:
+        return "is not there" if found is None else "should not be there"
+    if found.startswith(b"<") or expected.startswith(b"<"):
+        return "\n".join(
+            line
+            for line in difflib.unified_diff(
+                expected.decode().splitlines(), found.decode().splitlines(), n=0, lineterm=""
+            )
+        )[:2000]
+    try:
+        a, b = (xr.load_dataset(io.BytesIO(each), engine="h5netcdf") for each in (found, expected))
+        xr.testing.assert_identical(a, b)
+    except (AssertionError, KeyError, OSError, ValueError) as error:
+        return str(error)
+    at = next(i for i, (x, y) in enumerate(zip(found, expected, strict=False)) if x != y)
+    return f"same values, {len(found)} and {len(expected)} bytes, differ from byte {at}"
 
 
 class Project:

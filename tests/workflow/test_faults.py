@@ -10,7 +10,7 @@ import h5py
 import pytest
 
 from admmbench.datasets import describe
-from tests.workflow.project import STUDY, Project, kill, wait_for
+from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
 FAULTY = """
 from admmbench.algorithms.base import parameters
@@ -78,7 +78,7 @@ def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
     assert nothing_half_written(project)
     disk("size=10m")
     project.run()
-    assert project.files() == finished.files()
+    assert_same(project.files(), finished.files())
 
 
 @pytest.mark.parametrize("damage", ["truncated", "altered"])
@@ -113,7 +113,7 @@ def test_prepared_data_that_were_altered(project, finished):
     shutil.rmtree(path.parent)
     project.configure()
     project.run("--", "results")
-    assert project.files() == finished.files()
+    assert_same(project.files(), finished.files())
 
 
 def test_stopped_at_any_moment_it_ends_in_the_same_files(tmp_path, finished):
@@ -136,7 +136,7 @@ def test_stopped_at_any_moment_it_ends_in_the_same_files(tmp_path, finished):
     project.snakemake("--unlock")
     project.run("--", "results")
     wanted = {name: file for name, file in finished.files().items() if name.endswith(".nc")}
-    assert project.files() == wanted
+    assert_same(project.files(), wanted)
 
 
 def offline(**more):
@@ -204,4 +204,4 @@ def test_methods_that_fail(project, finished):
     assert nothing_half_written(project)
     project.configure()
     project.run("--", "results")
-    assert project.files() == finished.files()
+    assert_same(project.files(), finished.files())

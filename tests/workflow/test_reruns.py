@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.workflow.project import RUNS, STUDY, runs
+from tests.workflow.project import RUNS, STUDY, assert_same, runs
 
 RESULTS = {"aggregate", "figures", "report", "overview"}
 # Another study: what says what it is, and what follows.
@@ -182,4 +182,4 @@ def test_an_update_line_on_another_branch_and_back(project):
     git("checkout", "--quiet", "main")
     assert project.planned() == OBJP
     project.run("--", "results")
-    assert project.files() == before
+    assert_same(project.files(), before)
