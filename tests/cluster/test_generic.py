@@ -1,4 +1,7 @@
-"""The generic profile, with a submit command that starts the job beside it and hands on no environment."""
+"""The generic profile, with a submit command that starts the job beside it and hands on no environment.
+
+But for the processor that products are made for, if the environment names one: another one rounds otherwise.
+"""
 
 import sys
 
@@ -15,7 +18,8 @@ class GenericProject(Project):
     def command(self, *options):
         submit = self.folder / "submit.sh"
         submit.write_text(
-            'nohup env -i PATH="$PATH" HOME="$HOME" PYTHONPATH="$PYTHONPATH" sh "$1" > "$1.out" 2>&1 &\n'
+            'nohup env -i $(env | grep ^OPENBLAS_) PATH="$PATH" HOME="$HOME" PYTHONPATH="$PYTHONPATH" '
+            'sh "$1" > "$1.out" 2>&1 &\n'
             "echo $!\n"
         )
         return [
