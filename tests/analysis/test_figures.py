@@ -601,6 +601,18 @@ def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure)
     assert legend(drawing) == ["mine"]  # and not the infinite budget
 
 
+def test_rounds_have_ticks_at_round_numbers(results, figure):
+    last = int(results["round"].max())
+    long = results.assign_coords(round=results["round"] * 20_000 // last)
+    drawing = draw(long, figure())
+    drawing.canvas.draw()
+    (panel, *_) = panels(drawing)
+    _, *shown, _ = (
+        label.get_text() for label in panel.get_xticklabels()
+    )  # the outer two are hidden
+    assert shown == ["0", "5k", "10k", "15k", "20k"]
+
+
 def test_curves_against_the_numbers_sent(results, figure):
     (panel, *_) = panels(draw(results, figure(against="floats_sent")))
     np.testing.assert_allclose(

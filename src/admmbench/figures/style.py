@@ -416,7 +416,7 @@ def finish(panel: Axes, figure: Figure, empty: str = "no results") -> None:
 
 def set_rounds(panel: Axes, rounds: xr.DataArray) -> None:
     """Give the horizontal axis few ticks, in thousands where there are many rounds."""
-    panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
     if rounds.max() >= 10_000:
         panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
 
