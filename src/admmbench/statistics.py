@@ -81,6 +81,16 @@ def lost_any(ds: xr.Dataset) -> xr.DataArray:
     return ds["status"].isin(FAILED).any("seed")
 
 
+def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
+    """Methods and budgets that were run with fewer seeds than there are: label, epsilon, and how many they have."""
+    started = (ds["status"] != Outcome.NOT_RUN).sum("seed")
+    fewer = ((started > 0) & (started < ds.sizes["seed"])).stack(point=["algorithm", "epsilon"])
+    return [
+        (label, epsilon, int(started.sel(algorithm=label, epsilon=epsilon)))
+        for label, epsilon in fewer["point"].values[fewer.values]
+    ]
+
+
 def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """Lowest value of a metric over the evaluated rounds of each run, without the start.
 

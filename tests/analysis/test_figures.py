@@ -19,6 +19,7 @@ from matplotlib.textpath import TextPath
 from seaborn.utils import relative_luminance
 
 from admmbench import config, statistics
+from admmbench.analysis import tables
 from admmbench.config import ConfigError, check_experiment
 from admmbench.experiment import Experiment
 from admmbench.figures import ranks as diagram
@@ -26,6 +27,7 @@ from admmbench.figures import style
 from admmbench.figures.base import KINDS
 from admmbench.figures.drawing import as_svg, draw, save, svg
 from admmbench.figures.style import look, looks
+from admmbench.outcomes import Outcome
 from admmbench.plugins import load_file
 
 from .conftest import ERRORS, INF, build, totals
@@ -599,6 +601,21 @@ def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure)
     np.testing.assert_allclose(line.get_ydata(), [20, 30])
     assert panel.get_xlabel() == "tau"
     assert legend(drawing) == ["mine"]  # and not the infinite budget
+
+
+def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
+    where = {"algorithm": "ObjP", "epsilon": 0.1}
+    left = results.copy(deep=True)
+    for name in ("status", "test_error"):
+        left[name].loc[{**where, "seed": left["seed"][4:]}] = (
+            Outcome.NOT_RUN if name == "status" else np.nan
+        )
+    assert statistics.fewer_seeds(results) == []
+    assert statistics.fewer_seeds(left) == [("ObjP", 0.1, 4)]
+    assert tables.spread(left) == "[20–80 percentile] over 10 seeds (ObjP at ε = 0.1: 4)"
+    assert "Fewer seeds: ObjP, ε = 0.1 (4)." in texts(draw(left, figure()))
+    assert "Fewer seeds" not in texts(draw(results, figure()))
+    assert "Fewer seeds" not in texts(draw(left, figure(algorithms=["OutP"])))
 
 
 def test_rounds_have_ticks_at_round_numbers(results, figure):

@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from admmbench import statistics
+from admmbench.analysis.wording import at
 from admmbench.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
 
@@ -282,7 +283,10 @@ def spread(results: xr.Dataset) -> str:
     if n <= statistics.FEW_SEEDS:
         return f"over seeds (each of the {n})"
     low, high = statistics.PERCENTILES
-    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds"
+    fewer = [f"{at(label, e)}: {k}" for label, e, k in statistics.fewer_seeds(results)]
+    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds" + (
+        f" ({'; '.join(fewer)})" if fewer else ""
+    )
 
 
 def times(results: xr.Dataset) -> list[dict[str, str]]:

@@ -145,6 +145,9 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
         notes.append(figure.says(shown.sizes["seed"]))
         if same := _same(shown, figure):
             notes.append(f"The same for all seeds: {', '.join(same)}.")
+        if fewer := statistics.fewer_seeds(shown):
+            each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
+            notes.append(f"Fewer seeds: {'; '.join(each)}.")
     if absent := [e for e in figure.epsilon or [] if e not in shown["epsilon"].values]:
         notes.append(f"Not run: {', '.join(map(budget, absent))}.")
     if note := shown.attrs.get("dataset_note"):
