@@ -83,12 +83,10 @@ def lost_any(ds: xr.Dataset) -> xr.DataArray:
 
 def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
     """Methods and budgets that were run with fewer seeds than there are: label, epsilon, and how many they have."""
-    started = (ds["status"] != Outcome.NOT_RUN).sum("seed")
-    fewer = ((started > 0) & (started < ds.sizes["seed"])).stack(point=["algorithm", "epsilon"])
-    return [
-        (label, epsilon, int(started.sel(algorithm=label, epsilon=epsilon)))
-        for label, epsilon in fewer["point"].values[fewer.values]
-    ]
+    started = (ds["status"] != Outcome.NOT_RUN).sum("seed").stack(point=["algorithm", "epsilon"])
+    fewer = started[(started > 0) & (started < ds.sizes["seed"])]
+    points = zip(fewer["point"].values, fewer.values, strict=True)
+    return [(label, epsilon, int(n)) for (label, epsilon), n in points]
 
 
 def best(ds: xr.Dataset, metric: str) -> xr.DataArray:

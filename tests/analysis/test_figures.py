@@ -604,12 +604,10 @@ def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure)
 
 
 def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
-    where = {"algorithm": "ObjP", "epsilon": 0.1}
     left = results.copy(deep=True)
-    for name in ("status", "test_error"):
-        left[name].loc[{**where, "seed": left["seed"][4:]}] = (
-            Outcome.NOT_RUN if name == "status" else np.nan
-        )
+    missing = {"algorithm": "ObjP", "epsilon": 0.1, "seed": left["seed"][4:]}
+    left["status"].loc[missing] = Outcome.NOT_RUN
+    left["test_error"].loc[missing] = np.nan
     assert statistics.fewer_seeds(results) == []
     assert statistics.fewer_seeds(left) == [("ObjP", 0.1, 4)]
     assert tables.spread(left) == "[20–80 percentile] over 10 seeds (ObjP at ε = 0.1: 4)"
@@ -624,9 +622,8 @@ def test_rounds_have_ticks_at_round_numbers(results, figure):
     drawing = draw(long, figure())
     drawing.canvas.draw()
     (panel, *_) = panels(drawing)
-    _, *shown, _ = (
-        label.get_text() for label in panel.get_xticklabels()
-    )  # the outer two are hidden
+    # The outer two are beyond the axis.
+    _, *shown, _ = [label.get_text() for label in panel.get_xticklabels()]
     assert shown == ["0", "5k", "10k", "15k", "20k"]
 
 

@@ -283,10 +283,9 @@ def spread(results: xr.Dataset) -> str:
     if n <= statistics.FEW_SEEDS:
         return f"over seeds (each of the {n})"
     low, high = statistics.PERCENTILES
-    fewer = [f"{at(label, e)}: {k}" for label, e, k in statistics.fewer_seeds(results)]
-    return f"[{low:.0f}–{high:.0f} percentile] over {n} seeds" + (
-        f" ({'; '.join(fewer)})" if fewer else ""
-    )
+    text = f"[{low:.0f}–{high:.0f} percentile] over {n} seeds"
+    fewer = [f"{at(label, e)}: {own}" for label, e, own in statistics.fewer_seeds(results)]
+    return f"{text} ({'; '.join(fewer)})" if fewer else text
 
 
 def times(results: xr.Dataset) -> list[dict[str, str]]:
