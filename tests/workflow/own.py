@@ -42,6 +42,10 @@ class OwnFolder(Project):
         found = self.folder.glob("results/runs/*/*/*.nc")
         return {str(path): path.stat().st_mtime_ns for path in found}
 
+    def begun(self) -> list[Path]:
+        """The logs of runs that were begun, finished or not."""
+        return list(self.folder.glob("results/runs/*/*/logs/*.log"))
+
     def page(self) -> str:
         """The report."""
         return (self.folder / "results/report/config/index.html").read_text()

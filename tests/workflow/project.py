@@ -186,7 +186,7 @@ class Project:
 def kill(started: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL) -> None:
     """End Snakemake and its jobs."""
     os.killpg(started.pid, number)
-    started.communicate()
+    started.communicate(timeout=120)
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 120) -> None:
