@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -201,5 +202,6 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
 
 def _short(value: object) -> str:
     """A setting, if it is no long text."""
-    text = f"{value:,}" if isinstance(value, int) else str(value)
+    # A file gives numbers of numpy's types.
+    text = f"{value:,}" if isinstance(value, Integral) else str(value)
     return text if len(text) < 30 else "other values"
