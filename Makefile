@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
+MINUTES ?= 0
 
-.PHONY: env quick test test-cluster coverage check docs lock schema vendor clean
+.PHONY: env quick test explore test-cluster coverage check docs lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -23,6 +24,14 @@ quick: env
 # Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
 	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4
+
+# Property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
+explore: env
+	end=$$(($$(date +%s) + 60 * $(MINUTES))); \
+	while OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "hypothesis and not cluster" --hypothesis-profile explore \
+	    --numprocesses auto --maxprocesses 4; do \
+	  [ $$(date +%s) -lt $$end ] || exit 0; \
+	done; exit 1
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env

@@ -11,15 +11,29 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from admmbench import compiled
 from admmbench.checks.made import make_dataset
 from admmbench.datasets import Dataset
 
-# A slow machine is no fault of the code.
-hypothesis.settings.register_profile("patient", deadline=None)
-hypothesis.settings.load_profile("patient")
+# A slow machine is no fault of the code. What hypothesis chooses where it finds itself in continuous integration is not
+# taken over.
+_PATIENT = hypothesis.settings(
+    hypothesis.settings.get_profile("default"),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+# Examples follow from the test alone, so that a change that passes here passes elsewhere.
+hypothesis.settings.register_profile("same", _PATIENT, derandomize=True, database=None)
+# They are fresh, and what is found is kept and tried first the next time.
+hypothesis.settings.register_profile("explore", _PATIENT)
+hypothesis.settings.load_profile("same")
+
+# So many times more examples are drawn to explore.
+EXPLORED = 10
 
 # Tests make many objects that live long; looking through them for garbage less often saves 4 % of their time.
 gc.set_threshold(100_000, 50, 50)
@@ -29,9 +43,27 @@ gc.set_threshold(100_000, 50, 50)
 LONGEST = {"workflow", "contracts", "test_compiled.py"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw nothing from numbers in the code that happens to be imported: which it is depends on the tests before."""
+    if not _explores(config):
+        assert callable(providers._get_local_constants)
+        providers._get_local_constants = providers.Constants
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long tests first, and more examples for who explores."""
     items.sort(key=lambda item: LONGEST.isdisjoint((item.path.parent.name, item.path.name)))
+    if _explores(config):
+        tests = {item.obj for item in items if item.get_closest_marker("hypothesis")}
+        for test in tests:
+            own = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = hypothesis.settings(
+                own, max_examples=EXPLORED * own.max_examples
+            )
+
+
+def _explores(config: pytest.Config) -> bool:
+    return bool(config.getoption("--hypothesis-profile", None) == "explore")
 
 
 class ByFile(LoadScopeScheduling):

@@ -65,36 +65,29 @@ def literal_z(kind, s, y, b, rho):
     )
 
 
-def z_problems(kind):
-    smallest = 0.01 if kind == "logistic" else 1.02 * SIGMOID_L
-    anything = st.one_of(
-        st.floats(-10, 10), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e6, -1e6])
-    )
-    entry = st.tuples(anything, anything, st.sampled_from([-1.0, 1.0]), anything)
-    return st.tuples(st.floats(smallest, 100), st.lists(entry, min_size=1, max_size=6))
+SMALLEST = {"logistic": 0.01, "sigmoid": 1.02 * SIGMOID_L}
+ANYTHING = st.one_of(st.floats(-10, 10), st.floats(-1e6, 1e6), st.sampled_from([0.0, 1e6, -1e6]))
+ENTRY = st.tuples(ANYTHING, ANYTHING, st.sampled_from([-1.0, 1.0]), ANYTHING)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @both_losses
-def test_the_update_of_z_is_the_root_by_bisection(loss, dtype):
-    @settings(max_examples=120)
-    @given(z_problems(loss))
-    @example((0.1, [(0.0, 0.0, 1.0, 0.0), (0.0, 1e6, -1.0, -1e6), (-40.0, 0.01, 1.0, 40.0)]))
-    @example((100.0, [(3.0, -1.0, 1.0, -700.0), (700.0, 0.5, -1.0, 5.0)]))
-    def check(drawn):
-        rho, entries = drawn
-        s, dual, b, start = (np.array(column, dtype) for column in zip(*entries, strict=True))
-        dataset = with_records(np.ones((len(s), 1)), (b > 0).astype(int))
-        problem = bind_columns(dataset, loss=loss, dtype=dtype)
-        z = problem.minimize_loss(s[None], dual[None], rho, start[None])
-        assert z.dtype == dtype
-        assert z.shape == (1, len(s))
-        tolerance = 1e-9 if dtype == "float64" else 1e-6
-        for i in range(len(s)):
-            best = literal_z(loss, float(s[i]), float(dual[i]), float(b[i]), rho)
-            assert z[0, i] == pytest.approx(best, rel=tolerance, abs=tolerance)
-
-    check()
+@settings(max_examples=120)
+@given(rho=st.floats(0.01, 100), entries=st.lists(ENTRY, min_size=1, max_size=6))
+@example(0.1, [(0.0, 0.0, 1.0, 0.0), (0.0, 1e6, -1.0, -1e6), (-40.0, 0.01, 1.0, 40.0)])
+@example(100.0, [(3.0, -1.0, 1.0, -700.0), (700.0, 0.5, -1.0, 5.0)])
+def test_the_update_of_z_is_the_root_by_bisection(loss, dtype, rho, entries):
+    rho = max(rho, SMALLEST[loss])
+    s, dual, b, start = (np.array(column, dtype) for column in zip(*entries, strict=True))
+    dataset = with_records(np.ones((len(s), 1)), (b > 0).astype(int))
+    problem = bind_columns(dataset, loss=loss, dtype=dtype)
+    z = problem.minimize_loss(s[None], dual[None], rho, start[None])
+    assert z.dtype == dtype
+    assert z.shape == (1, len(s))
+    tolerance = 1e-9 if dtype == "float64" else 1e-6
+    for i in range(len(s)):
+        best = literal_z(loss, float(s[i]), float(dual[i]), float(b[i]), rho)
+        assert z[0, i] == pytest.approx(best, rel=tolerance, abs=tolerance)
 
 
 @pytest.mark.parametrize(

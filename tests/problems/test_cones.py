@@ -45,7 +45,8 @@ def test_a_projection_is_closer_than_any_other_member(v, other):
 
 
 @each_cone
-@settings(suppress_health_check=[HealthCheck.filter_too_much])  # many vectors have a kink at 0
+# Many vectors have a kink at 0.
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(v=VECTORS)
 def test_derivatives_agree_with_differences(cone, v):
     K, _ = cone
