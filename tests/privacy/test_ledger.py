@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
-from admmbench.privacy import Approximate, Ledger, Sampled, Shift, accountants, epsilon_total
+from admmbench.privacy import (
+    Approximate,
+    Ledger,
+    Releases,
+    Sampled,
+    Shift,
+    accountants,
+    epsilon_total,
+)
 from admmbench.privacy.accountants import (
     ORDERS,
     SAMPLED_ORDERS,
@@ -500,3 +508,40 @@ def test_approximate_releases_are_kept_and_added():
         (Approximate(0.3, 1e-6), 8),
         (Approximate(0.5, 1e-7), 4),
     )
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -1.0, math.inf], ids=str)
+@pytest.mark.parametrize("name", ["rdp", "pld", "huang2019"])
+def test_what_is_no_number_costs_infinitely_much(wrong, name):
+    told = [
+        lambda ledger: ledger.gaussian(1.0, count=wrong),
+        lambda ledger: ledger.gaussian(1.0, count=wrong, sampling=0.1),
+        lambda ledger: ledger.laplace(Shift(wrong, 1, 1)),
+        lambda ledger: ledger.laplace(Shift(1, wrong, 1)),
+        lambda ledger: ledger.laplace(Shift(1, 1, wrong)),
+        lambda ledger: ledger.laplace(number(1), wrong),
+        lambda ledger: ledger.pure(wrong),
+        lambda ledger: ledger.approximate(wrong, 1e-9),
+        lambda ledger: ledger.approximate(0.1, wrong),
+        lambda ledger: ledger.add(Releases(gaussian=wrong)),
+    ]
+    if wrong != math.inf:
+        told += [
+            lambda ledger: ledger.gaussian(wrong),
+            lambda ledger: ledger.gaussian(wrong, sampling=0.1),
+            lambda ledger: ledger.gaussian(1.0, sampling=wrong),
+        ]
+    for tell in told:
+        ledger, sound = Ledger(), Ledger()
+        sound.gaussian(4.0)
+        tell(ledger)
+        assert ledger.epsilon(1e-6, name) == math.inf
+        assert epsilon_total([sound, ledger, sound], 1e-6, name) == math.inf
+
+
+def test_norms_of_no_vector_cost_infinitely_much():
+    """An l2 norm of 0 would make any number of releases free."""
+    for shift in (Shift(1, 0, 1), Shift(1, 0, 0.1), Shift(1, 2, 0.5), Shift(0, 0, 1)):
+        ledger = Ledger()
+        ledger.laplace(shift)
+        assert ledger.epsilon(1e-6) == math.inf

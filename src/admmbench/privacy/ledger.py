@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from admmbench.privacy.accountants import ACCOUNTANTS, Approximate, Releases, Sampled, Shift
+
+# Of norms, which are computed in floating point.
+_ROUNDED = 1 + 1e-9
 
 
 class Ledger:
@@ -37,7 +40,8 @@ class Ledger:
         for epsilon, number in releases.pure:
             self.pure(epsilon, count * number)
         if releases.gaussian:
-            self.gaussian(1 / math.sqrt(releases.gaussian), count)
+            multiplier = 1 / math.sqrt(releases.gaussian) if releases.gaussian > 0 else math.nan
+            self.gaussian(multiplier, count)
         for each, number in releases.sampled:
             self.gaussian(each.multiplier, count * number, each.sampling)
         for stated, number in releases.approximate:
@@ -53,7 +57,9 @@ class Ledger:
         Each record takes part in a release with the probability ``sampling``: releases are of Poisson samples, which
         nobody but the agent sees.
         """
-        if sampling < 1:
+        if not (multiplier > 0 and sampling > 0):
+            self._gaussian = math.inf  # nothing is known of the noise
+        elif sampling < 1:
             self._sampled[Sampled(multiplier, sampling)] += count
         else:
             self._gaussian += count / multiplier**2
@@ -113,9 +119,30 @@ class Ledger:
         Returns
         -------
         float
-            NaN if there are releases that the accountant cannot compose.
+            Infinite if the ledger has a number that is negative or not finite, or norms of no vector, as then nothing
+            is known of the noise; NaN if there are releases that the accountant cannot compose.
         """
-        return ACCOUNTANTS[accountant].epsilon(self.releases(), delta)
+        releases = self.releases()
+        if not _is_sound(releases):
+            return math.inf
+        return ACCOUNTANTS[accountant].epsilon(releases, delta)
+
+
+def _is_sound(releases: Releases) -> bool:
+    """Whether all numbers are finite and at least 0, and the norms of a shift those of some vector."""
+    shifts = (shift for shift, _ in releases.laplace)
+    return all(0 <= number < math.inf for number in _numbers(releases)) and all(
+        each.linf <= _ROUNDED * each.l2 and each.l2 <= _ROUNDED * each.l1 for each in shifts
+    )
+
+
+def _numbers(what: Any) -> Iterator[float]:
+    """All numbers in nested tuples."""
+    if isinstance(what, tuple):
+        for each in what:
+            yield from _numbers(each)
+    else:
+        yield what
 
 
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rdp") -> float:
