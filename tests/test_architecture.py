@@ -39,6 +39,7 @@ BASE = [
     "compiled",
     "files",
     "installed",
+    "interrupts",
     "kept",
     "outcomes",
     "plugins",

@@ -1,6 +1,10 @@
 """Commands work by hand, and end with one line when something is wrong."""
 
+import contextlib
 import json
+import os
+import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +16,7 @@ import xarray as xr
 from admmbench import simulate
 from admmbench.audit import Audit
 from admmbench.cli import main
+from admmbench.files import write
 from admmbench.installed import find
 from admmbench.watch import study
 
@@ -40,6 +45,94 @@ def test_faults_are_one_line(tmp_path, capsys):
         error = capsys.readouterr().err
         assert message in error
         assert "Traceback" not in error
+
+
+# Each writes a file; what they are to write is not reached.
+WRITING = {
+    "run": ["run", "dataset=digits", "algorithm=objp", "epsilon=1", "--output"],
+    "checkpoint": ["run", "dataset=digits", "algorithm=iadmm", "--output=x.nc", "--checkpoint"],
+    "audit": ["audit", "dataset=digits", "algorithm=objp", "epsilon=1", "--output"],
+    "tune": ["tune", "dataset=digits", "algorithm=objp", "--axes={params.rho: 1}", "--output"],
+    "choose": ["choose", "--of=[]", "--output"],
+    "aggregate": ["aggregate", ".", "--output"],
+    "report": ["report", ".", "--output"],
+    "overview": ["overview", ".", "--output"],
+    "prepare": ["prepare", "digits", "--output"],
+    "figures": ["figures", "figures.json", "--results=x.nc", "--output"],
+    "schema": ["schema", "--output"],
+    "new": ["new", "method", "mine", "--output"],
+}
+
+
+FOLDERS = {"prepare", "figures", "schema", "new"}
+
+
+def irregular(folder):
+    """Things that a file must not take the place of: kind, path."""
+    os.mkfifo(folder / "pipe")
+    yield "pipe", folder / "pipe"
+    with contextlib.suppress(PermissionError):  # not as root
+        os.mknod(folder / "device", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        yield "device", folder / "device"
+    (folder / "link").symlink_to(folder / "pipe")
+    yield "pipe", folder / "link"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "socket"))
+    yield "socket", folder / "socket"
+    yield "folder", folder
+
+
+@pytest.mark.parametrize("words", WRITING.values(), ids=WRITING)
+def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "figures.json").write_text("[]")
+    (tmp_path / "files").mkdir()
+    for kind, path in irregular(tmp_path / "files"):
+        before = path.lstat()
+        if kind == "folder" and words[0] in FOLDERS:
+            continue
+        assert main([*words, str(path)]) == 1
+        error = capsys.readouterr().err
+        assert str(path) in error
+        assert error.count("\n") == 1
+        assert ("is no folder" if words[0] in FOLDERS else f"is a {kind} and not") in error
+        assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "link").symlink_to("file")
+    write(tmp_path / "link", "ε")
+    assert (tmp_path / "file").read_text("utf-8") == "ε"
+    assert (tmp_path / "link").is_symlink()
+
+
+INTERRUPTED = """
+import os, signal, sys
+from admmbench import __main__, cli
+
+def interrupted(options):
+    try:
+        os.kill(os.getpid(), signal.{signal})
+    except KeyboardInterrupt:
+        {then}
+
+cli._list = interrupted
+sys.argv[1:] = ["list"]
+sys.exit(__main__.main())
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("then", ["raise", "raise RuntimeError('a fault of the method')"])
+def test_an_interrupted_command_says_so_in_a_line(name, then):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(signal=name, then=then)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "admmbench: interrupted\n"
 
 
 def test_list_names_everything(capsys):

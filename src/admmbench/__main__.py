@@ -3,10 +3,22 @@
 import gc
 import sys
 
+from admmbench import interrupts
+
 # Imports make a million objects that stay: searching them for garbage takes a seventh of a small job's time.
 # Commands that run for long turn garbage collection on again.
 gc.disable()
 
-from admmbench.cli import main  # noqa: E402
 
-sys.exit(main())
+def main() -> int:
+    """Import the command line and call it; Ctrl-C may come before it is there."""
+    try:
+        with interrupts.raised():
+            from admmbench.cli import main as command
+        return command()
+    except KeyboardInterrupt:
+        return interrupts.said()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
-from admmbench import __version__
+from admmbench import __version__, interrupts
+from admmbench.files import check_output, write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,12 +39,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(words)
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
-    try:
-        status: int | None = options.command(options)
-    except (ValueError, RuntimeError, OSError, MemoryError) as error:
-        print(f"admmbench: {_message(error)}", file=sys.stderr)
-        return 1
+    with interrupts.raised() as heard:
+        try:
+            _check_outputs(options)
+            status: int | None = options.command(options)
+        except KeyboardInterrupt:
+            return interrupts.said()
+        except (ValueError, RuntimeError, OSError, MemoryError) as error:
+            if heard:  # what was called made another error of it
+                return interrupts.said()
+            print(f"admmbench: {_message(error)}", file=sys.stderr)
+            return getattr(error, "status", 1)
     return status or 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse files that cannot be written before hours are spent on their content."""
+    in_folder = options.command in (_new, _prepare, _figures, _schema)
+    for path in (getattr(options, name, None) for name in ("output", "checkpoint")):
+        if path is not None:
+            check_output(path / "file" if in_folder else path)
 
 
 def _message(error: Exception) -> str:
@@ -368,7 +383,6 @@ def _audit(options: argparse.Namespace) -> int:
     from admmbench.audit import AuditSettings, audit, table
     from admmbench.datasets import load_dataset, open_prepared
     from admmbench.engine.spec import RunSpec
-    from admmbench.files import replacing
     from admmbench.progress import shown
     from admmbench.validation import checked
 
@@ -379,8 +393,7 @@ def _audit(options: argparse.Namespace) -> int:
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         found = audit(spec, data, settings, progress)
     if options.output:
-        with replacing(options.output) as temporary:
-            temporary.write_text(json.dumps(found.to_dict(), indent=1))
+        write(options.output, json.dumps(found.to_dict(), indent=1))
         return 0
     console = _console()
     if found.findings:
@@ -398,7 +411,6 @@ def _tune(options: argparse.Namespace) -> None:
 
     from admmbench.datasets import load_dataset, open_prepared
     from admmbench.engine.spec import RunSpec
-    from admmbench.files import replacing
     from admmbench.progress import shown
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
@@ -413,13 +425,11 @@ def _tune(options: argparse.Namespace) -> None:
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title, "trial") as progress:
         found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
-    with replacing(options.output) as temporary:
-        temporary.write_text(json.dumps(found.to_dict(), indent=1))
+    write(options.output, json.dumps(found.to_dict(), indent=1))
     kept.unlink(missing_ok=True)
 
 
 def _choose(options: argparse.Namespace) -> None:
-    from admmbench.files import replacing
 
     chosen: dict[str, dict[float, Any]] = {
         label: {float(budget): each for budget, each in kept.items()}
@@ -437,10 +447,7 @@ def _choose(options: argparse.Namespace) -> None:
         width=10_000,
         allow_unicode=True,
     )
-    with replacing(options.output) as temporary:
-        temporary.write_text(
-            f"# Best settings on held-out rows, by `snakemake tune`.\n{text}", "utf-8"
-        )
+    write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
 
 
 def _time(options: argparse.Namespace) -> None:
@@ -675,6 +682,5 @@ def _gc(options: argparse.Namespace) -> None:
 def _schema(options: argparse.Namespace) -> None:
     from admmbench.config import schemas
 
-    options.output.mkdir(parents=True, exist_ok=True)
     for name, text in schemas().items():
-        (options.output / name).write_text(text)
+        write(options.output / name, text)

@@ -25,7 +25,7 @@ from typing import Any
 
 import numba
 
-from admmbench.files import cache_folder, import_file, replacing
+from admmbench.files import cache_folder, import_file, write
 
 _log = logging.getLogger(__name__)
 _LOCK = threading.Lock()
@@ -137,8 +137,7 @@ def _load(text: str, what: str) -> ModuleType:
     try:
         if not path.exists() or path.read_text() != text:
             _log.info("compiling %s, once for this machine", what)
-            with replacing(path) as temporary:
-                temporary.write_text(text)
+            write(path, text)
     except OSError as error:
         _log.warning("compiled code is not kept: %s", error)
         folder = Path(tempfile.mkdtemp())

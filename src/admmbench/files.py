@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -51,6 +52,35 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     return Path(pooch.os_cache("admmbench"))
 
 
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_output(path: Path) -> None:
+    """Refuse to write where no file can be put.
+
+    Raises
+    ------
+    OSError
+        If there is something else than a regular file, which would be replaced, or no folder to write to.
+    """
+    if path.exists():
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = _KINDS[stat.S_IFMT(mode)]
+            raise OSError(f"{path} is {kind} and not replaced: name a file to write")
+    elif str(path) == "-":
+        raise OSError("- is no file: name a file to write; nothing goes to standard output")
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise OSError(f"{folder} is no folder that you can write to: name another place")
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write a file under another name beside it, and put it in place when that succeeded.
@@ -58,7 +88,14 @@ def replacing(path: Path) -> Iterator[Path]:
     Yields
     ------
     Path to write to. After an error it is gone, and what was at ``path`` is untouched.
+
+    Raises
+    ------
+    OSError
+        See `check_output`; also if the disk is full.
     """
+    check_output(path)
+    path = path.resolve()  # a link stays one, wherever it leads
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
@@ -69,3 +106,9 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write(path: Path, content: str | bytes | memoryview) -> None:
+    """Write a file, whole or not at all, see `replacing`; text as UTF-8."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from admmbench.files import cache_folder, replacing
+from admmbench.files import cache_folder, write
 
 
 class Kept:
@@ -41,5 +41,5 @@ class Kept:
     def add(self, new: Mapping[str, Any]) -> None:
         """Keep more; a name that is there gets the new value."""
         content = json.dumps({**self.read(), **new}, indent=1)
-        with contextlib.suppress(OSError), replacing(self.path) as temporary:
-            temporary.write_text(content)
+        with contextlib.suppress(OSError):
+            write(self.path, content)

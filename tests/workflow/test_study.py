@@ -70,7 +70,7 @@ def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
     wait_for(lambda: sees("Slow, epsilon 0.5, seeds 0-1  round "))
     os.write(terminal, b"\x03")
     wait_for(lambda: sees("the same command goes on from there"))
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
     assert not sees("failed")
     (state,) = project.folder.glob("results/runs/digits/slow-*/checkpoints/*")
     assert state.stat().st_size > 0

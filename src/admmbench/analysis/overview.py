@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
+from admmbench import files
 from admmbench.analysis.pages import TEMPLATES
-from admmbench.files import replacing
 
 PAGE = "index.html"
 
@@ -42,8 +42,7 @@ def write(folder: Path, path: Path) -> None:
         for report in sorted(folder.glob(f"*/{PAGE}"))
     ]
     page = TEMPLATES.get_template("overview.html.jinja").render(reports=reports)
-    with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+    files.write(path, page)
 
 
 def _description(report: Path) -> str:

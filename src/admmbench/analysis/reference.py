@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from admmbench.files import read_yaml, replacing
+from admmbench.files import read_yaml, write
 from admmbench.installed import OWN_REFERENCE, REFERENCE
 from admmbench.validation import Strict
 
@@ -82,18 +82,15 @@ def keep(
 
         results = joining.join(former[name], results)
         command = joining.each_once([_sources(folder)[path.name].command, command])
-    folder.mkdir(parents=True, exist_ok=True)
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     # The index of a compressed variable takes more than a small variable.
     numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}
     content = results.to_netcdf(engine="h5netcdf", encoding=numbers)
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
     text = yaml.safe_dump({name: each.model_dump() for name, each in sorted(sources.items())})
-    with replacing(folder / FILES) as temporary:
-        temporary.write_text(f"# Kept results, see docs/report.md.\n{text}", "utf-8")
+    write(folder / FILES, f"# Kept results, see docs/report.md.\n{text}")
     return path
 
 

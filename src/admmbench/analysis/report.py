@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from admmbench import statistics
+from admmbench import files, statistics
 from admmbench.analysis import answer, evidence, explore, permalinks, reference, standings, tables
 from admmbench.analysis.comparison import compare, ranks
 from admmbench.analysis.decisions import FIRM, MEANING, Judgement
@@ -22,7 +22,6 @@ from admmbench.analysis.pages import TEMPLATES
 from admmbench.analysis.selection import Verdict
 from admmbench.figures import drawing, style
 from admmbench.figures import ranks as diagram
-from admmbench.files import replacing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -151,9 +150,7 @@ def write(
         The file.
     """
     target = Path(path)
-    page = render(sections, verdicts, meta, references)
-    with replacing(target) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+    files.write(target, render(sections, verdicts, meta, references))
     return target
 
 

@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from admmbench import statistics
 from admmbench.figures.style import SMALL_PRINT, STYLE, budget, looks
+from admmbench.files import write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,7 +98,7 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
             path = folder / f"{figure.name}.{suffix}"
             buffer = io.BytesIO()
             _write(drawing, buffer, suffix, figure.name)
-            path.write_bytes(buffer.getvalue())
+            write(path, buffer.getvalue())
             paths.append(path)
     return paths
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from admmbench import interrupts
 from admmbench.engine.rounds import Snapshot
 from admmbench.files import replacing
 from admmbench.jobs.packing import pack, unpack
@@ -23,7 +24,17 @@ _DIGEST = hashlib.sha256
 
 
 class InterruptedRunError(RuntimeError):
-    """The run was asked to stop."""
+    """The run was asked to stop by a signal.
+
+    Attributes
+    ----------
+    status
+        Exit status.
+    """
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(message)
+        self.status = interrupts.STATUS if number in interrupts.SIGNALS else 1
 
 
 class Checkpoint:
@@ -89,8 +100,9 @@ class Checkpoint:
             self.save(snapshot)
         if self._signal:
             raise InterruptedRunError(
+                self._signal,
                 f"stopped by {signal.Signals(self._signal).name} after round {snapshot.t}; "
-                "the same command goes on from there"
+                "the same command goes on from there",
             )
 
     def save(self, snapshot: Snapshot) -> None:
@@ -114,15 +126,9 @@ class Checkpoint:
         """Remove the file: the run is done."""
         self.path.unlink(missing_ok=True)
 
-    @contextlib.contextmanager
-    def listening(self) -> Iterator[None]:
-        """Let SIGTERM and SIGINT end the run after the round, with a snapshot: schedulers warn before they kill."""
-        former = {which: signal.signal(which, self._stop) for which in _STOPPING}
-        try:
-            yield
-        finally:
-            for which, handler in former.items():
-                signal.signal(which, handler)
+    def listening(self) -> AbstractContextManager[None]:
+        """Let a signal end the run after the round, with a snapshot: schedulers warn by SIGTERM before they kill."""
+        return interrupts.handled(self._stop, (signal.SIGTERM, *interrupts.SIGNALS))
 
     def _stop(self, number: int, frame: object) -> None:
         self._signal = number
@@ -141,9 +147,6 @@ class Checkpoint:
         if digest.digest() != tail:
             raise ValueError("it is damaged (its SHA-256 differs)")
         file.seek(start)
-
-
-_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class _Hashing:

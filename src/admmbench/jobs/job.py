@@ -11,10 +11,10 @@ from typing import Any
 
 import xarray as xr
 
+from admmbench import files
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
-from admmbench.files import replacing
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.seal import sealed
@@ -159,5 +159,4 @@ def write(dataset: xr.Dataset, path: Path) -> None:
     The file is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
     """
     content = dataset.to_netcdf(engine="h5netcdf")
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    files.write(path, content)

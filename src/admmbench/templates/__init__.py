@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from admmbench import files
 from admmbench.installed import PROFILES
 
 _FOLDER = Path(__file__).parent
@@ -40,8 +41,7 @@ def write(kind: str, name: str, folder: Path) -> Path:
         raise FileExistsError(f"{path} is there already; nothing was written")
     source = (_FOLDER / f"{kind}.py").read_text()
     cls = "".join(word.capitalize() for word in name.split("_"))
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(source.replace("Template", cls).replace('"template"', f'"{name}"'))
+    files.write(path, source.replace("Template", cls).replace('"template"', f'"{name}"'))
     return path
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
-from admmbench.files import replacing
+from admmbench.files import write
 from admmbench.outcomes import SUCCESSFUL
 from admmbench.tuning.search import Found, Score, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
@@ -143,5 +143,4 @@ class _Made:
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
         if self._path is not None:
-            with replacing(self._path) as temporary:
-                temporary.write_text(json.dumps({"of": self._of, "scores": self._scores}))
+            write(self._path, json.dumps({"of": self._of, "scores": self._scores}))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from admmbench import watch
+from admmbench import interrupts, watch
 from admmbench.config import Study, read
 from admmbench.forecast import cost
 from admmbench.forecast import plan as forecast
@@ -54,17 +53,16 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
 
     def interrupt(number: int, frame: object) -> None:
         watching.interrupted = True
-        raise KeyboardInterrupt
+        raise interrupts.Interrupted
 
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
-    before = signal.signal(signal.SIGINT, interrupt)
     try:
-        main(_words(overlays, options))
+        with interrupts.handled(interrupt):
+            main(_words(overlays, options))
     except SystemExit as end:
-        status = int(end.code or 0)
+        status = interrupts.STATUS if watching.interrupted else int(end.code or 0)
     finally:
-        signal.signal(signal.SIGINT, before)
         watch.current = None
         watching.close()
     _conclude(watching, status, console)
