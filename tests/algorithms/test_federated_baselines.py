@@ -405,11 +405,11 @@ def test_fedavg_makes_one_release_however_many_steps():
 UNEQUAL = {"scheme": "by_writer"}
 
 
-def unequal():
-    """Agents of 40, 15 and 7 records."""
+def unequal(sizes=(40, 15, 7)):
+    """Agents of so many records, 62 together."""
     data = binary()
-    of = np.repeat(np.arange(3, dtype=np.int32), [40, 15, 7])
-    writer = Attribute(("a", "b", "c"), of, np.zeros(data.n_test, np.int32))
+    of = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    writer = Attribute(tuple("abcdefg"[: len(sizes)]), of, np.zeros(data.n_test, np.int32))
     return replace(data, attributes={"writer": writer})
 
 
@@ -436,6 +436,61 @@ def test_agents_weigh_as_in_the_objective(name, average):
         gradients = np.array([mean_gradient(data, w, rows) for rows in own])
         w = w - rate * weights @ gradients
         np.testing.assert_allclose(state["w"][0, 0], w, rtol=1e-9)
+
+
+def slopes(data, w, seeds=1, **changes):
+    """What the server steps along after a round from a model, shape (S, J), and what each ledger was told."""
+    spec = RunSpec(
+        dataset=data,
+        algorithm="dpsgd",
+        params={"learning_rate": 1.0},
+        agents=UNEQUAL,
+        seeds=seeds,
+        rounds=1,
+        dtype="float64",
+        sensitivity="global",
+        delta=DELTA,
+        **changes,
+    )
+    with workers(1) as pool:
+        federation = assemble(spec, data, pool)
+        state = spec.method.init(federation)
+        state.w[:] = w
+        spec.method.round(1, state, federation)
+    return (w - state.w)[:, 0], federation.ledgers
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": EPS}, {"privacy": {"total": 2.0}}], ids=str)
+@pytest.mark.parametrize("average", ["agents", "records"])
+@pytest.mark.parametrize(
+    "sizes", [(40, 15, 7), (31, 0, 31), (0, 0, 9, 0, 53, 0, 0), (60, 1, 1)], ids=str
+)
+def test_under_a_secure_sum_the_noise_that_is_drawn_is_what_the_ledgers_are_told(
+    sizes, average, budget
+):
+    """By brute force: the mean with noise, of many seeds, and without, where an agent has a record or a null one."""
+    data, x = unequal(sizes), np.full(J, J**-0.5, np.float32)
+    records = {"max_l2_norm": 1}
+    given = {"problem": {**LOGISTIC, "strength": 1e-12, "average": average, "records": records}}
+    secure = {"privacy": {"trust": "secure_sum", **budget.get("privacy", {})}}
+    w = -50 * np.sign(2 * data.y_train[0] - 1) * x  # as wrong as can be about the record
+    noisy, ledgers = slopes(data, w, 2000, **given, **{**budget, **secure})
+    clean, _ = slopes(data, w, **given)
+    std = (noisy - clean).std()
+    moved = []
+    for first, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        means = []
+        for record in [x, 0 * x][: 2 * (size > 0)]:
+            X, y = data.X_train.copy(), data.y_train.copy()
+            X[first], y[first] = record, y[0]
+            means.append(slopes(replace(data, X_train=X, y_train=y), w, **given)[0])
+        moved.append(np.linalg.norm(means[0] - means[1]) if means else 0.0)
+    told = [math.sqrt(ledger.releases().gaussian) for ledger in ledgers]
+    assert len(told) == len(sizes)
+    assert (np.array(moved) / std <= 1.03 * np.array(told)).all()
+    assert max(moved) / std == pytest.approx(max(told), rel=0.03)
+    if "privacy" in budget:
+        assert 1.98 <= max(ledger.epsilon(DELTA) for ledger in ledgers) <= 2
 
 
 @pytest.mark.parametrize(("average", "size"), [("agents", [7, 7, 7]), ("records", [40, 15, 7])])

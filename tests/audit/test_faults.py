@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from admmbench.audit import AuditSettings, auditor
-from admmbench.checks.made import make_dataset
+from admmbench.checks.made import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.privacy import Ledger, Noise, Sampler, samplers
 from admmbench.problems.rows import BoundRows, RowParts
@@ -292,6 +292,79 @@ def update(self, sub):
     found = short_audit(broken("DVP", body), TWO, settings, agents=30)
     assert short_audit("dvp", TWO, settings, agents=30).passed
     assert "of what the ledger was told" in failed(found)["likelihood"]
+
+
+# Secure sums
+
+SECURE = {
+    "privacy": {"trust": "secure_sum"},
+    "problem": {"loss": "logistic", "average": "agents"},
+    "agents": {"scheme": "by_writer"},
+}
+
+
+def test_parts_of_the_noise_that_agents_without_records_do_not_add(monkeypatch):
+    data = written_by(TWO, np.arange(60) % 2, [str(k) for k in range(20)])
+    part = Noise._gaussian
+    monkeypatch.setattr(Noise, "_gaussian", lambda self, s, parts, q: part(self, s, 20, q))
+    for average in ("records", "agents"):
+        given = {**SECURE, "problem": {"loss": "logistic", "average": average}}
+        sentence = failed(short_audit("dpsgd", data, **given))["likelihood"]
+        assert re.match(r"A release of the sum in round 1 shifts by [1-3]\.\d+ of what", sentence)
+
+
+@pytest.mark.parametrize(
+    ("body", "level", "sentence"),
+    [
+        (
+            """
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    def add(block, total):
+        weights = block.parts.weights
+        own = Sensitivity(l2=sensitivity(block.parts).l2 * weights[:, :, 0, 0])
+        total += (weights * value(block) + block.noise.part(own, weights[:, :, 0, 0])).sum(axis=0)
+    total = federation.sum(add, like=np.zeros((federation.problem.n_seeds, *federation.problem.model_shape)))
+    return total, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
+""",
+            "likelihood",
+            "of the sum in round 1 shifts by",
+        ),
+        (
+            """
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    def noisy(block):
+        weights = block.parts.weights
+        own = Sensitivity(l2=sensitivity(block.parts).l2 * weights[:, :, 0, 0])
+        return weights * value(block) + block.noise.part(own, weights[:, :, 0, 0])
+    sent = np.concatenate(federation.each(noisy))
+    return sent[:2].sum(axis=0), sent
+""",
+            "coupling",
+            "Data leave without noise: message 0 of round 1 tells the worlds apart.",
+        ),
+        (
+            """
+def round(self, t, state, federation):
+    def gradient(block):
+        return block.parts.gradient(state.z[block.agents], mean_over=block.parts.n_samples).value
+    def noisy(block):
+        weights = block.parts.weights
+        own = Sensitivity(l2=block.parts.gradient_bound * weights[:, :, 0, 0])
+        return weights * gradient(block) + block.noise.part(own, weights[:, :, 0, 0])
+    sent = np.concatenate(federation.each(noisy))
+    state.z -= 5 * sent
+    state.w = state.w - sent.sum(axis=0)
+    return Messages(down=(state.w,), up=(np.broadcast_to(state.w, sent.shape),))
+""",
+            "likelihood",
+            "A release of the sum in round 2 shifts by",
+        ),
+    ],
+    ids=["unequal parts", "single messages", "models of their own"],
+)
+def test_a_secure_sum_that_is_none(broken, body, level, sentence):
+    data = written_by(TWO, np.repeat(range(5), [26, 11, 11, 11, 1]), list("abcde"))
+    assert sentence in failed(short_audit(broken("DPSGD", body), data, **SECURE))[level]
 
 
 # Samples

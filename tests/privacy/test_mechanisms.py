@@ -50,6 +50,32 @@ def test_gaussian_is_the_classical_calibration():
     assert noise.ledgers[0].epsilon(1e-5) <= 0.5
 
 
+def test_parts_of_a_secure_sum_add_up_to_one_release_on_one_grid():
+    """No order of the agents changes a bit of the sum, so that its bits do not tell the terms."""
+    held = np.array([1.0, 0, 1, 1, 0])[:, None]
+    keys = np.array([[noise_key(seed, p) for seed in range(2)] for p in range(5)])
+    noise = Noise(keys, (100, 200), Privacy(0.5, 1e-5, summed=3))
+    noise.begin_round(1, measure=True)
+    weights = np.array([[0.1], [0], [0.3], [0.6], [0]])
+    draw = noise.part(Sensitivity(l2=3 * held * np.ones((5, 2))), weights)
+    values = np.random.default_rng(0).random((5, 2, 100, 200)) * held[..., None, None]
+    messages = values + draw
+    np.testing.assert_array_equal(messages.sum(0), messages[::-1].sum(0))
+    np.testing.assert_array_equal(messages[:2].sum(0) + messages[2:].sum(0), messages.sum(0))
+    steps = (draw.scale / draw.grid)[held[:, 0] > 0]
+    assert len(np.unique(steps)) == 1
+    assert steps.min() > 1000
+    multiplier = gaussian_multiplier(0.5, 1e-5)
+    assert (messages - values).sum(0).std() == pytest.approx(3 * multiplier, rel=0.01)
+    assert noise.ledgers[0].releases().gaussian == pytest.approx(multiplier**-2)
+    expected = 3 * multiplier / math.sqrt(3) * math.sqrt(2 / math.pi) / np.array([0.1, 0.3, 0.6])
+    found = noise.magnitude()
+    np.testing.assert_allclose(found[held[:, 0] > 0].mean(axis=1), expected, rtol=0.02)
+    assert (found[held[:, 0] == 0] == 0).all()
+    with pytest.raises(ValueError, match=r"use self\.noisy_mean"):
+        noise.gaussian(BOTH)
+
+
 @pytest.mark.parametrize("privacy", [Privacy(0.7, 1e-5), Privacy()], ids=["private", "no noise"])
 @pytest.mark.parametrize(
     ("law", "norm", "wrong"),

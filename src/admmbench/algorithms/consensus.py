@@ -9,6 +9,7 @@ agents do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar
 
@@ -136,6 +137,62 @@ class OverRows(Algorithm[Models, RowFederation]):
 
         return federation.sum(add, like=local[0])
 
+    def noisy_mean(
+        self,
+        value: Callable[[RowBlock], Array],
+        sensitivity: Callable[[RowParts], Sensitivity],
+        federation: RowFederation,
+        sampling: float = 1.0,
+    ) -> tuple[Array, Array]:
+        """Mean over agents, as `mean`, of values that get normal noise: one release.
+
+        Under a secure sum an agent multiplies its value by its weight, and adds its part of the noise. All that have
+        records add equal parts. So their sum, the mean, has the noise that the agent whose record moves it most would
+        need alone, whatever the weights are.
+
+        Parameters
+        ----------
+        value
+            Of a block of agents, shape (B, S, K, J); under a secure sum, made of what all agents know and of the
+            agent's own records.
+        sensitivity
+            How far one contribution moves the values; its bound in l2 is used.
+        sampling
+            Probability that a record takes part in a value.
+
+        Returns
+        -------
+        The mean, shape (S, K, J); and what the server sees of each agent, shape (P, S, K, J): its value with noise, or
+        the sum.
+        """
+        if not federation.privacy.summed:
+
+            def noisy(block: RowBlock) -> Array:
+                bound = sensitivity(block.parts)
+                noise = block.noise.gaussian(bound, sampling=sampling)
+                return value(block) + noise
+
+            messages = np.concatenate(federation.each(noisy))
+            return self.mean(messages, federation), messages
+
+        def moved(block: RowBlock) -> Array:
+            return _moved(sensitivity(block.parts), block.parts).max(axis=0)
+
+        most = np.max(federation.each(moved), axis=0)
+
+        def add(block: RowBlock, total: Array) -> None:
+            parts = block.parts
+            weights = parts.weights.astype(np.float64)
+            bound = Sensitivity(l2=np.where(parts.n_samples[:, None] > 0, most, 0.0))
+            noise = block.noise.part(bound, weights[:, :, 0, 0], sampling)
+            # On a grid, in double precision: no sum depends on its order.
+            weighted: Array = weights * value(block)
+            total += (weighted + noise).sum(axis=0)
+
+        total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))
+        found = total.astype(federation.problem.dtype)
+        return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
+
     def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":
@@ -154,6 +211,16 @@ class OverRows(Algorithm[Models, RowFederation]):
             lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
         )
         return np.asarray(np.sum(gaps, axis=0))
+
+
+def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
+    """How far one contribution moves a mean over agents, shape (B, S); 0 for agents without records."""
+    if sensitivity.l2 is None:
+        raise TypeError(
+            "noisy_mean takes its scale from the l2 sensitivity: pass Sensitivity(l2=...)"
+        )
+    own = parts.weights[:, :, 0, 0] * sensitivity.l2
+    return np.where(parts.n_samples[:, None] > 0, own, 0.0)
 
 
 def message(z: Entry, dual: Entry, rho: float) -> Entry:

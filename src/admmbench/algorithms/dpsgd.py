@@ -11,6 +11,7 @@ from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, 
 from admmbench.algorithms.consensus import Models, OverRows
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
+from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
 
@@ -22,8 +23,8 @@ class DPSGD(OverRows):
     the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of
     huang2019 (one record is replaced, which moves the sum by 2 c1 / (q m) at most). Records are bounded, so that no
     gradient needs clipping. The server takes a step along the mean over agents, with the weights of the objective:
-    equal, or by their numbers of records. The local models are the global one. Under a secure sum all agents add equal
-    parts of the noise of the mean.
+    equal, or by their numbers of records. The local models are the global one. Under a secure sum agents weigh before
+    they add noise, and all that have records add equal parts of the noise of the mean.
 
     Parameters
     ----------
@@ -59,19 +60,17 @@ class DPSGD(OverRows):
         """Take one step."""
         w, q = state.w, self.sampling
 
-        def noisy_gradient(block: RowBlock) -> Array:
+        def gradient(block: RowBlock) -> Array:
             parts = block.parts
             at = np.broadcast_to(w, (len(parts.n_samples), *w.shape))
             sample = block.sampler.draw(t, parts.n_samples, q) if q < 1 else None
-            gradient = parts.gradient(at, mean_over=q * parts.n_samples, sample=sample).value
-            # Agents of a sum add equal parts of its noise.
-            equal = block.noise.privacy.summed > 1 and parts.whole.agents_alike
-            m = parts.whole.fewest if equal else parts.n_samples[:, None].clip(1)
-            bound = parts.gradient_bound / (q * m)
-            noisy = gradient + block.noise.gaussian(Sensitivity(l2=bound), sampling=q)
-            return parts.whole.add_penalty_gradient(noisy, at)
+            return parts.gradient(at, mean_over=q * parts.n_samples, sample=sample).value
 
-        gradients = np.concatenate(federation.each(noisy_gradient))
-        state.w = w - w.dtype.type(self.learning_rate) * self.mean(gradients, federation)
+        def sensitivity(parts: RowParts) -> Sensitivity:
+            return Sensitivity(l2=parts.gradient_bound / (q * parts.n_samples[:, None].clip(1)))
+
+        slope, seen = self.noisy_mean(gradient, sensitivity, federation, sampling=q)
+        slope = federation.problem.add_penalty_gradient(slope, w)
+        state.w = w - w.dtype.type(self.learning_rate) * slope
         state.z[:] = state.w
-        return Messages(down=(w,), up=(gradients,))
+        return Messages(down=(w,), up=(seen,))

@@ -166,8 +166,6 @@ def _nothing(spec: RunSpec) -> str:
         return "Records are shared out by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."
-    if spec.privacy.trust == "secure_sum":
-        return "Under a secure sum single messages are not protected."
     if not spec.private:
         return "Without a budget nothing is claimed."
     return ""

@@ -50,7 +50,9 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
         for one, other in zip(ours, theirs, strict=False):
             shifts = _shifts(one, other)
             for b, entries in enumerate(one.entered):
-                who = f"of agent {block.agents.start + b} in round {one.t}"
+                summed = first.federation.privacy.summed
+                who = "of the sum" if summed else f"of agent {block.agents.start + b}"
+                who += f" in round {one.t}"
                 if [(each.law, each.times) for each in entries] != [(one.law, 1)]:
                     told = ", ".join(f"{each.times} {each.law}" for each in entries) or "nothing"
                     yield np.inf, f"The ledger was told {told} of a {one.law} release {who}."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.algorithms.base import Array
+from admmbench.audit import sums
 from admmbench.audit.plain import open_passes
 from admmbench.audit.solutions import watched
 from admmbench.audit.tapes import Taped, TapedNoise
@@ -36,9 +37,9 @@ class Run:
     state
         After the last round.
     tapes
-        One for each block of agents.
+        One for each block of agents; under a secure sum the first has the sums, and the others have nothing.
     public
-        By name, for each round, what whoever sees all messages knows.
+        By name, for each round, what whoever sees all messages, or their secure sum, knows.
     missed
         Releases that are not on tape.
     unsolved
@@ -135,7 +136,9 @@ def play(
     method = watched(spec.method)
     with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"), open_passes():
         federation = assemble(spec, data, pool)
-        blocks = federation.blocks
+        blocks, secure = federation.blocks, federation.privacy.summed
+        if again is not None and secure:
+            again = sums.sent_by_one(again, blocks)
         noise = [
             TapedNoise.like(
                 block.noise, block.agents, spec.dtype, None if again is None else again[k]
@@ -157,6 +160,8 @@ def play(
             known |= _known(state)
             public.append({name: np.array(each) for name, each in known.items()})
     tapes = [source.tape for source in noise]
+    if secure:
+        tapes = sums.seen(tapes)
     missed, unsolved = sum(each.missed for each in noise), any(each.unsolved for each in noise)
     return Run(federation, state, tapes, public, missed, unsolved)
 

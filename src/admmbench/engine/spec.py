@@ -36,7 +36,7 @@ from admmbench.privacy import (
 )
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
-from admmbench.problems.rows import Rows
+from admmbench.problems.rows import BoundRows, Rows
 from admmbench.validation import (
     Count,
     Epsilon,
@@ -241,6 +241,12 @@ class RunSpec(Strict):
                 "which depend on their own noise, so that the noise of others adds nothing that is proved; use trust: "
                 "agents, or dpsgd"
             )
+        release = self.release
+        if self.as_problem.sharing != "rows" or release is None or release.law != "gaussian":
+            raise MethodError(
+                f"privacy.trust: secure_sum does not suit {self.algorithm}: only normal noise on shared rows adds up; "
+                "use trust: agents"
+            )
         if self.sensitivity != "global":
             raise ValueError(
                 "privacy.trust: secure_sum needs sensitivity: global, as agents scale their noise alike"
@@ -353,7 +359,10 @@ class RunSpec(Strict):
         problem
             The bound problem, for numbers of records and bounds on them.
         """
-        summed = problem.n_agents if self.privacy.trust == "secure_sum" else 1
+        summed = 0
+        if self.privacy.trust == "secure_sum":
+            assert isinstance(problem, BoundRows)
+            summed = problem.holders
         known = self.delta, self.sensitivity, self.privacy.relation, summed
         if self.privacy.total is None:
             return Privacy(self.epsilon, *known)

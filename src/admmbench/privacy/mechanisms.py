@@ -52,7 +52,7 @@ class Privacy:
         Neighbouring data sets that the ledger accounts for: one record contributes nothing (``zero_out``), or is
         another record (``replace``).
     summed
-        Agents whose messages are summed before anyone sees them: each adds its part of the noise. 1: the server sees
+        Agents that add noise to messages of which nobody sees more than the sum, see `Noise.part`. 0: the server sees
         every message.
     """
 
@@ -60,7 +60,7 @@ class Privacy:
     delta: float = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     relation: Relation = "zero_out"
-    summed: int = 1
+    summed: int = 0
 
     @property
     def private(self) -> bool:
@@ -313,7 +313,7 @@ class Noise:
         """Count releases of round t from now on, and measure their magnitude if asked for."""
         self._t, self._releases, self._measure = t, 0, measure
         self.entered = 0
-        self._measured: list[Array] = []
+        self._measured: list[tuple[Array, Array | float]] = []
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
@@ -372,24 +372,65 @@ class Noise:
         ------
         TypeError
             If there is no bound in l2.
+        ValueError
+            If messages are summed securely: agents then share the noise, see `part`.
         """
-        bound = _bound(sensitivity, "l2", "Gaussian")
-        if std is None and not self.privacy.private:
-            return 0.0
-        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)))
+        if self.privacy.summed:
+            raise ValueError(
+                "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
+                "noise.gaussian(...)"
+            )
         if std is None:
-            multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-            # Variances add up.
-            std = multiplier * self._scaled_for * bound / math.sqrt(self.privacy.summed)
-            self._enter("gaussian", sampling=sampling)
-        else:
-            check_sampling(self.privacy.relation, sampling)
-            times = self.release.contributions(self.privacy.relation)
-            multipliers = (std / (times * bound)).min(axis=1).tolist()
-            for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
-                ledger.gaussian(multiplier, sampling=sampling)
-            self.entered += 1
+            return self._gaussian(sensitivity, 1, sampling)
+        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian"), self._apart)
+        check_sampling(self.privacy.relation, sampling)
+        times = self.release.contributions(self.privacy.relation)
+        multipliers = (std / (times * bound)).min(axis=1).tolist()
+        for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
+            ledger.gaussian(multiplier, sampling=sampling)
+        self.entered += 1
         return self._draw(samplers.GAUSSIAN, std, grid)
+
+    def part(self, sensitivity: Sensitivity, weights: Array, sampling: float = 1.0) -> Draw | float:
+        """Draw each agent's part of the noise of a secure sum: all parts together are what `gaussian` draws.
+
+        Variances of parts add up. All parts are on one grid, so that their sum is exact in double precision, and its
+        last bits tell nothing about its terms.
+
+        Parameters
+        ----------
+        sensitivity
+            How far one contribution moves the sum, the same for all agents that add noise; 0 for the others.
+        weights
+            What the agents have multiplied their values by, shape (B, 1): magnitudes are of noise on the values.
+        sampling
+            See `gaussian`.
+
+        Returns
+        -------
+        Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
+        """
+        drawn = self._gaussian(sensitivity, self.privacy.summed, sampling)
+        if self._measure and isinstance(drawn, Draw):
+            self._measured[-1] = drawn.magnitude, weights
+        return drawn
+
+    def _gaussian(self, sensitivity: Sensitivity, parts: int, sampling: float) -> Draw | float:
+        """Noise of one of so many parts, whose sum is a release with the stated budget."""
+        bound = _bound(sensitivity, "l2", "Gaussian")
+        if not self.privacy.private:
+            return 0.0
+        # A part should be many steps of the grid, so that a sum of rounded numbers is as smooth as one of them.
+        grid, bound = on_grid(bound, self._apart * math.sqrt(parts))
+        multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
+        self._enter("gaussian", sampling=sampling)
+        std = multiplier * self._scaled_for * bound / math.sqrt(parts)
+        return self._draw(samplers.GAUSSIAN, std, grid)
+
+    @property
+    def _apart(self) -> float:
+        """Norm in l2 of one step of the grid in every entry, in steps."""
+        return math.sqrt(math.prod(self.shape))
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw xi ~ N(0, std^2) without an entry in the ledgers.
@@ -448,7 +489,7 @@ class Noise:
         factor = scale * sizes.sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))
         if self._measure:
-            self._measured[-2:] = [np.abs(xi).mean(axis=axes)]
+            self._measured[-2:] = [(np.abs(xi).mean(axis=axes), 1.0)]
         return xi.astype(self._dtype, copy=False)
 
     def variables(self) -> dict[str, Any]:
@@ -462,7 +503,8 @@ class Noise:
 
     def magnitude(self) -> Array:
         """Mean absolute entry of what was added in this round, shape (B, S)."""
-        return np.mean(self._measured or [np.zeros(self.keys.shape[:2])], axis=0)
+        found = [size / np.where(weight == 0, 1, weight) for size, weight in self._measured]
+        return np.mean(found or [np.zeros(self.keys.shape[:2])], axis=0)
 
     def _enter(
         self,
@@ -481,7 +523,7 @@ class Noise:
         self._releases += 1
         magnitude = np.zeros(scale.shape)
         if self._measure:
-            self._measured.append(magnitude)
+            self._measured.append((magnitude, 1.0))
         shape = *scale.shape, *self.shape
         return Draw(law, self.keys, place, shape, scale, grid, self._measure, magnitude)
 

@@ -190,6 +190,8 @@ class BoundRows(BoundProblem["RowParts"]):
         self.n_agents = len(split.shares)
         sizes = [n_rows(own[0][1]) for own in split.shares]
         self.n_samples, self.fewest = sum(sizes), max(1, min(sizes))
+        self.holders = sum(size > 0 for size in sizes)
+        """Agents that have records."""
         self._box = max(abs(bound) for bound in data.domain)
         _within_domain(data)
         self.X = self._bounded(data.X_train)
