@@ -44,6 +44,7 @@ coverage: env
 # What continuous integration runs besides the tests.
 check: env
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select PLW1514 src  # text is in UTF-8 whatever the locale is
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell

@@ -37,6 +37,7 @@ FOR_AUTHORS = ["api", "templates", "checks"]
 BASE = [
     "auditing",
     "compiled",
+    "core_yaml",
     "files",
     "installed",
     "interrupts",

@@ -13,8 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench import cli, config
+from admmbench import config
 from admmbench.config import ConfigError
+from admmbench.core_yaml import parse_words
 from admmbench.engine.spec import RunSpec
 from admmbench.experiment import Experiment
 from admmbench.jobs import provenance
@@ -201,14 +202,13 @@ def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
     assert [found[name] for name in ("a", "b", "c")] == [[], ["B"], []]
 
 
-def test_overrides_on_the_command_line_are_text(tmp_path):
-    """Snakemake leaves all values of --config as text, null included."""
-    given = {"audit": "null", "seeds": "3", "rounds": "20", "epsilon": ["2", "inf"]}
-    experiment = load(tmp_path, {"small": given}, audit={})
+def test_overrides_on_the_command_line_are_yaml(tmp_path):
+    word = "overrides={small: {audit: null, seeds: 3, rounds: 020, epsilon: [1e-2, inf]}}"
+    experiment = load(tmp_path, parse_words([word])["overrides"], audit={})
     assert experiment.audit is None
     assert experiment.seeds == (0, 1, 2)
     assert experiment.rounds == 20
-    assert experiment.epsilon == [2, math.inf]
+    assert experiment.epsilon == [0.01, math.inf]
 
 
 def test_overrides_merge_and_later_ones_win(tmp_path):
@@ -358,7 +358,7 @@ def test_what_is_computed_can_be_read_from_the_command(tmp_path):
     """The words of a job's command, read as the command line does, make the same run."""
     for path in EXPERIMENTS:
         for run in Experiment.model_validate(yaml.safe_load(path.read_text())).runs[::7]:
-            read = RunSpec.model_validate(cli._settings(run.spec.arguments()))
+            read = RunSpec.model_validate(parse_words(run.spec.arguments()))
             assert Run("", read).path == run.path
             assert read.complete() == run.spec.complete()
 
@@ -431,7 +431,7 @@ def test_totals_are_budgets_of_whole_runs(tmp_path):
     again = Experiment.model_validate_json(experiment.model_dump_json())
     assert [run.path for run in again.runs] == [run.path for run in runs]
     for run in runs:
-        given = cli._settings(run.spec.arguments())
+        given = parse_words(run.spec.arguments())
         assert RunSpec.model_validate(given).complete() == run.spec.complete()
 
 

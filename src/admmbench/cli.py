@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import ValidationError
 
 from admmbench import __version__, interrupts
+from admmbench.core_yaml import dump_yaml, parse_words, parse_yaml
 from admmbench.files import check_output, write
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
 def _prepare(options: argparse.Namespace) -> None:
     from admmbench.datasets import prepare
 
-    spec = _yaml(options.dataset, "DATASET")
+    spec = parse_yaml(options.dataset, "DATASET")
     if not isinstance(spec, str | dict):
         raise ValueError(f"DATASET: expected a name or a mapping, got {options.dataset!r}")
     prepare(
@@ -359,7 +359,7 @@ def _run(options: argparse.Namespace) -> None:
     from admmbench.jobs import job
     from admmbench.progress import shown
 
-    spec = RunSpec.model_validate(_settings(options.settings))
+    spec = RunSpec.model_validate(parse_words(options.settings))
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
@@ -386,7 +386,7 @@ def _audit(options: argparse.Namespace) -> int:
     from admmbench.progress import shown
     from admmbench.validation import checked
 
-    spec = RunSpec.model_validate(_settings(options.settings))
+    spec = RunSpec.model_validate(parse_words(options.settings))
     settings = checked(AuditSettings, _mapping(options.audit, "--audit"), "audit")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     _collect_garbage()
@@ -416,7 +416,7 @@ def _tune(options: argparse.Namespace) -> None:
     from admmbench.tuning.trials import tune
     from admmbench.validation import checked
 
-    spec = RunSpec.model_validate(_settings(options.settings))
+    spec = RunSpec.model_validate(parse_words(options.settings))
     axes = TypeAdapter(Axes).validate_python(_mapping(options.axes, "--axes"))
     settings = checked(TuningSettings, _mapping(options.tuning, "--tuning"), "tuning")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
@@ -435,17 +435,16 @@ def _choose(options: argparse.Namespace) -> None:
         label: {float(budget): each for budget, each in kept.items()}
         for label, kept in json.loads(options.kept).items()
     }
-    for file, (label, budget) in zip(options.files, _yaml(options.of, "--of"), strict=True):
-        found = json.loads(file.read_text())
+    for file, (label, budget) in zip(options.files, parse_yaml(options.of, "--of"), strict=True):
+        found = json.loads(file.read_text("utf-8"))
         best = {key: found[key] for key in ("settings", "error", "edges")}
         chosen.setdefault(label, {})[float(budget)] = best
     # A line for each budget.
-    text = yaml.safe_dump(
+    text = dump_yaml(
         {label: dict(sorted(found.items())) for label, found in chosen.items()},
         default_flow_style=None,
         sort_keys=False,
         width=10_000,
-        allow_unicode=True,
     )
     write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
 
@@ -479,30 +478,8 @@ def _collect_garbage() -> None:
         gc.enable()
 
 
-def _settings(words: Sequence[str]) -> dict[str, Any]:
-    settings = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise ValueError(f"{word!r}: expected KEY=VALUE")
-        settings[key] = _yaml(value, key)
-    return settings
-
-
-def _yaml(text: str, what: str) -> Any:
-    """JSON where it is (YAML 1.1 takes 1e-06 for text), else YAML; ``0-9`` stays text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{what}: {text!r} is no YAML: {error}") from None
-
-
 def _mapping(text: str, what: str) -> dict[str, Any]:
-    found = _yaml(text, what)
+    found = parse_yaml(text, what)
     if not isinstance(found, dict):
         raise ValueError(f"{what}: expected a mapping of keys to values, got {text!r}")
     return found
@@ -523,7 +500,9 @@ def _figures(options: argparse.Namespace) -> None:
 
     from admmbench.figures import Figure, drawing
 
-    wanted = [Figure.model_validate(each) for each in json.loads(options.figures.read_text())]
+    wanted = [
+        Figure.model_validate(each) for each in json.loads(options.figures.read_text("utf-8"))
+    ]
     drawing.save(xr.load_dataset(options.results), wanted, options.output)
 
 
@@ -539,12 +518,12 @@ def _report(options: argparse.Namespace) -> None:
     for folder in options.folders:
         _, experiment = read_experiment(folder, figures=True)
         drawings = {
-            figure.name: (folder / "figures" / f"{figure.name}.svg").read_text()
+            figure.name: (folder / "figures" / f"{figure.name}.svg").read_text("utf-8")
             for figure in experiment.figures
         }
         results = xr.load_dataset(folder / "results.nc")
         audits = [
-            (run, Audit.from_dict(json.loads((folder / AUDITS / name).read_text())))
+            (run, Audit.from_dict(json.loads((folder / AUDITS / name).read_text("utf-8"))))
             for name, run in experiment.audits.items()
         ]
         sections.append(report.Section(results, experiment, drawings, audits))
@@ -639,14 +618,12 @@ def _is_yaml(word: str) -> bool:
 
 
 def _plan(options: argparse.Namespace) -> None:
-    from snakemake.cli import parse_config
-
     from admmbench.config import read
     from admmbench.forecast import plan as forecast
     from admmbench.housekeeping import notices
     from admmbench.progress import shown
 
-    study = read(_overlays(options.configfile), changes=parse_config(options.config))
+    study = read(_overlays(options.configfile), changes=parse_words(options.config))
     _collect_garbage()
     with shown("Measuring this machine", "method") as progress:
         machine = forecast.calibrate(study, progress, renew=options.measure)

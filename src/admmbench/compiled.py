@@ -87,7 +87,7 @@ def _is_unchanged(function: Callable[..., Any]) -> bool:
     path = Path(imported.co_filename)
     if not path.exists():  # typed in, in a notebook
         return True
-    present = _codes(compile(path.read_text(), path, "exec", dont_inherit=True))
+    present = _codes(compile(path.read_text("utf-8"), path, "exec", dont_inherit=True))
     facts = imported.co_qualname, imported.co_code, imported.co_consts
     return any((code.co_qualname, code.co_code, code.co_consts) == facts for code in present)
 
@@ -135,7 +135,7 @@ def _load(text: str, what: str) -> ModuleType:
     name = f"kernel_{digest[:16]}"
     path = kernels() / f"{name}.py"
     try:
-        if not path.exists() or path.read_text() != text:
+        if not path.exists() or path.read_text("utf-8") != text:
             _log.info("compiling %s, once for this machine", what)
             write(path, text)
     except OSError as error:
@@ -143,5 +143,5 @@ def _load(text: str, what: str) -> ModuleType:
         folder = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.py"
-        path.write_text(text)
+        path.write_text(text, "utf-8")
     return import_file(path, name)

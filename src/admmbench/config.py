@@ -15,11 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from admmbench.core_yaml import ReadError, read_yaml
 from admmbench.experiment import Experiment, merged
-from admmbench.files import read_yaml
 from admmbench.installed import OWN, find_all
 from admmbench.runs import Run
 from admmbench.validation import Count, Strict, distinct, messages, unknown
@@ -150,7 +149,7 @@ def read(
         raise ConfigError(f"{base} is not here: call this in the project's folder")
     content: dict[str, Any] = {}
     for path in (base, *overlays):
-        content = merged(content, _read(path))
+        content = merged(content, read_mapping(path))
     return load(merged(content, changes or {}), base.parent)
 
 
@@ -187,9 +186,9 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(
                 f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
             )
-        content = _read(available[name])
+        content = read_mapping(available[name])
         changed = _overridden(content, name, checked.overrides)
-        found = _read(tuned[name]) if name in tuned else None
+        found = read_mapping(tuned[name]) if name in tuned else None
         try:
             experiments[name] = check_experiment(
                 _with_tuned(changed, found), f"configuration: overrides: {name}"
@@ -210,10 +209,10 @@ def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experi
     """Name and definition of an experiment, from the folder of its results, with or without its figures."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_text("utf-8"))
         definition = dict(manifest["experiment"])
         if figures:
-            definition["figures"] = json.loads((folder / FIGURES).read_text())
+            definition["figures"] = json.loads((folder / FIGURES).read_text("utf-8"))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{path}: is no manifest of an experiment: {error}") from None
     return str(manifest["name"]), check_experiment(definition, str(path))
@@ -227,7 +226,7 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
 def labels() -> dict[str, list[str]]:
     """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
     return {
-        name: [str(method["label"]) for method in _of_draft(_read(path))]
+        name: [str(method["label"]) for method in _of_draft(read_mapping(path))]
         for name, path in find_all("experiments").items()
     }
 
@@ -239,11 +238,14 @@ def _of_draft(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [method for method in given if isinstance(method, Mapping) and "label" in method]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Content of a YAML file of the configuration; a `ConfigError` names it where it is none."""
     try:
         content = read_yaml(path)
-    except (OSError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except ReadError as error:
+        raise ConfigError(str(error)) from None
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values")
     return content

@@ -511,6 +511,5 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             found[key] = merged(old, value)
         else:
-            # Snakemake's --config leaves all values as text. Models read numbers from text, but not null.
-            found[key] = None if value == "null" else value
+            found[key] = value
     return found

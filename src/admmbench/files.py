@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, and how others are read."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 
 def _umask() -> int:
@@ -23,13 +22,6 @@ def _umask() -> int:
 
 # Asked for once: the answer comes by setting it, which threads must not do at the same time.
 _UMASK = _umask()
-
-
-def read_yaml(path: Path) -> Any:
-    """Content of a YAML file, by libyaml where PyYAML was built with it: eight times as fast."""
-    import yaml
-
-    return yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def import_file(path: Path, name: str) -> ModuleType:

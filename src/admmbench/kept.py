@@ -34,7 +34,7 @@ class Kept:
     def read(self) -> dict[str, Any]:
         """Return all that is kept."""
         try:
-            return dict(json.loads(self.path.read_text()))
+            return dict(json.loads(self.path.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return {}
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from admmbench import simulate
 from admmbench.checks.made import make_dataset
-from admmbench.cli import _settings
+from admmbench.core_yaml import parse_words
 from admmbench.engine.spec import RunSpec
 
 
@@ -110,7 +110,7 @@ def test_seeds_are_a_number_or_themselves(given, meant):
 
 @pytest.mark.parametrize(("word", "meant"), [("seeds=3", (0, 1, 2)), ("seeds=[3]", (3,))])
 def test_seeds_mean_the_same_on_the_command_line(word, meant):
-    settings = _settings(["dataset=digits", "algorithm=objp", word])
+    settings = parse_words(["dataset=digits", "algorithm=objp", word])
     assert RunSpec.model_validate(settings).seeds == meant
 
 
@@ -147,7 +147,7 @@ def test_unknown_settings_get_the_nearest():
     ],
 )
 def test_command_line_words_make_the_same_run(spec):
-    assert RunSpec.model_validate(_settings(spec.arguments())) == spec
+    assert RunSpec.model_validate(parse_words(spec.arguments())) == spec
 
 
 @pytest.mark.parametrize("text", [".inf", "inf", "Infinity", "infty"])

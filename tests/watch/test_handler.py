@@ -151,6 +151,7 @@ def test_snakemake_gets_its_options():
     assert _words(["a.yaml"], ["results", "-c2"]) == ["results", "-c2", "--configfile", "a.yaml"]
     assert _words([], ["--jobscript", "f"]) == ["--jobscript", "f", "--cores", "all"]
     assert _words([], ["-j4"]) == ["-j4"]
+    assert _words([], ["--core", "1"]) == ["--core", "1"]  # which Snakemake takes for --cores
     assert _words(["a", "b"], ["--profile=x", "--", "results"]) == [
         *("--profile=x", "--configfile", "a", "b", "--", "results"),
     ]
@@ -158,6 +159,7 @@ def test_snakemake_gets_its_options():
 
 def test_changes_on_the_command_line_are_those_of_snakemake():
     """So that no other study is measured than the one that runs."""
-    words = ["-n", "--config", 'experiments=["a"]', 'overrides={"a": {"seeds": 3}}', "--cores", "1"]
-    assert _changes(words) == {"experiments": ["a"], "overrides": {"a": {"seeds": "3"}}}
+    words = ["-n", "--config", "experiments=[a]", "overrides={a: {seeds: 03}}", "--cores", "1"]
+    assert _changes(words) == {"experiments": ["a"], "overrides": {"a": {"seeds": 3}}}
+    assert _changes(["--config=threads=010"]) == {"threads": 10}
     assert _changes(["-n"]) == {}

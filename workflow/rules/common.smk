@@ -5,6 +5,7 @@ from pathlib import Path
 
 from admmbench.auditing import audited_rounds, tape_bytes
 from admmbench.config import AUDITS, TUNED, TUNING
+from admmbench.core_yaml import inline_yaml
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate

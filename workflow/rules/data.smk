@@ -13,7 +13,7 @@ rule prepare:
         mem_mb=2000,
         runtime=60,
     params:
-        dataset=lambda wildcards: json.dumps(STUDY.datasets[wildcards.dataset]),
+        dataset=lambda wildcards: inline_yaml(STUDY.datasets[wildcards.dataset]),
         fingerprint=lambda wildcards: fingerprint.of_dataset(
             normalize(STUDY.datasets[wildcards.dataset])["name"]
         ),

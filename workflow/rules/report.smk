@@ -54,7 +54,7 @@ rule report:
         folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
         # Their content counts, not where they are installed.
         claims=fingerprint.of_text(
-            "".join(path.read_text() for path in find_all("claims").values())
+            "".join(path.read_text("utf-8") for path in find_all("claims").values())
         ),
         kept=digests(EXPERIMENTS),
         configuration=" + ".join(CONFIGURATION),

@@ -24,7 +24,7 @@ for experiment in EXPERIMENTS:
             settings=lambda wildcards, experiment=experiment: (
                 searched(experiment, wildcards).spec.arguments()
             ),
-            axes=lambda wildcards, experiment=experiment: json.dumps(
+            axes=lambda wildcards, experiment=experiment: inline_yaml(
                 {
                     path: axis.model_dump(mode="json")
                     for path, axis in searched(experiment, wildcards).axes.items()
@@ -51,13 +51,13 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         params:
-            of=json.dumps(
+            of=inline_yaml(
                 [
                     [search.label, search.budget]
                     for search in search_files(experiment).values()
                 ]
             ),
-            kept=json.dumps(settings_kept(experiment)),
+            kept=inline_yaml(settings_kept(experiment)),
         shell:
             "admmbench choose {input:q} --of {params.of:q} --kept {params.kept:q}"
             " --output {output:q} > {log:q} 2>&1"

@@ -12,11 +12,10 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from admmbench import statistics
-from admmbench.files import read_yaml
+from admmbench.core_yaml import ReadError, read_yaml
 from admmbench.validation import Strict, messages, unknown
 
 
@@ -264,8 +263,10 @@ def load(paths: Path | str | Iterable[Path | str]) -> list[Claim]:
 def _read(file: Path) -> list[Claim]:
     try:
         content = TypeAdapter(_File).validate_python(read_yaml(file))
-    except (OSError, yaml.YAMLError) as error:
-        raise ClaimError(f"{file}: cannot be read: {error}") from error
+    except OSError as error:
+        raise ClaimError(f"{file}: cannot be read: {error.strerror}") from error
+    except ReadError as error:
+        raise ClaimError(str(error)) from error
     except ValidationError as error:
         raise ClaimError(f"{file}: " + "; ".join(messages(error))) from error
     claims: list[Claim] = []

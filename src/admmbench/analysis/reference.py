@@ -11,11 +11,12 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
+from pydantic import TypeAdapter, ValidationError
 
-from admmbench.files import read_yaml, write
+from admmbench.core_yaml import ReadError, dump_yaml, read_yaml
+from admmbench.files import write
 from admmbench.installed import OWN_REFERENCE, REFERENCE
-from admmbench.validation import Strict
+from admmbench.validation import Strict, messages
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -89,7 +90,7 @@ def keep(
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
-    text = yaml.safe_dump({name: each.model_dump() for name, each in sorted(sources.items())})
+    text = dump_yaml({name: each.model_dump() for name, each in sorted(sources.items())})
     write(folder / FILES, f"# Kept results, see docs/report.md.\n{text}")
     return path
 
@@ -154,10 +155,11 @@ def _sources(folder: Path) -> dict[str, Source]:
     if not path.exists():
         return {}
     try:
-        return {name: Source.model_validate(each) for name, each in read_yaml(path).items()}
-    except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+        return TypeAdapter(dict[str, Source]).validate_python(read_yaml(path))
+    except (OSError, ReadError, ValidationError) as error:
+        lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
         raise ValueError(
-            f"{path}: cannot be read: {error}; mend it, or remove it and keep the results once more"
+            f"{path}: cannot be read: {'; '.join(lines)}; mend it, or remove it and keep the results once more"
         ) from None
 
 

@@ -219,7 +219,7 @@ def _key(info: DatasetInfo) -> str:
     content = [_prepared.FORMAT_VERSION, info.settings, info.checksums]
     module = find_module(info.name)
     if not module.__name__.startswith("admmbench.") and module.__file__:
-        content.append(Path(module.__file__).read_text())  # its author may be at work on it
+        content.append(Path(module.__file__).read_text("utf-8"))  # its author may be at work on it
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from pydantic import (
 
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm, Guarantee
+from admmbench.core_yaml import inline_yaml
 from admmbench.privacy import (
     ACCOUNTANTS,
     Accountant,
@@ -471,7 +471,4 @@ class RunSpec(Strict):
     def arguments(self) -> list[str]:
         """``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        return [
-            f"{key}={value if isinstance(value, str) else json.dumps(value)}"
-            for key, value in values.items()
-        ]
+        return [f"{key}={inline_yaml(value)}" for key, value in values.items()]

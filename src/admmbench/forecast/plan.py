@@ -269,7 +269,7 @@ def _recorded(folder: Path, run: Run) -> float | None:
     table = folder / run.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
-    with table.open(newline="") as stream:
+    with table.open(newline="", encoding="utf-8") as stream:
         return float(next(csv.DictReader(stream, delimiter="\t"))["s"])
 
 

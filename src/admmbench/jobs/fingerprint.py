@@ -223,7 +223,7 @@ def _homes() -> dict[str, str]:
     """Modules that define the names of `admmbench.api`."""
     return {
         alias.name: node.module
-        for node in ast.parse(_source(_API).read_text()).body
+        for node in ast.parse(_source(_API).read_text("utf-8")).body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }

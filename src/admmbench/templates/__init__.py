@@ -39,7 +39,7 @@ def write(kind: str, name: str, folder: Path) -> Path:
     path = folder / f"{name}.py"
     if path.exists():
         raise FileExistsError(f"{path} is there already; nothing was written")
-    source = (_FOLDER / f"{kind}.py").read_text()
+    source = (_FOLDER / f"{kind}.py").read_text("utf-8")
     cls = "".join(word.capitalize() for word in name.split("_"))
     files.write(path, source.replace("Template", cls).replace('"template"', f'"{name}"'))
     return path

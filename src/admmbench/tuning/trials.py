@@ -130,7 +130,7 @@ class _Made:
     def __init__(self, path: Path | None, of: str) -> None:
         self._path, self._of, self._scores = path, of, dict[str, list[float]]()
         if path is not None and path.exists():
-            kept = json.loads(path.read_text())
+            kept = json.loads(path.read_text("utf-8"))
             self._scores = kept["scores"] if kept["of"] == of else {}
 
     def __len__(self) -> int:

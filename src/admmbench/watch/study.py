@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import argparse
+import functools
 import logging
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,13 @@ from rich.console import Console
 
 from admmbench import interrupts, watch
 from admmbench.config import Study, read
+from admmbench.core_yaml import parse_words
 from admmbench.forecast import cost
 from admmbench.forecast import plan as forecast
 from admmbench.forecast.plan import duration
 from admmbench.progress import shown
 from admmbench.watch.handler import HOUR, Watch
 from admmbench.watch.progress import State
-
-# Options of Snakemake that say on how many cores or jobs; a profile may.
-_HOW_MANY = ("--cores", "-c", "--jobs", "-j", "--profile")
 
 
 def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> int:
@@ -69,34 +67,32 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
     return status
 
 
-def _says_how_many(option: str) -> bool:
-    """Whether an option gives a number of cores or jobs; ``-c2`` does, ``--jobscript`` does not."""
-    name = option.partition("=")[0]
-    return name in _HOW_MANY or re.fullmatch("-[cj][0-9].*", option) is not None
+@functools.cache
+def _parser() -> argparse.ArgumentParser:
+    from snakemake.cli import get_argument_parser
+
+    return get_argument_parser()
+
+
+def _parsed(options: Sequence[str]) -> argparse.Namespace:
+    """Options as Snakemake takes them, which may be cut short, without those that it does not know."""
+    return _parser().parse_known_args([*options])[0]
+
+
+def _changes(options: Sequence[str]) -> dict[str, Any]:
+    """Keys of the configuration that ``--config`` gives."""
+    return parse_words(_parsed(options).config or ())
 
 
 def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
     """Command line of Snakemake; its ``--configfile`` takes whatever follows up to the next option."""
     end = options.index("--") if "--" in options else len(options)
-    words = [*options[:end]]
-    if not any(map(_says_how_many, words)):
+    words, given = [*options[:end]], _parsed(options)
+    if not (given.cores or given.jobs or given.profile):
         words += ["--cores", "all"]
     if overlays:
         words += ["--configfile", *map(str, overlays)]
     return [*words, *options[end:]]
-
-
-def _changes(options: Sequence[str]) -> dict[str, Any]:
-    """Keys of the configuration that ``--config`` gives, as Snakemake reads them."""
-    from snakemake.cli import parse_config
-
-    for number, option in enumerate(options):
-        if option in ("--config", "-C"):
-            given = itertools.takewhile(
-                lambda word: not word.startswith("-"), options[number + 1 :]
-            )
-            return dict(parse_config([*given]))
-    return {}
 
 
 def _measure(study: Study) -> None:
