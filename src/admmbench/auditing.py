@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # that each run of a pair of worlds keeps of a local update.
 _MOST_OF_A_SEED = 2**32
 _KEPT = 4.5
+# Rounds in which worlds are compared.
+_COMPARED = 100
 
 Name = Literal["worst", "extreme", "natural"]
 """Of a canary."""
@@ -27,7 +29,7 @@ class AuditSettings(Strict):
     Attributes
     ----------
     rounds
-        Audited rounds, the first ones of a run.
+        Attacked rounds: the first, the last, and others that are drawn at random.
     repeats
         Independent runs in each world.
     canaries
@@ -50,10 +52,20 @@ class AuditSettings(Strict):
     budgets: Epsilons | None = None
 
 
+def all_rounds(spec: RunSpec) -> int:
+    """Those of the whole run."""
+    return spec.rounds + spec.method.extra_rounds
+
+
 def audited_rounds(spec: RunSpec, data: DatasetInfo, settings: AuditSettings) -> int:
     """As many as asked for, if a run has so many, and their releases are not too much for memory."""
     fit = max(1, int(_MOST_OF_A_SEED / tape_bytes(spec, data)))
-    return min(settings.rounds, spec.rounds + spec.method.extra_rounds, fit)
+    return min(settings.rounds, all_rounds(spec), fit)
+
+
+def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
+    """Rounds in which both worlds are compared with the same noisy values; a few runs are enough for that."""
+    return min(max(settings.rounds, _COMPARED), all_rounds(spec))
 
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:

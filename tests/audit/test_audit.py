@@ -81,7 +81,7 @@ def test_secure_sums_pass(params, average):
     secure = {"trust": "secure_sum"}
     found = short_audit("dpsgd", data, ALL, params=params, privacy=secure, **given)
     assert [each.passed for each in found.findings] == [True] * 15
-    assert found.summary == "15 checks hold."
+    assert found.summary.startswith("15 checks hold. ")
 
 
 def test_what_is_found_survives_json():
@@ -263,7 +263,7 @@ def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
 
 
 def compare_with_passes(spec):
-    plain, fused = play(spec, THREE, 4), runs.play(spec, THREE, 4)
+    plain, fused = play(spec, THREE, range(1, 5)), runs.play(spec, THREE, 4)
     assert plain.tapes[0] or spec.release is None
     for part in ("w", "z", "dual", "average", "chain"):
         ours, theirs = (getattr(each.state, part) for each in (plain, fused))
@@ -296,9 +296,9 @@ def test_likelihood_ratio_is_one(name, sensitivity, canary, params):
         dtype="float64",
         params=params,
     )
-    (worlds,) = make_worlds(spec, data, 2, [canary])
+    (worlds,) = make_worlds(spec, data, [1, 2], [canary])
     seeds = range(3000), range(3000, 6000)
-    pair = play_both(spec, (worlds.first, worlds.second), worlds.row, 2, seeds)
+    pair = play_both(spec, (worlds.first, worlds.second), worlds.row, [1, 2], seeds)
     first, second = of_trajectory(pair, spec.method.sampling)
     assert first.std() > 0.1
     for ratio in (np.exp(-first), np.exp(second)):

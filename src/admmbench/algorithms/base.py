@@ -130,6 +130,9 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variables
         Variables that `measure` returns besides the usual ones: units and long name, by name. `UNIT_OF_LOSS` stands for
         the unit of the problem's loss.
+    evaluated
+        Those of them that evaluate models on the agents' records, as the training loss does. No total covers them. All
+        others, and all that the state has, follow from what was released.
     release
         The noisy value that leaves an agent, `updates` times in a round; None if no noisy value leaves it.
     sums_only
@@ -149,6 +152,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
     variants: ClassVar[tuple[str, ...]] = ("paper",)
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    evaluated: ClassVar[tuple[str, ...]] = ()
     release: ClassVar[Release | None] = None
     sums_only: ClassVar[bool] = False
     one_shot: ClassVar[bool] = False

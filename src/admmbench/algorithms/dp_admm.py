@@ -51,6 +51,7 @@ class DPADMM(OutputPerturbation):
     variables = {
         "augmented_objective": (UNIT_OF_LOSS, "augmented objective of the averaged models"),
     }
+    evaluated = ("augmented_objective",)
     # The sums are in double precision.
     state_copies = 5
 

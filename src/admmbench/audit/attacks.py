@@ -61,9 +61,18 @@ def lower_bound(
     first, second = (np.nan_to_num(each) for each in scores)
     value = bound_of_scores(first, second, delta, confidence)
     good = value <= total
-    sentence = f"An attack shows that epsilon is at least {value:.3f}; composed is {total:.3f}."
+    most = power(len(first), delta, confidence)
+    sentence = (
+        f"An attack shows that epsilon is at least {value:.3f}, without an error it would show {most:.3f}; composed is "
+        f"{total:.3f}."
+    )
     if not good:
         sentence = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
     return Finding(
         level=level, canary=canary, passed=good, value=value, bound=total, sentence=sentence
     )
+
+
+def power(runs: int, delta: float, confidence: float) -> float:
+    """What an attack without an error shows with so many runs in each world."""
+    return bound_of_scores(np.ones(runs), np.zeros(runs), delta, confidence)

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from admmbench.audit import columns, coupling, likelihood, noise_law
-from admmbench.audit.attacks import MODEL, TRAJECTORY, Scores, lower_bound, of_model, of_trajectory
+from admmbench.audit.attacks import (
+    MODEL,
+    TRAJECTORY,
+    Scores,
+    lower_bound,
+    of_model,
+    of_trajectory,
+    power,
+)
 from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
+from admmbench.audit.probe import probe
 from admmbench.audit.report import Audit, Finding, not_covered, worst
 from admmbench.audit.worlds import Pair, play_both
-from admmbench.auditing import AuditSettings, Name, audited_rounds, tape_bytes
+from admmbench.auditing import (
+    AuditSettings,
+    Name,
+    all_rounds,
+    audited_rounds,
+    compared_rounds,
+    tape_bytes,
+)
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.streams import FEDERATION, stream
 from admmbench.partition import as_partition
 from admmbench.privacy import epsilon_total
 
@@ -24,7 +42,7 @@ Progress = Callable[[int, int], None]
 _PILOT = 8
 # Bytes that may be on tape at a time if several seeds are played together.
 _MOST_BYTES = 2**29
-_CHECKS = (noise_law, coupling, likelihood)
+_CHECKED = (noise_law.LEVEL, coupling.LEVEL, likelihood.LEVEL)
 _MISSED = "Noise is used in a way that an audit cannot follow"
 _UNSOLVED = "Subproblems are solved too loosely to show their noise (lower the tolerance)"
 
@@ -37,8 +55,9 @@ def audit(
 ) -> Audit:
     """Attack a run.
 
-    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own. It looks
-    at fewer rounds than it is asked for if the tape of one seed would be longer than 4 GiB.
+    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own. It does
+    the first round, the last one, and others drawn at random, one right after another; fewer than it is asked for if
+    the tape of one seed would be longer than 4 GiB. Both worlds are compared in all rounds, or in 100 of them.
 
     Parameters
     ----------
@@ -58,18 +77,21 @@ def audit(
     """
     if comment := _nothing(spec):
         return Audit(comment=comment)
-    rounds = audited_rounds(spec, data.info, settings)
+    rounds = chosen(spec, audited_rounds(spec, data.info, settings))
+    compared = chosen(spec, compared_rounds(spec, settings))
     spec = spec.model_copy(update={"dtype": "float64"})
     if spec.as_problem.sharing == "columns":
         return columns.attack(spec, data, settings, rounds)
     spec = unshuffled(spec)
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
-    size = min(n, max(1, int(_MOST_BYTES / (rounds * tape_bytes(spec, data.info)))))
+    size = min(n, max(1, int(_MOST_BYTES / (len(rounds) * tape_bytes(spec, data.info)))))
     parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
     pieces = len(names) * len(parts)
     seen: dict[Name, list[Seen]] = {name: [] for name in names}
+    probed: dict[Name, list[Finding]] = {}
     for worlds in make_worlds(pilot, data, rounds, names):
+        probed[worlds.canary] = probe(spec, worlds, compared)
         for part in parts:
             seeds = part, range(n + part.start, n + part.stop)
             pair = play_both(spec, (worlds.first, worlds.second), worlds.row, rounds, seeds)
@@ -85,17 +107,31 @@ def audit(
     findings = [
         finding
         for name, found in seen.items()
-        for finding in _findings(name, found, spec.delta, confidence, total)
+        for finding in _findings(name, found, probed[name], spec.delta, confidence, total)
     ]
     attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(
         findings=tuple(findings),
-        rounds=rounds,
+        rounds=len(rounds),
+        of_rounds=all_rounds(spec),
+        chosen=rounds,
+        compared=len(compared),
         delta=spec.delta,
         epsilon_ledger=total,
         epsilon_lower=max(attacked),
-        epsilon_claimed=rounds * every[0].budget,
+        epsilon_power=power(n, spec.delta, confidence),
+        epsilon_claimed=len(rounds) * every[0].budget,
     )
+
+
+def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
+    """So many rounds of a run: the first, the last, and others that its first seed draws at random."""
+    last = all_rounds(spec)
+    if count >= last:
+        return tuple(range(1, last + 1))
+    generator = stream(spec.seeds[0], FEDERATION, "audit")
+    between = generator.choice(np.arange(2, last), max(count - 2, 0), replace=False)
+    return tuple(sorted([1, *between.tolist(), last][:count]))
 
 
 @dataclass(frozen=True)
@@ -133,7 +169,7 @@ class Seen:
         why = (_UNSOLVED if run.unsolved else _MISSED) if run.missed else ""
         return cls(
             why,
-            [] if why else [check.find(pair, worlds.canary) for check in _CHECKS],
+            [] if why else list(_checks(pair, worlds.canary)),
             None if why else of_trajectory(pair, sampling),
             of_model(pair, worlds.row),
             epsilon_total(federation.ledgers, delta),
@@ -141,17 +177,30 @@ class Seen:
         )
 
 
+def _checks(pair: Pair, canary: str) -> Iterator[Finding]:
+    """Findings of the first three levels."""
+    yield noise_law.find(pair, canary)
+    yield coupling.find(pair.first, pair.second_as_first, canary)
+    yield likelihood.find(pair, canary)
+
+
 def _findings(
-    name: Name, seen: Sequence[Seen], delta: float, confidence: float, total: float
+    name: Name,
+    seen: Sequence[Seen],
+    probed: Sequence[Finding],
+    delta: float,
+    confidence: float,
+    total: float,
 ) -> Iterator[Finding]:
     """Findings of all levels with one canary."""
     attacks = {MODEL: [each.model for each in seen]}
     if why := next((each.uncovered for each in seen if each.uncovered), ""):
-        for level in (*(check.LEVEL for check in _CHECKS), TRAJECTORY):
+        for level in (*_CHECKED, TRAJECTORY):
             yield not_covered(level, name, why)
     else:
-        for found in zip(*(each.checks for each in seen), strict=True):
-            yield worst(found)
+        found = [*probed, *itertools.chain.from_iterable(each.checks for each in seen)]
+        for level in _CHECKED:
+            yield worst(each for each in found if each.level == level)
         attacks = {TRAJECTORY: [each.trajectory for each in seen if each.trajectory], **attacks}
     for level, scores in attacks.items():
         first, second = (np.concatenate(each) for each in zip(*scores, strict=True))

@@ -31,12 +31,15 @@ class Worlds:
         Where the canary is.
     second
         Where another record is in its place: one that contributes nothing, or one with the opposite target.
+    without
+        Where one is that contributes nothing, whatever the relation.
     """
 
     canary: Name
     row: int
     first: Dataset
     second: Dataset
+    without: Dataset
 
 
 def unshuffled(spec: RunSpec) -> RunSpec:
@@ -48,7 +51,7 @@ def unshuffled(spec: RunSpec) -> RunSpec:
 
 
 def make_worlds(
-    spec: RunSpec, data: Dataset, rounds: int, names: Sequence[Name]
+    spec: RunSpec, data: Dataset, rounds: Sequence[int], names: Sequence[Name]
 ) -> Iterator[Worlds]:
     """Make the worlds of some canaries.
 
@@ -59,7 +62,7 @@ def make_worlds(
     data
         The data set.
     rounds
-        Rounds of the pilot run.
+        Those of the pilot run.
     names
         The canaries.
     """
@@ -79,11 +82,10 @@ def make_worlds(
         right_y, wrong_y = _targets(problem, data, x, model)
         y = wrong_y if wrong else data.y_train[row]
         first = _with(data, row, x, y)
-        if spec.privacy.relation == "zero_out":
-            second = _with(data, row, np.zeros_like(x), y)
-        else:
+        second = without = _with(data, row, np.zeros_like(x), y)
+        if spec.privacy.relation == "replace":
             second = _with(data, row, x, right_y if y != right_y else wrong_y)
-        yield Worlds(name, int(row), first, second)
+        yield Worlds(name, int(row), first, second, without)
 
 
 def _with(data: Dataset, row: int, x: Array, y: Any) -> Dataset:

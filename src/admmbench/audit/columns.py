@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from admmbench.algorithms.base import Array
-from admmbench.audit.attacks import Scores, lower_bound
+from admmbench.audit.attacks import Scores, lower_bound, power
 from admmbench.audit.report import Audit
 from admmbench.audit.worlds import Run, play
-from admmbench.auditing import AuditSettings
+from admmbench.auditing import AuditSettings, all_rounds
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import epsilon_total
@@ -19,7 +20,7 @@ from admmbench.privacy import epsilon_total
 LEVEL, CANARY = "range", "column"
 
 
-def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -> Audit:
+def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequence[int]) -> Audit:
     """Attack a method whose parties send predictions: in the second world a column of the first party is another one.
 
     A message that lies in the range of a party's columns lies in that of a neighbour's by chance only. The attack takes
@@ -30,7 +31,7 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -
     spec, data, settings
         See `admmbench.audit.audit`.
     rounds
-        Audited rounds.
+        Numbers of the attacked rounds.
     """
     n = settings.repeats
     runs = [
@@ -45,11 +46,14 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: int) -
     found = lower_bound(LEVEL, CANARY, _scores(*runs), spec.delta, settings.level, total)
     return Audit(
         findings=(found,),
-        rounds=rounds,
+        rounds=len(rounds),
+        of_rounds=all_rounds(spec),
+        chosen=tuple(rounds),
         delta=spec.delta,
         epsilon_ledger=total,
         epsilon_lower=found.value,
-        epsilon_claimed=rounds * federation.privacy.epsilon,
+        epsilon_power=power(n, spec.delta, settings.level),
+        epsilon_claimed=len(rounds) * federation.privacy.epsilon,
     )
 
 

@@ -1,26 +1,26 @@
-"""Level 2: with the same noisy values, both worlds send the same: nothing of the data leaves without noise."""
+"""Level 2: with the same noisy values, both worlds are the same: nothing of the data is known without noise."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from admmbench.algorithms.base import Array
 from admmbench.audit.report import Finding
-from admmbench.audit.worlds import Pair, Run
+from admmbench.audit.worlds import Run
 
 LEVEL = "coupling"
 # Rounding of double precision, in units of what is compared.
 _ROUNDING = 1e-9
 
 
-def find(pair: Pair, canary: str) -> Finding:
+def find(first: Run, second: Run, canary: str) -> Finding:
     """Compare a run of the first world with the second world that has its noisy values."""
-    first, second = pair.first, pair.second_as_first
-    differences = list(_messages(first, second))
-    value = float(np.max([size for size, _ in differences]))
+    differences = list(_differences(first, second))
+    value = float(np.max([size for size, _ in differences], initial=0))
     fault = next(itertools.chain(_releases(first, second), _scales(first, second)), None)
     if fault is None and not value <= _ROUNDING:
         # The first in time is the cause of the others.
@@ -32,23 +32,39 @@ def find(pair: Pair, canary: str) -> Finding:
         passed=fault is None,
         value=value,
         bound=_ROUNDING,
-        sentence=fault or "With the same noisy values, both worlds send the same.",
+        sentence=fault
+        or "With the same noisy values, both worlds send, keep and measure the same.",
     )
 
 
-def _messages(first: Run, second: Run) -> Iterator[tuple[float, str]]:
+def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
     """How far what is public differs, in the order of rounds."""
-    for t, (ours, theirs) in enumerate(zip(first.public, second.public, strict=True), start=1):
-        for name, array in ours.items():
-            yield _difference(array, theirs[name]), f"{name} of round {t}"
+    n_seeds = first.federation.problem.n_seeds
+    for t, ours, theirs in zip(first.rounds, first.public, second.public, strict=True):
+        for name in ours | theirs:
+            both = ours.get(name), theirs.get(name)
+            yield _difference(*both, n_seeds), f"{name} of round {t}"
 
 
-def _difference(one: Array, other: Array) -> float:
-    """Largest difference in units of the largest entry; NaN counts as equal to itself."""
+def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
+    """Largest difference in units of the largest entry of its seed; NaN counts as equal to itself."""
+    if one is None or other is None or one.shape != other.shape:
+        return math.inf
+    if not {one.dtype.kind, other.dtype.kind} <= set("biufc"):
+        return 0.0 if np.array_equal(one, other) else math.inf
     if np.array_equal(one, other, equal_nan=True):
         return 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.abs(one - other).max() / np.abs(one).max())
+        apart = np.where(
+            (one == other) | (np.isnan(one) & np.isnan(other)),
+            0,
+            np.subtract(one, other, dtype=complex),
+        )
+        seeds = [axis for axis, length in enumerate(one.shape) if length == n_seeds][-1:]
+        others = tuple(axis for axis in range(one.ndim) if axis not in seeds)
+        found = np.abs(apart).max(axis=others) / np.abs(one).max(axis=others)
+    # Where both are 0 there is no difference; where one is no number, nothing is known.
+    return float(np.max(np.where(np.abs(apart).max(axis=others) == 0, 0, found), initial=0))
 
 
 def _releases(first: Run, second: Run) -> Iterator[str]:
@@ -62,7 +78,7 @@ def _scales(first: Run, second: Run) -> Iterator[str]:
     """Scales must be the same."""
     for ours, theirs in zip(first.tapes, second.tapes, strict=True):
         for one, other in zip(ours, theirs, strict=True):
-            if _difference(one.scale, other.scale) > _ROUNDING:
+            if not _difference(one.scale, other.scale, one.scale.shape[1]) <= _ROUNDING:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.nanmax(np.abs(other.scale / one.scale - 1))
                 yield (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -27,8 +28,13 @@ _EXPONENTS: dict[str, Callable[[Array], Array]] = {
 
 def find(pair: Pair, canary: str) -> Finding:
     """Compare the shifts between the worlds with what the ledger was told of each release."""
-    value, fault = 0.0, next(_wrong_samples(pair), None)
-    for used, what in _used(pair.first_taken, pair.second_as_first):
+    return of_shifts(pair.first_taken, pair.second_as_first, canary, _wrong_samples(pair))
+
+
+def of_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) -> Finding:
+    """Compare the shifts between two worlds, where the canary takes part in each round, and name other faults first."""
+    value, fault = 0.0, next(itertools.chain(faults, first.faults, second.faults), None)
+    for used, what in _used(first, second):
         value = max(value, used)
         if fault is None and not used <= 1 + _ROUNDING:
             fault = what
@@ -53,12 +59,18 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
                 summed = first.federation.privacy.summed
                 who = "of the sum" if summed else f"of agent {block.agents.start + b}"
                 who += f" in round {one.t}"
-                if [(each.law, each.times) for each in entries] != [(one.law, 1)]:
+                if not _suits(one, entries):
                     told = ", ".join(f"{each.times} {each.law}" for each in entries) or "nothing"
                     yield np.inf, f"The ledger was told {told} of a {one.law} release {who}."
                     continue
                 used = _over(Shift(*(float(each[b].max()) for each in shifts)), entries[0])
                 yield used, f"A release {who} shifts by {used:.3f} of what the ledger was told."
+
+
+def _suits(one: Taped, entries: list[Entry]) -> bool:
+    """Whether a ledger was told of one release, of this law; whatever is private may be called approximate."""
+    laws = [one.law] if one.law != "gaussian" else [one.law, "approximate"]
+    return len(entries) == 1 and entries[0].law in laws and entries[0].times == 1
 
 
 def _wrong_samples(pair: Pair) -> Iterator[str]:
@@ -134,9 +146,21 @@ def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
 
 
 def _over(shift: Shift, entry: Entry) -> float:
-    """Largest of the three norms over its bound."""
+    """Largest of the three norms over its bound; of an approximate release, the epsilon of the shift over its own."""
+    if entry.law == "approximate":
+        shift = Shift(0, _gaussian_epsilon(shift.l2, entry.delta), 0)
     pairs = zip(shift, entry.shift, strict=True)
-    return max(norm / bound if norm else 0.0 for norm, bound in pairs)
+    # NaN, where a ledger was told no number, must not be lost.
+    return float(np.max([np.divide(norm, bound) if norm else 0.0 for norm, bound in pairs]))
+
+
+def _gaussian_epsilon(shift: float, delta: float) -> float:
+    """Epsilon of a value that shifts by so many standard deviations."""
+    from dp_accounting import get_epsilon_gaussian
+
+    if not 0 < shift < np.inf:
+        return shift
+    return float(get_epsilon_gaussian(1 / shift, delta)) if 0 < delta < 1 else np.inf
 
 
 def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:

@@ -45,8 +45,11 @@ def not_covered(level: str, canary: str, why: str) -> Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """The first that failed, else the one with the largest value."""
-    return max(findings, key=lambda finding: (finding.passed is False, finding.value))
+    """The first that failed, else the one with the largest value; with the largest value of all."""
+    every = list(findings)
+    largest = max(every, key=lambda finding: finding.value)
+    shown = next((each for each in every if each.passed is False), largest)
+    return shown.model_copy(update={"value": largest.value})
 
 
 class Audit(Strict):
@@ -57,13 +60,21 @@ class Audit(Strict):
     findings
         One for each level and canary.
     rounds
-        Audited rounds.
+        Attacked rounds.
+    of_rounds
+        Rounds of the run.
+    chosen
+        Numbers of the attacked rounds.
+    compared
+        Rounds in which both worlds were compared with the same noisy values: the levels coupling and likelihood.
     delta
         Delta at which the epsilons are stated; epsilons are None if nothing was audited.
     epsilon_ledger
         Total composed from what the ledgers were told.
     epsilon_lower
         Largest lower bound that an attack gave; all of them hold together with the confidence asked for.
+    epsilon_power
+        What an attack would show with as many runs if it made no error.
     epsilon_claimed
         Rounds times the budget of one release.
     comment
@@ -72,9 +83,13 @@ class Audit(Strict):
 
     findings: tuple[Finding, ...] = ()
     rounds: int = 0
+    of_rounds: int = 0
+    chosen: tuple[int, ...] = ()
+    compared: int = 0
     delta: float = 0.0
     epsilon_ledger: float | None = None
     epsilon_lower: float | None = None
+    epsilon_power: float | None = None
     epsilon_claimed: float | None = None
     comment: str = ""
 
@@ -90,14 +105,38 @@ class Audit(Strict):
         return [finding for finding in self.findings if finding.passed is False]
 
     @property
+    def uncovered(self) -> Sequence[Finding]:
+        """Findings of levels that do not apply."""
+        return [finding for finding in self.findings if finding.passed is None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was wrong, and every level applied."""
+        return bool(self.findings) and all(finding.passed for finding in self.findings)
+
+    @property
     def summary(self) -> str:
-        """The result, in a sentence."""
-        if self.passed is None:
+        """The result, in words."""
+        if not self.findings:
             return self.comment
-        tried = [finding for finding in self.findings if finding.passed is not None]
+        tried = len(self.findings) - len(self.uncovered)
         if self.failures:
-            return f"{len(self.failures)} of {len(tried)} checks fail."
-        return "The one check holds." if len(tried) == 1 else f"{len(tried)} checks hold."
+            said = [f"{len(self.failures)} of {tried} checks fail"]
+        elif tried == 1:
+            said = ["The one check holds"]
+        else:
+            said = [f"{tried} checks hold"]
+        if self.uncovered:
+            (why, *_) = dict.fromkeys(each.sentence for each in self.uncovered)
+            said += [
+                f"{len(self.uncovered)} of {len(self.findings)} do not apply: {why.rstrip('.')}"
+            ]
+        numbers = ", ".join(map(str, self.chosen)) if self.rounds < self.of_rounds else ""
+        looked = f"Attacked: {self.rounds} of {self.of_rounds} rounds"
+        said += [f"{looked} ({numbers})" if numbers else looked]
+        if self.compared:
+            said += [f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"]
+        return ". ".join(said) + "."
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON has it."""
@@ -113,18 +152,20 @@ def table(found: Audit) -> Table:
     """All findings, for a terminal."""
     from rich.table import Table
 
-    words = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
+    marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
     rows = Table("level", "canary", "", "value", "bound")
     for each in found.findings:
         numbers = (
             (f"{each.value:.3g}", f"{each.bound:.3g}") if each.passed is not None else ("", "")
         )
-        rows.add_row(each.level, each.canary, words[each.passed], *numbers)
-    epsilons = (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
-    shown = ("–" if value is None else f"{value:.3g}" for value in epsilons)
-    rows.caption = (
-        "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}".format(
-            found.rounds, found.delta, *shown
-        )
+        rows.add_row(each.level, each.canary, marks[each.passed], *numbers)
+    epsilons = (
+        found.epsilon_claimed,
+        found.epsilon_ledger,
+        found.epsilon_lower,
+        found.epsilon_power,
     )
+    shown = ("–" if value is None else f"{value:.3g}" for value in epsilons)
+    words = "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}; an attack can show {}"
+    rows.caption = words.format(found.rounds, found.delta, *shown)
     return rows

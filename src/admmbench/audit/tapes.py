@@ -10,15 +10,16 @@ Spherical noise is part of a subproblem, whose solution is what is released: see
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from admmbench.algorithms.base import Array, factors
-from admmbench.privacy import Draw, Noise, Releases, Shift, samplers
+from admmbench.privacy import Draw, Ledger, Noise, Releases, Shift, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}
 SPHERICAL = "spherical"
@@ -31,27 +32,37 @@ class Entry(NamedTuple):
     shift: Shift
     """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure or approximate release."""
     times: int
+    """Below 0 where it was taken back."""
     sampling: float = 1.0
     """Probability that a record takes part."""
+    delta: float = 0.0
+    """Of an approximate release."""
 
 
 def entries(then: Releases, now: Releases) -> list[Entry]:
     """What a ledger was told in between; of Gaussian releases of all records it does not keep the number."""
-    laplace, pure, sampled = dict(then.laplace), dict(then.pure), dict(then.sampled)
-    found = [Entry("laplace", shift, n - laplace.get(shift, 0)) for shift, n in now.laplace]
-    found += [Entry(SPHERICAL, _in_l2(each), n - pure.get(each, 0)) for each, n in now.pure]
+    found = [Entry("laplace", shift, n) for shift, n in _more(then.laplace, now.laplace)]
+    found += [Entry(SPHERICAL, _in_l2(each), n) for each, n in _more(then.pure, now.pure)]
     found += [
-        Entry("gaussian", _in_l2(1 / each.multiplier), n - sampled.get(each, 0), each.sampling)
-        for each, n in now.sampled
+        Entry("gaussian", _in_l2(1 / each.multiplier), n, each.sampling)
+        for each, n in _more(then.sampled, now.sampled)
     ]
-    stated = dict(then.approximate)
     found += [
-        Entry("approximate", _in_l2(each.epsilon), n - stated.get(each, 0))
-        for each, n in now.approximate
+        Entry("approximate", _in_l2(each.epsilon), n, delta=each.delta)
+        for each, n in _more(then.approximate, now.approximate)
     ]
-    if now.gaussian > then.gaussian:
-        found.append(Entry("gaussian", _in_l2(math.sqrt(now.gaussian - then.gaussian)), 1))
-    return [each for each in found if each.times]
+    if now.gaussian != then.gaussian:
+        more = now.gaussian - then.gaussian
+        shift = math.sqrt(abs(more)) if math.isfinite(more) else math.nan
+        found.append(Entry("gaussian", _in_l2(shift), -1 if more < 0 else 1))
+    return found
+
+
+def _more(then: tuple[tuple[Any, int], ...], now: tuple[tuple[Any, int], ...]) -> list[Any]:
+    """Numbers of releases by which two differ."""
+    change = Counter(dict(now))
+    change.subtract(dict(then))
+    return [(each, n) for each, n in change.items() if n]
 
 
 def _in_l2(shift: float) -> Shift:
@@ -124,42 +135,79 @@ class TapedNoise(Noise):
     agents
         Where its agents are among all.
     tape
-        Releases so far.
+        Releases of the round so far.
     again
         Tape to play; None where the noise is the source's own.
+    louder
+        Factors of what is drawn, for each seed: values before noise, and what ledgers are told, must not depend on
+        where the noise happens to lead.
+    follows
+        Whether noise that ledgers are not told of by the source is put on tape: otherwise only the method knows what it
+        is for.
     inner
         Spherical noise that was drawn, while it is not known what it is for.
     missed
         Releases that are not on tape.
     unsolved
         Whether some of them are solutions that leave too much of their problem to show their noise.
+    faults
+        What no method may do with its source, in sentences.
     """
 
     agents: slice
     tape: list[Taped]
     again: Sequence[Taped] | None
+    louder: Array | None
+    follows: bool
     inner: Inner | None
     missed: int
     unsolved: bool
+    faults: list[str]
     _accounted: list[Releases]
+    _places: set[tuple[int, int]]
     # While what is drawn is an ingredient of spherical noise.
     _unseen = False
 
     @classmethod
     def like(
-        cls, noise: Noise, agents: slice, dtype: DTypeLike, again: Sequence[Taped] | None
+        cls,
+        noise: Noise,
+        agents: slice,
+        dtype: DTypeLike,
+        louder: Array | None = None,
+        follows: bool = False,
     ) -> Self:
         """Source with the keys of another."""
         made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
-        made.agents, made.tape, made.again = agents, [], again
-        made.inner, made.missed, made.unsolved = None, 0, False
+        made.agents, made.tape, made.again = agents, [], None
+        made.louder, made.follows = louder, follows
+        made.inner, made.missed, made.unsolved, made.faults = None, 0, False, []
         made._accounted = [ledger.releases() for ledger in made.ledgers]
+        made._places = set()
         return made
 
     @property
     def round(self) -> int:
         """The one that releases are counted for."""
         return self._t
+
+    def begin(self, t: int, again: Sequence[Taped] | None) -> None:
+        """Begin a round with an empty tape."""
+        self.tape, self.again, self.faults = [], again, []
+        self.begin_round(t)
+
+    def start_ledgers(self) -> None:
+        """Let ledgers begin with nothing."""
+        self.ledgers = [Ledger() for _ in self.ledgers]
+        self._accounted = [ledger.releases() for ledger in self.ledgers]
+
+    def end(self, t: int) -> None:
+        """Note what ledgers were told beside what was drawn."""
+        for agent, told in enumerate(self._entered(), start=self.agents.start):
+            for each in told:
+                self.faults.append(
+                    f"The ledger of agent {agent} was told {each.times} {each.law} in round {t} beside what was drawn."
+                )
 
     def played(self, own: Array) -> Array:
         """What is released next: the source's own, or that of the tape."""
@@ -178,7 +226,9 @@ class TapedNoise(Noise):
         return noise
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
-        """See `Noise`; only the method knows what it is for."""
+        """See `Noise`; only the method knows what it is for, if it is built in."""
+        if self.follows:
+            return super().unentered(std, grid, counted)
         self._unseen = True
         drawn = super().unentered(std, grid, counted)
         self._unseen = False
@@ -192,7 +242,13 @@ class TapedNoise(Noise):
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         # What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
-        drawn = super()._draw(law, scale, grid)
+        place = self._t, self._releases
+        if place in self._places:
+            self.faults.append(
+                f"The noise of release {place[1]} of round {place[0]} is drawn again."
+            )
+        self._places.add(place)
+        drawn = super()._draw(law, scale if self.louder is None else scale * self.louder, grid)
         if self._unseen:
             return drawn
         return TapedDraw(**vars(drawn), source=self, asked=(law, scale), entered=self._entered())
@@ -209,7 +265,7 @@ class TapedDraw(Draw):
     asked
         Law and scale that the source was asked for.
     entered
-        What the ledger of each agent was told of it.
+        What the ledger of each agent was told of it; nothing is left of that once it is noted.
     """
 
     source: TapedNoise
@@ -223,6 +279,8 @@ class TapedDraw(Draw):
         # Without noise nothing is rounded.
         grid = factors(self.grid, value)
         rounded = np.where(factors(self.scale, value) > 0, np.rint(value / grid) * grid, value)
+        told = list(self.entered)
+        self.entered[:] = [[] for _ in told]
         self.source.tape.append(
             Taped(
                 self.source.round,
@@ -231,7 +289,7 @@ class TapedDraw(Draw):
                 noisy,
                 noisy,
                 np.array(scale),
-                self.entered,
+                told,
             )
         )
         return noisy.copy()

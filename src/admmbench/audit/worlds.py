@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+import contextlib
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
-from admmbench.audit import sums
+from admmbench.algorithms.base import Array, Messages
+from admmbench.audit import reach, sums
 from admmbench.audit.plain import open_passes
 from admmbench.audit.solutions import watched
 from admmbench.audit.tapes import Taped, TapedNoise
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Block, Federation, workers
+from admmbench.engine.federation import Block, Federation, Workers, workers
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Sampler
@@ -22,8 +24,6 @@ from admmbench.problems.base import State
 from admmbench.problems.rows import BoundRows
 
 Tape = list[Taped]
-# Parts of a state that whoever sees all messages knows.
-_KNOWN = ("w", "dual", "average")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,13 @@ class Run:
         After the last round.
     tapes
         One for each block of agents; under a secure sum the first has the sums, and the others have nothing.
+    rounds
+        Numbers of the rounds.
     public
-        By name, for each round, what whoever sees all messages, or their secure sum, knows.
+        By name, for each round, what must follow from what was released: messages, all that the method keeps, and what
+        it measures.
+    faults
+        What no method may do with its noise and its ledger, in sentences.
     missed
         Releases that are not on tape.
     unsolved
@@ -49,7 +54,9 @@ class Run:
     federation: Federation[Any]
     state: State
     tapes: list[Tape]
+    rounds: list[int]
     public: list[dict[str, Array]]
+    faults: list[str]
     missed: int
     unsolved: bool
 
@@ -111,14 +118,18 @@ class Taking(Sampler):
         return found
 
 
-def play(
-    spec: RunSpec,
-    data: Dataset,
-    rounds: int,
-    again: Sequence[Tape] | None = None,
-    taken: int | None = None,
-) -> Run:
-    """Let a method do some rounds on tape.
+@contextlib.contextmanager
+def stage() -> Iterator[Workers]:
+    """Within this context, methods can be played."""
+    with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"), open_passes():
+        yield pool
+
+
+class Player:
+    """Lets a method do rounds on tape.
+
+    Some rounds may be left out. How far a release moves must be what the ledger is told, wherever earlier releases have
+    led, so that a round may follow any other.
 
     Parameters
     ----------
@@ -126,44 +137,108 @@ def play(
         What to run.
     data
         The world.
+    pool
+        See `stage`.
+    taken
+        Training row that takes part in every round, whatever is sampled.
+    louder
+        See `TapedNoise`.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        data: Dataset,
+        pool: Workers,
+        taken: int | None = None,
+        louder: Array | None = None,
+    ) -> None:
+        # Each world has a method of its own, so that nothing is kept in it for the other.
+        self.method = watched(copy.deepcopy(spec.method))
+        federation = assemble(spec, data, pool)
+        blocks, foreign = federation.blocks, reach.is_foreign(type(spec.method))
+        self.noise = [
+            TapedNoise.like(block.noise, block.agents, spec.dtype, louder, foreign)
+            for block in blocks
+        ]
+        pairs = zip(blocks, self.noise, strict=True)
+        federation = replace(federation, blocks=[replace(b, noise=own) for b, own in pairs])
+        if taken is not None:
+            federation = replace(federation, blocks=_with_taken(federation, taken))
+        self.federation, self.state = federation, self.method.init(federation)
+
+    def round(self, t: int, again: Sequence[Tape] | None = None) -> Run:
+        """Do a round; noisy values of round t on the tapes of another run take the place of this run's own."""
+        secure = self.federation.privacy.summed
+        if again is not None and secure:
+            again = sums.sent_by_one(again, self.federation.blocks)
+        for k, source in enumerate(self.noise):
+            source.begin(t, None if again is None else [each for each in again[k] if each.t == t])
+        sent = do_round(self.method, t, self.state, self.federation)
+        for source in self.noise:
+            source.end(t)
+        tapes = [source.tape for source in self.noise]
+        return Run(
+            self.federation,
+            self.state,
+            sums.seen(tapes) if secure else tapes,
+            [t],
+            [self._known(t, sent)],
+            [fault for source in self.noise for fault in source.faults],
+            sum(source.missed for source in self.noise),
+            any(source.unsolved for source in self.noise),
+        )
+
+    def _known(self, t: int, sent: Messages) -> dict[str, Array]:
+        """What must follow from what was released, each array once."""
+        method, state, federation = self.method, self.state, self.federation
+        known: dict[str, Any] = {f"message {k}": each for k, each in enumerate(sent.up)}
+        known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
+        known |= reach.variables(state)
+        known |= {f"self.{name}": each for name, each in reach.variables(vars(method)).items()}
+        measured = method.measure(t, state, federation)
+        measured["consensus_violation"] = method.violation(state, federation)
+        measured["status"] = method.outcome(state, federation.problem.n_seeds)
+        known |= {f"measured {k}": v for k, v in measured.items() if k not in method.evaluated}
+        once: dict[int, str] = {}
+        for name, each in known.items():
+            once.setdefault(id(each), name)
+        return {name: np.array(known[name]) for name in once.values()}
+
+
+def play(
+    spec: RunSpec,
+    data: Dataset,
+    rounds: Sequence[int],
+    again: Sequence[Tape] | None = None,
+    taken: int | None = None,
+) -> Run:
+    """Let a method do some rounds on tape.
+
+    Parameters
+    ----------
+    spec, data
+        What to run, and the world.
     rounds
-        How many.
+        Their numbers.
     again
         Tapes of the blocks of another run, whose noisy values take the place of this run's own.
     taken
         Training row that takes part in every round, whatever is sampled.
     """
-    method = watched(spec.method)
-    with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"), open_passes():
-        federation = assemble(spec, data, pool)
-        blocks, secure = federation.blocks, federation.privacy.summed
-        if again is not None and secure:
-            again = sums.sent_by_one(again, blocks)
-        noise = [
-            TapedNoise.like(
-                block.noise, block.agents, spec.dtype, None if again is None else again[k]
-            )
-            for k, block in enumerate(blocks)
-        ]
-        pairs = zip(blocks, noise, strict=True)
-        federation = replace(federation, blocks=[replace(b, noise=own) for b, own in pairs])
-        if taken is not None:
-            federation = replace(federation, blocks=_with_taken(federation, taken))
-        state = method.init(federation)
-        public = []
-        for t in range(1, rounds + 1):
-            for source in noise:
-                source.begin_round(t)
-            sent = do_round(method, t, state, federation)
-            known = {f"message {k}": each for k, each in enumerate(sent.up)}
-            known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
-            known |= _known(state)
-            public.append({name: np.array(each) for name, each in known.items()})
-    tapes = [source.tape for source in noise]
-    if secure:
-        tapes = sums.seen(tapes)
-    missed, unsolved = sum(each.missed for each in noise), any(each.unsolved for each in noise)
-    return Run(federation, state, tapes, public, missed, unsolved)
+    with stage() as pool:
+        player = Player(spec, data, pool, taken)
+        found = [player.round(t, again) for t in rounds]
+    return replace(
+        found[-1],
+        tapes=[
+            [each for tape in tapes for each in tape]
+            for tapes in zip(*(run.tapes for run in found), strict=True)
+        ],
+        rounds=[t for run in found for t in run.rounds],
+        public=[known for run in found for known in run.public],
+        faults=[fault for run in found for fault in run.faults],
+    )
 
 
 def _with_taken(federation: Federation[Any], row: int) -> list[Block[Any]]:
@@ -179,16 +254,11 @@ def _with_taken(federation: Federation[Any], row: int) -> list[Block[Any]]:
     return blocks
 
 
-def _known(state: State) -> dict[str, Array]:
-    names = [field.name for field in fields(state)] if is_dataclass(state) else ["w"]
-    return {name: getattr(state, name) for name in _KNOWN if name in names}
-
-
 def play_both(
     spec: RunSpec,
     worlds: tuple[Dataset, Dataset],
     row: int,
-    rounds: int,
+    rounds: Sequence[int],
     seeds: tuple[Sequence[int], ...],
 ) -> Pair:
     """Play two worlds that differ in a row, each with seeds of its own, and each again as `Pair` says."""

@@ -8,13 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["choices", "partition", "noise", "instance", "sample"]
+Purpose = Literal["choices", "partition", "noise", "instance", "sample", "audit"]
 _PURPOSES: dict[Purpose, int] = {
     "choices": 0,
     "partition": 1,
     "noise": 2,
     "instance": 3,
     "sample": 4,
+    "audit": 5,
 }
 
 # Stands for the federation as a whole where a stream belongs to no agent.
