@@ -620,3 +620,20 @@ def test_attacks_may_be_at_some_budgets_alone(tmp_path):
 def test_faults_of_tuning(tmp_path, changes, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         _ = load(tmp_path, **{**TUNED, **changes}).searches
+
+
+def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
+    study = config.load({"experiments": ["quick"]})
+    for name in (config.MANIFEST, config.FIGURES):
+        (tmp_path / name).write_text(study.definition("quick", name))
+    assert config.read_experiment(tmp_path, figures=True) == ("quick", study.experiments["quick"])
+    for name, change, message in (
+        (config.FIGURES, lambda text: text[:-5], "figures.json: cannot be used: .*; delete"),
+        (config.MANIFEST, lambda text: text[:-5], "manifest.json: cannot be used: .*; delete"),
+        (config.MANIFEST, lambda text: "[]", "manifest.json: .* altered .*; delete .*manifest"),
+        (config.MANIFEST, lambda text: text.replace('"local"', '"global"', 1), "altered"),
+    ):
+        (tmp_path / name).write_text(change(study.definition("quick", name)))
+        with pytest.raises(config.ConfigError, match=message):
+            config.read_experiment(tmp_path, figures=True)
+        (tmp_path / name).write_text(study.definition("quick", name))

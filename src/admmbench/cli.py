@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from admmbench import __version__, interrupts
 from admmbench.core_yaml import dump_yaml, parse_words, parse_yaml
-from admmbench.files import check_output, write
+from admmbench.files import check_output, read_sealed, sealed_json, write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -393,7 +393,7 @@ def _audit(options: argparse.Namespace) -> int:
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         found = audit(spec, data, settings, progress)
     if options.output:
-        write(options.output, json.dumps(found.to_dict(), indent=1))
+        write(options.output, sealed_json(found.to_dict(), indent=1))
         return 0
     console = _console()
     if found.findings:
@@ -425,7 +425,7 @@ def _tune(options: argparse.Namespace) -> None:
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title, "trial") as progress:
         found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
-    write(options.output, json.dumps(found.to_dict(), indent=1))
+    write(options.output, sealed_json(found.to_dict(), indent=1))
     kept.unlink(missing_ok=True)
 
 
@@ -436,7 +436,7 @@ def _choose(options: argparse.Namespace) -> None:
         for label, kept in json.loads(options.kept).items()
     }
     for file, (label, budget) in zip(options.files, parse_yaml(options.of, "--of"), strict=True):
-        found = json.loads(file.read_text("utf-8"))
+        found = read_sealed(file)
         best = {key: found[key] for key in ("settings", "error", "edges")}
         chosen.setdefault(label, {})[float(budget)] = best
     # A line for each budget.
@@ -496,23 +496,20 @@ def _aggregate(options: argparse.Namespace) -> None:
 
 
 def _figures(options: argparse.Namespace) -> None:
-    import xarray as xr
-
+    from admmbench.config import read_figures
     from admmbench.figures import Figure, drawing
+    from admmbench.jobs import seal
 
-    wanted = [
-        Figure.model_validate(each) for each in json.loads(options.figures.read_text("utf-8"))
-    ]
-    drawing.save(xr.load_dataset(options.results), wanted, options.output)
+    wanted = [Figure.model_validate(each) for each in read_figures(options.figures)]
+    drawing.save(seal.read(options.results), wanted, options.output)
 
 
 def _report(options: argparse.Namespace) -> None:
-    import xarray as xr
-
     from admmbench.analysis import claims, reference, report, verdicts
     from admmbench.audit import Audit
     from admmbench.config import AUDITS, labels, read_experiment
     from admmbench.installed import find_all
+    from admmbench.jobs import seal
 
     sections = []
     for folder in options.folders:
@@ -521,9 +518,9 @@ def _report(options: argparse.Namespace) -> None:
             figure.name: (folder / "figures" / f"{figure.name}.svg").read_text("utf-8")
             for figure in experiment.figures
         }
-        results = xr.load_dataset(folder / "results.nc")
+        results = seal.read(folder / "results.nc")
         audits = [
-            (run, Audit.from_dict(json.loads((folder / AUDITS / name).read_text("utf-8"))))
+            (run, Audit.from_dict(read_sealed(folder / AUDITS / name)))
             for name, run in experiment.audits.items()
         ]
         sections.append(report.Section(results, experiment, drawings, audits))
@@ -576,14 +573,14 @@ def _keep(options: argparse.Namespace) -> None:
 
 def _results(path: Path) -> xr.Dataset:
     """A file of labelled results."""
-    import xarray as xr
+    from admmbench.analysis import reference
+    from admmbench.jobs import seal
 
-    try:
-        found = xr.load_dataset(path, engine="h5netcdf")
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read as results ({error})") from None
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    found = reference.read(path)
+    if found is None:
+        found = seal.read(path, strict=False)
     if not {"algorithm", "epsilon", "status"} <= set(found.variables):
         raise ValueError(
             f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from admmbench.core_yaml import ReadError, read_yaml
 from admmbench.experiment import Experiment, merged
+from admmbench.files import MADE_AGAIN, read_sealed, sealed_json
 from admmbench.installed import OWN, find_all
 from admmbench.runs import Run
 from admmbench.validation import Count, Strict, distinct, messages, unknown
@@ -107,7 +108,7 @@ class Study(Strict):
                 for run in experiment.runs
             ],
         }
-        return json.dumps(content, indent=1)
+        return sealed_json(content, indent=1)
 
     @cached_property
     def datasets(self) -> dict[str, str | dict[str, Any]]:
@@ -209,13 +210,21 @@ def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experi
     """Name and definition of an experiment, from the folder of its results, with or without its figures."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text("utf-8"))
-        definition = dict(manifest["experiment"])
-        if figures:
-            definition["figures"] = json.loads((folder / FIGURES).read_text("utf-8"))
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{path}: is no manifest of an experiment: {error}") from None
+        manifest = read_sealed(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    definition = dict(manifest["experiment"])
+    if figures:
+        definition["figures"] = read_figures(folder / FIGURES)
     return str(manifest["name"]), check_experiment(definition, str(path))
+
+
+def read_figures(path: Path) -> list[Any]:
+    """Read the figures of an experiment, see `Study.definition`; a `ConfigError` names a file that is damaged."""
+    try:
+        return list(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
 
 
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
+import json
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 def _umask() -> int:
@@ -51,6 +54,48 @@ _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
 }
+
+
+# The fix where the workflow makes a file.
+MADE_AGAIN = "delete {} and start Snakemake again"
+SEAL = "sha256"
+
+
+def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
+    """Text of a mapping with a checksum among its keys; ``style`` is of `json.dumps`."""
+    return json.dumps({**content, SEAL: _digest(content)}, **style)
+
+
+def unsealed(content: Any) -> dict[str, Any]:
+    """Mapping that `sealed_json` made text of, without its checksum.
+
+    Raises
+    ------
+    ValueError
+        If it is no such mapping, or not as it was.
+    """
+    plain = dict(content) if isinstance(content, dict) else {}
+    if plain.pop(SEAL, None) != _digest(plain):
+        raise ValueError("incomplete or altered after it was written: its SHA-256 differs")
+    return plain
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Mapping in a file that `sealed_json` gave the text of.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or was altered; the message names the file and the fix.
+    """
+    try:
+        return unsealed(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def check_output(path: Path) -> None:

@@ -11,7 +11,7 @@ from admmbench.analysis import report
 from admmbench.analysis.aggregate import StaleResultError, aggregate
 from admmbench.datasets import load_dataset
 from admmbench.experiment import Experiment
-from admmbench.jobs import fingerprint, job
+from admmbench.jobs import fingerprint, job, seal
 from admmbench.privacy import NEIGHBOURS
 
 DEFINITION = {
@@ -273,10 +273,7 @@ def test_results_of_other_code_are_refused(runs, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["truncated", "overwritten", "empty"])
 def test_damaged_files_are_named(runs, tmp_path, damage):
-    import shutil
-
-    folder = tmp_path / "copy"
-    shutil.copytree(runs, folder)
+    folder = shutil.copytree(runs, tmp_path / "copy")
     experiment = Experiment.model_validate(DEFINITION)
     victim = folder / experiment.runs[0].path
     content = victim.read_bytes()
@@ -289,11 +286,18 @@ def test_damaged_files_are_named(runs, tmp_path, damage):
         aggregate("small", experiment, folder)
 
 
-def test_altered_files_are_refused(runs, tmp_path):
-    import shutil
+def test_other_seeds_than_asked_for_are_refused(runs, tmp_path):
+    """Sealed as they are: a file under the name of another."""
+    folder = shutil.copytree(runs, tmp_path / "copy")
+    run = Experiment.model_validate(DEFINITION).runs[0]
+    trace = seal.read(folder / run.path)
+    job.write(trace.assign_coords(seed=trace.seed + 2), folder / run.path)
+    with pytest.raises(StaleResultError, match=r"has the seeds \[2, 3\], its name says \[0, 1\]"):
+        aggregate("small", Experiment.model_validate(DEFINITION), folder)
 
-    folder = tmp_path / "copy"
-    shutil.copytree(runs, folder)
+
+def test_altered_files_are_refused(runs, tmp_path):
+    folder = shutil.copytree(runs, tmp_path / "copy")
     experiment = Experiment.model_validate(DEFINITION)
     victim = folder / experiment.runs[0].path
     trace = xr.load_dataset(victim, engine="h5netcdf")

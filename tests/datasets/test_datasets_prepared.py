@@ -185,6 +185,8 @@ def other_header(path):
         (lambda f: edit(f, lambda m: m.pop("domain")), "dataset.json is incomplete"),
         (lambda f: edit(f, lambda m: m["arrays"].pop("y_test")), "dataset.json is incomplete"),
         (lambda f: edit(f, lambda m: m.update(format_version=0)), "format version 0"),
+        (lambda f: edit(f, lambda m: m.update(domain=[0.0, 9.0])), "dataset.json is .*altered"),
+        (lambda f: edit(f, lambda m: m.pop("sha256")), "dataset.json is .*altered"),
         (lambda f: (f / "X_train.npy").unlink(), "X_train.npy is unreadable"),
         (lambda f: truncate(f / "X_train.npy"), "X_train.npy has 175 of 176 bytes"),
         (lambda f: other_header(f / "X_train.npy"), "X_train.npy is float32 of shape"),
@@ -284,3 +286,17 @@ def test_unusable_cache_is_one_message(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(DatasetError, match=r"data\.cache"):
         load_dataset("digits", cache=tmp_path / "file")
+
+
+def test_a_copy_in_the_cache_that_was_altered_is_made_again(tmp_path):
+    def load():
+        return load_dataset("digits", cache=tmp_path)
+
+    before = np.array(load().X_test)
+    (path,) = tmp_path.glob("prepared/digits-*/X_test.npy")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert np.array_equal(load().X_test, before)
+    path.with_name("dataset.json").write_text("{}")
+    assert np.array_equal(load().X_test, before)

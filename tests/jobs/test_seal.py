@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.jobs.seal import intact, sealed
+from admmbench.cli import main
+from admmbench.jobs.job import write
+from admmbench.jobs.seal import StaleResultError, intact, read, sealed
 
 
 @pytest.fixture
@@ -48,3 +50,44 @@ def _seal(ds):
 def test_a_change_is_noticed(result, change):
     change(result)
     assert not intact(result)
+
+
+def damaged(content):
+    yield "cannot be read", content[: len(content) // 2]
+    yield "cannot be read", b""
+    yield "cannot be read", b"text" * 99
+    changed = bytearray(content)
+    changed[content.index(np.float64(0.1).tobytes())] ^= 1
+    yield "was altered", bytes(changed)
+
+
+def test_a_file_that_is_read_is_the_one_that_was_written(result, tmp_path, caplog):
+    path = tmp_path / "results.nc"
+    write(result.drop_attrs(deep=False), path)
+    assert "sha256" not in read(path).attrs
+    xr.testing.assert_identical(read(path), result.drop_attrs(deep=False))
+    for message, content in damaged(path.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(StaleResultError, match=f"results.nc: {message}.*; delete .*results.nc"):
+            read(path)
+    result.drop_attrs(deep=False).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(StaleResultError, match="altered"):
+        read(path)
+    read(path, strict=False)
+    assert f"{path} has no checksum" in caplog.text
+
+
+def test_nothing_is_drawn_compared_or_kept_of_an_altered_file(result, tmp_path, capsys):
+    result["a"][0] = 7  # with the checksum of what it was
+    path = tmp_path / "results.nc"
+    result.to_netcdf(path, engine="h5netcdf")
+    (tmp_path / "figures.json").write_text("[]")
+    for words in (
+        ["show", path],
+        ["compare", path, path],
+        ["keep", path, "--made-by", "x", "--folder", tmp_path / "kept"],
+        ["figures", tmp_path / "figures.json", "--results", path, "--output", tmp_path / "drawn"],
+    ):
+        assert main([str(word) for word in words]) == 1
+        assert "results.nc: was altered after it was computed; delete" in capsys.readouterr().err
+    assert {each.name for each in tmp_path.iterdir()} <= {"results.nc", "figures.json", "x.nc"}

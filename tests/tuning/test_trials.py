@@ -118,7 +118,16 @@ def test_a_search_goes_on_where_it_was_stopped(digits, tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "_score", counted)
     assert tune(SPEC, AXES, SETTINGS, digits, kept, "code") == whole
     assert len(made) == len(whole.trials)
+    # So does what was damaged or altered since.
+    made.clear()
+    content = kept.read_text()
+    first = content.index("[", content.index("scores")) + 1
+    for text in (content[:-9], content[:first] + "9" + content[first:]):
+        kept.write_text(text)
+        assert tune(SPEC, AXES, SETTINGS, digits, kept, "code") == whole
+    assert len(made) == 2 * len(whole.trials)
     # Other code, or another search, makes all trials again.
+    made.clear()
     made.clear()
     tune(SPEC, AXES, SETTINGS, digits, kept, "other code")
     assert len(made) == len(whole.trials)

@@ -12,8 +12,9 @@ import xarray as xr
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
-from admmbench.jobs import fingerprint, provenance
-from admmbench.jobs.seal import intact
+from admmbench.files import MADE_AGAIN
+from admmbench.jobs import fingerprint, provenance, seal
+from admmbench.jobs.seal import StaleResultError
 from admmbench.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ _SHARED = (
     "versions",
     "machine",
 )
-
-
-class StaleResultError(RuntimeError):
-    """A result file does not belong to the present code or configuration."""
 
 
 def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
@@ -252,14 +249,7 @@ def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
 
 def _read(path: Path, run: Run) -> xr.Dataset:
     """Open a result, and refuse one that is not what the configuration asks for."""
-    fix = f"delete {path} and start Snakemake again"
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as file:
-            trace = file.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise StaleResultError(f"{path}: cannot be read ({error}); {fix}") from None
-    if not intact(trace):
-        raise StaleResultError(f"{path}: was altered after it was computed; {fix}")
+    trace, fix = seal.read(path), MADE_AGAIN.format(path)
     for key, wanted in provenance.requested(run.spec).items():
         found = trace.attrs.get(key)
         found = found.item() if isinstance(found, np.generic) else found
@@ -268,4 +258,8 @@ def _read(path: Path, run: Run) -> xr.Dataset:
                 f"{path}: was made with {key} = {found!r}, the configuration and code now ask for "
                 f"{wanted!r}; {fix}"
             )
+    if (seeds := trace["seed"].values.tolist()) != list(run.spec.seeds):
+        raise StaleResultError(
+            f"{path}: has the seeds {seeds}, its name says {list(run.spec.seeds)}; {fix}"
+        )
     return trace

@@ -117,20 +117,27 @@ def load(
     ValueError
         If a file is not the one that was kept.
     """
+    return {name: _read(*each) for name, each in _kept(experiments, folders).items()}
+
+
+def read(path: Path) -> xr.Dataset | None:
+    """Read a file of kept results; None if the list in its folder does not name it. See `load` for errors."""
+    source = _sources(path.parent).get(path.name)
+    return _read(path, source.sha256) if source else None
+
+
+def _read(path: Path, digest: str) -> xr.Dataset:
     import xarray as xr
 
-    found = dict[str, xr.Dataset]()
-    for name, (path, digest) in _kept(experiments, folders).items():
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise ValueError(
-                f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
-            )
-        found[name] = xr.load_dataset(path)
-    return found
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(
+            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
+        )
+    return xr.load_dataset(path)
 
 
 def digests(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from admmbench.files import SEAL
 from admmbench.validation import Strict
 
 if TYPE_CHECKING:
@@ -144,8 +145,8 @@ class Audit(Strict):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Audit from what `to_dict` returned."""
-        return cls.model_validate(values)
+        """Audit from what `to_dict` returned, or from a file that has a checksum besides."""
+        return cls.model_validate({name: each for name, each in values.items() if name != SEAL})
 
 
 def table(found: Audit) -> Table:

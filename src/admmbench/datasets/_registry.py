@@ -192,12 +192,12 @@ def load_dataset(
     info = describe(spec)
     directory = cache_folder(cache) / "prepared" / f"{info.name}-{_key(info)}"
     with suppress(DatasetError):
-        return _prepared.open_prepared(directory)
+        return _prepared.open_prepared(directory, verify=True)
     with _lock(directory):
         with suppress(DatasetError):  # another process may have prepared it meanwhile
-            return _prepared.open_prepared(directory)
+            return _prepared.open_prepared(directory, verify=True)
         prepare(spec, directory, mirror=mirror, cache=cache, progress=progress)
-        return _prepared.open_prepared(directory)
+        return _prepared.open_prepared(directory, verify=True)
 
 
 def _definition(name: Any) -> DatasetDefinition:

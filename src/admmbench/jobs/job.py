@@ -69,12 +69,12 @@ def execute(
     """
     _refuse_other_code(spec, planned)
     if checkpoint is None:
-        _save(run_spec(spec, data, threads, progress), output)
+        write(run_spec(spec, data, threads, progress).drop_vars("seconds"), output)
         return
     keeper = Checkpoint(checkpoint, _identity(spec, data), 60 * checkpoint_minutes())
     with keeper.listening():
         trace = run_spec(spec, data, threads, progress, keeper)
-    _save(trace, output)
+    write(trace.drop_vars("seconds"), output)
     if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
 
@@ -110,7 +110,7 @@ def time_one_by_one(
         _refuse_other_code(spec, fingerprint_)
     for number, (spec, output) in enumerate(zip(specs, outputs, strict=True), start=1):
         run_spec(spec.model_copy(update={"rounds": 1}), data)
-        write(sealed(run_spec(spec, data)), output)
+        write(run_spec(spec, data), output)
         if progress:
             progress(number, len(specs))
 
@@ -149,14 +149,10 @@ def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
     }
 
 
-def _save(trace: xr.Dataset, output: Path) -> None:
-    write(sealed(trace.drop_vars("seconds")), output)
-
-
 def write(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file: a reader sees the whole file or none.
+    """Write a netCDF file with its checksum: a reader sees the whole file or none.
 
     The file is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
     """
-    content = dataset.to_netcdf(engine="h5netcdf")
+    content = sealed(dataset).to_netcdf(engine="h5netcdf")
     files.write(path, content)

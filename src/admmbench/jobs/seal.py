@@ -4,11 +4,49 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from admmbench.files import MADE_AGAIN
+
+_log = logging.getLogger(__name__)
 _KEY = "sha256"
+
+
+class StaleResultError(RuntimeError):
+    """A result file is damaged, or does not belong to the present code or configuration."""
+
+
+def read(path: Path, *, strict: bool = True) -> xr.Dataset:
+    """Read a result, without its checksum.
+
+    Parameters
+    ----------
+    path
+        The file.
+    strict
+        Whether to refuse a file without a checksum, rather than to warn of it.
+
+    Raises
+    ------
+    StaleResultError
+        If it cannot be read, or was altered.
+    """
+    fix = MADE_AGAIN.format(path)
+    try:
+        found = xr.load_dataset(path, engine="h5netcdf")
+    except Exception as error:  # damage may end in any
+        raise StaleResultError(f"{path}: cannot be read as results ({error}); {fix}") from None
+    if _KEY not in found.attrs and not strict:
+        _log.warning("%s has no checksum: it may have been altered", path)
+    elif not intact(found):
+        raise StaleResultError(f"{path}: was altered after it was computed; {fix}")
+    return found.drop_attrs(deep=False).assign_attrs(
+        {name: value for name, value in found.attrs.items() if name != _KEY}
+    )
 
 
 def sealed(dataset: xr.Dataset) -> xr.Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -14,7 +15,7 @@ import numpy as np
 from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
-from admmbench.files import write
+from admmbench.files import read_sealed, sealed_json, write
 from admmbench.outcomes import SUCCESSFUL
 from admmbench.tuning.search import Found, Score, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
@@ -130,8 +131,9 @@ class _Made:
     def __init__(self, path: Path | None, of: str) -> None:
         self._path, self._of, self._scores = path, of, dict[str, list[float]]()
         if path is not None and path.exists():
-            kept = json.loads(path.read_text("utf-8"))
-            self._scores = kept["scores"] if kept["of"] == of else {}
+            with contextlib.suppress(ValueError):  # what is damaged is made again
+                kept = read_sealed(path)
+                self._scores = kept["scores"] if kept["of"] == of else {}
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -143,4 +145,4 @@ class _Made:
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
         if self._path is not None:
-            write(self._path, json.dumps({"of": self._of, "scores": self._scores}))
+            write(self._path, sealed_json({"of": self._of, "scores": self._scores}))
