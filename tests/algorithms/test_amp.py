@@ -18,7 +18,7 @@ from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key
-from admmbench.privacy import Privacy
+from admmbench.privacy import Noise, Privacy
 from tests.audit.runs import short_audit
 from tests.noise import on_grid, standard
 
@@ -42,8 +42,14 @@ def assembled(data, problem, params, pool, **given):
         params=params,
         problem=problem,
         rounds=1,
-        dtype="float64",
-        **{"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA, **given},
+        **{
+            "agents": P,
+            "seeds": SEEDS,
+            "sensitivity": "global",
+            "delta": DELTA,
+            "dtype": "float64",
+            **given,
+        },
     )
     return spec, assemble(spec, data, pool)
 
@@ -197,6 +203,46 @@ def test_single_precision_finds_the_same_models():
         simulate_models(data, dtype="float32"),
     ]
     np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("gamma", [1e-14, 1e-4])
+def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype):
+    """What the solver leaves, in exact arithmetic, and how far b is from real numbers; records are mostly zeros."""
+    rng = np.random.default_rng(3)
+    m, J, K = 200, 40, 3
+    X = np.where(rng.uniform(size=(m, J)) < 0.1, rng.uniform(size=(m, J)), 0).astype(np.float32) / 4
+    y = rng.integers(0, K, m)
+    data = replace(made(K), X_train=X, y_train=y, X_test=X[:9], y_test=y[:9], domain=(0, 1))
+    asked, sent, unentered, perturbed = [], [], Noise.unentered, AMP.perturbed
+
+    def noted(noise, std, grid, counted=True):
+        draw = unentered(noise, std, grid, counted)
+        asked.append((std, grid, draw + np.zeros(draw.shape)))
+        return draw
+
+    def released_by(*of):
+        sent.append(perturbed(*of))
+        return sent[0]
+
+    monkeypatch.setattr(Noise, "unentered", noted)
+    monkeypatch.setattr(AMP, "perturbed", released_by)
+    given = {"agents": 1, "epsilon": EPS, "dtype": dtype}
+    released(data, SOFTMAX, {"tolerance": gamma}, **given)
+    (std, grid, b), (std_out, grid_out, xi) = asked
+    kappa = max(theirs(m, EPS, DELTA, math.sqrt(2), 0.5, gamma, 4)[0] / m, STRENGTH)
+    t = math.sqrt(2 * math.log(1 / (0.01 * DELTA)))
+    covered = std_out * 0.01 * EPS / (1 + t) * kappa / 2  # of the norm of a gradient
+    assert (grid <= std * 2.0**-47).all()
+    assert (covered >= gamma + math.sqrt(J * K) * np.maximum(grid / 2, std * 2.0**-46)).all()
+    assert gamma < 1e-10 or covered == pytest.approx(gamma, rel=0.01)
+    records, v, b = (each.astype(np.longdouble) for each in (X, sent[0] - xi, b))
+    rounded = (kappa + 0.5) * math.sqrt(J * K) * grid_out / 2
+    for s in range(len(SEEDS)):
+        h = softmax(records @ v[0, s].T, axis=1)
+        h[np.arange(m), y] -= 1
+        left = h.T @ records / m + kappa * v[0, s] + b[0, s]
+        assert np.linalg.norm(left) <= covered[0, s] + rounded[0, s]
 
 
 def simulate_models(data, dtype):

@@ -266,6 +266,13 @@ def test_spherical_noise_has_a_gamma_norm_and_any_direction():
     assert abs(np.corrcoef(norms, directions[:, 0])[0, 1]) < 4 / math.sqrt(n)
 
 
+def test_spherical_noise_has_no_lattice():
+    """Its norm is a sum of sizes; on a coarse grid it is a multiple of a step, for whoever knows the scale."""
+    xi = source(Privacy(1.0), 400, (6,), np.float64).spherical(np.ones((1, 400)))[0]
+    for step in (2.0**-20, 2.0**-30, 2.0**-36):
+        assert abs(np.cos(2 * np.pi * np.linalg.norm(xi, axis=1) / step).mean()) < 0.25
+
+
 def test_the_magnitude_of_spherical_noise():
     noise = source(Privacy(0.5))
     noise.begin_round(3, measure=True)

@@ -1,5 +1,6 @@
 """Noise from counters: the generator, the laws, their tails, and the grid."""
 
+import decimal
 import math
 
 import numpy as np
@@ -126,6 +127,42 @@ def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision(law):
                 assert (out[j] > 0) == (bits & 1 == 0)
             shown += 1
     assert shown
+
+
+BITS = st.one_of(
+    st.integers(1, 2**52 - 1), st.integers(1, 2**20), st.integers(2**52 - 2**20, 2**52 - 1)
+)
+
+
+@settings(max_examples=200)
+@given(bits=BITS, key=st.tuples(WORD, WORD), entry=st.integers(0, 2**20))
+def test_normal_numbers_on_a_fine_grid_are_as_near_to_real_ones_as_is_said(bits, key, entry):
+    """The radii of all real numbers with the same bits are near, where u is small and where it is next to 1."""
+    a, b, *_ = map(int, samplers.philox(*map(np.uint64, [entry, 0, 0, 1, *key])))
+    tail = samplers._log_of_tail(np.uint64(bits << 12), np.array(key), np.zeros(2, int), entry)
+    cell = bits << 64 | a << 32 | b
+    with decimal.localcontext(prec=60):
+        for u in (cell, cell + 1):
+            radius = (-2 * (decimal.Decimal(u) / 2**116).ln()).sqrt()
+            assert abs(float(radius - decimal.Decimal(-2 * tail).sqrt())) < samplers.CELL / 4
+    assert float(radius) < samplers.REACH
+
+
+def test_numbers_on_a_fine_grid_have_more_bits_each():
+    """They are those of a coarse grid, and more."""
+    n = samplers.TILE + 5
+    coarse = standard("gaussian", n, KEY)
+    fine, _ = perturbed(np.zeros(n), 1.0, 2.0**-48, samplers.GAUSSIAN)
+    np.testing.assert_allclose(fine, coarse, rtol=0, atol=2.0**-26)
+    assert (np.abs(fine - coarse) > samplers.CELL).mean() < 0.05  # most have bits enough
+    words = np.empty(2 * samplers.TILE, np.uint32)
+    for half, first in enumerate((0, samplers.TILE // 4)):
+        samplers.fill_words(KEY, np.zeros(2, int), first, n, words[half * samplers.TILE :])
+    for j in range(samplers.TILE // 2):
+        word = int(words[j]) << 32 | int(words[j + samplers.TILE])
+        tail = samplers._log_of_tail(np.uint64(word), KEY, np.zeros(2, int), j)
+        radius = math.hypot(fine[j], fine[j + samplers.TILE // 2])
+        assert radius == pytest.approx(math.sqrt(-2 * tail), abs=samplers.CELL)
 
 
 @settings(max_examples=100)

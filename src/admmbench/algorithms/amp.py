@@ -13,12 +13,23 @@ from scipy.special import gammainccinv
 from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, factors, parameters
 from admmbench.algorithms.consensus import Models, OverRows
 from admmbench.algorithms.exact import solve
-from admmbench.privacy import Approximate, Noise, Privacy, Release, Releases, on_grid
+from admmbench.privacy import (
+    Approximate,
+    Noise,
+    Privacy,
+    Release,
+    Releases,
+    finest,
+    on_grid,
+    samplers,
+)
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
 
-# Spacing of the noise in the objective, in standard deviations.
-_FINE = 2.0**-30
+# Of double precision: a rounded result is off by at most this part.
+_ULP = 2.0**-53
+# Operations on an entry of a gradient besides its sums, with room to spare.
+_STEPS = 32
 
 
 @parameters
@@ -45,7 +56,7 @@ class AMP(OverRows):
         Part of epsilon and of delta that pays for the error of the solver. ``eps_out_frac`` of the code.
     tolerance
         gamma: largest norm of the gradient that counts as solved, in double precision whatever the precision of the
-        run. The noise on v is proportional to it; at the default it hardly matters.
+        run, beside what rounding may leave. The noise on v is proportional to both; at the default it hardly matters.
     """
 
     release = Release("gaussian", "objective", scaled_for="replace")
@@ -101,8 +112,8 @@ class AMP(OverRows):
         noise.enter(self.plan(1, parts.whole, noise.privacy, noise.release))
         m = parts.n_samples[:, None].clip(1)
         nothing = np.zeros((*parts.curvature_bound.shape, *noise.shape))
-        std = budget.noise_std(parts.gradient_bound, m)
-        b = nothing + noise.unentered(std, np.ldexp(_FINE, np.frexp(std)[1]))
+        c1, std = parts.gradient_bound, budget.noise_std(parts.gradient_bound, m)
+        b = nothing + noise.unentered(std, finest(std))
         convexity = budget.convexity(parts.curvature_bound) / m
         ridge = np.maximum(convexity - parts.whole.penalty_curvature, 0)
         convexity = np.maximum(convexity, parts.whole.penalty_curvature)
@@ -112,11 +123,36 @@ class AMP(OverRows):
             pull: Array = weight * v + b
             return pull
 
-        v = solve(parts, nothing, quadratic, convexity, self.tolerance)
+        length = std * math.sqrt(parts.whole.size)
+        condition = 1 + parts.curvature_bound / convexity
+        rounding = _rounding(parts.whole, m, c1, samplers.REACH * length, condition)
+        v = solve(parts, nothing, quadratic, convexity, self.tolerance + rounding)
         # The solutions of both neighbours are off by at most this, in any direction.
-        grid, apart = on_grid(2 * self.tolerance / convexity, math.sqrt(parts.whole.size))
+        off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
+        grid, apart = on_grid(2 * off, math.sqrt(parts.whole.size))
         noisy: Array = v + noise.unentered(budget.output_std(apart), grid, counted=False)
         return noisy
+
+
+def _rounding(whole: BoundRows, m: Array, c1: Array, longest: Array, condition: Array) -> Array:
+    """How far a computed gradient is from the true one at most, in double precision; see docs/privacy/bounds.md.
+
+    Parameters
+    ----------
+    whole
+        The problem.
+    m, c1
+        Records, and the largest gradient of one.
+    longest
+        Largest norm of b.
+    condition
+        Of the perturbed problem: curvature over convexity.
+    """
+    outputs, features = whole.model_shape
+    sums = (m + outputs + _STEPS) * c1
+    products = (features + _STEPS) * condition * (c1 + longest)
+    found: Array = _ULP * (sums + products)
+    return found
 
 
 @dataclass(frozen=True)

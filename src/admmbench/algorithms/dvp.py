@@ -33,7 +33,8 @@ class DVP(Exact):
     Each message is (epsilon, 0)-DP where one record is replaced: pure differential privacy, where the other methods of
     huang2019 have (epsilon, delta). If one record contributes nothing, both parts of the loss are half as large: the
     gradient differs by one contribution, and one curvature enters the ratio of densities instead of two. The proof
-    needs exact solutions and a smooth loss of a single inner product with the record, as in binary classification.
+    needs exact solutions, noise of real numbers, and a smooth loss of a single inner product with the record, as in
+    binary classification.
     """
 
     release = Release("spherical", "dual variable", scaled_for="replace")
@@ -44,14 +45,14 @@ class DVP(Exact):
         return (*super().needs, "smooth penalty", "bounded slope", "one output")
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
-        """The proof is about exact solutions."""
+        """The proof is about exact solutions and real numbers."""
         found = super().guarantee(sensitivity)
         if found.kind == "none":
             return found
         return Guarantee(
             "conditional",
-            "for the worst case over admissible records, if subproblems are solved exactly; they are solved up to "
-            "`tolerance`, and the noise inside them is on no grid",
+            "for the worst case over admissible records, if subproblems are solved exactly, with noise of real "
+            "numbers; they are solved up to `tolerance`, in floating point",
         )
 
     def update(self, sub: Subproblem) -> Array:

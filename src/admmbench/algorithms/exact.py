@@ -29,7 +29,7 @@ def solve(
     start: Array,
     quadratic: Callable[[Array], Array],
     convexity: Array,
-    tolerance: float,
+    tolerance: Array | float,
 ) -> Array:
     """Minimise f_i plus a quadratic function, for all agents and seeds.
 
@@ -49,7 +49,8 @@ def solve(
     convexity
         Strong convexity of the sum, shape (B, S), as far as it is known: at least that of the quadratic function.
     tolerance
-        Largest norm of the gradient, or of the proximal gradient with an l1 penalty, that counts as solved.
+        Largest norm of the gradient, or of the proximal gradient with an l1 penalty, that counts as solved: one number
+        or shape (B, S).
 
     Raises
     ------
@@ -95,9 +96,11 @@ def solve(
         root = np.sqrt(convexity / smoothness)
         momentum = factors((1 - root) / (1 + root), like=start)
         ahead, v = step + momentum * (step - v), step
+    worst = np.unravel_index(np.argmax(np.where(unsolved, residual, -1)), residual.shape)
     raise UnsolvedSubproblemError(
-        f"a subproblem's gradient is {np.nanmax(residual):.1e} after {_MOST_STEPS} steps, tolerance "
-        f"{tolerance:.1e}; raise the tolerance, or use dtype: float64"
+        f"a subproblem's gradient is {residual[worst]:.1e} after {_MOST_STEPS} steps, tolerance "
+        f"{np.broadcast_to(tolerance, residual.shape)[worst]:.1e}; raise the tolerance"
+        + (", or use dtype: float64" if start.dtype != np.float64 else "")
     )
 
 

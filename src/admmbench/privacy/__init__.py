@@ -20,6 +20,7 @@ from admmbench.privacy.mechanisms import (
     Release,
     Sampler,
     check_sampling,
+    finest,
     gaussian_multiplier,
     on_grid,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "calibrate",
     "check_sampling",
     "epsilon_total",
+    "finest",
     "gaussian_multiplier",
     "on_grid",
 ]

@@ -209,6 +209,11 @@ def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
     return grid, np.where(bound > 0, bound + apart * grid, bound)
 
 
+def finest(std: Array) -> Array:
+    """Spacing of the finest grid of which double precision has all multiples that normal noise can be."""
+    return np.asarray(np.ldexp(2.0**-49, np.frexp(std)[1]))
+
+
 @dataclass(frozen=True, eq=False)
 class Draw:
     """Noise of B agents and S seeds, which is drawn where it is added: ``value + draw``.
@@ -481,10 +486,10 @@ class Noise:
         if not self.privacy.private:
             return 0.0
         self._enter("spherical")
-        one, fine = np.ones(scale.shape), np.full(scale.shape, 2.0**-30)
+        one = np.ones(scale.shape)
         nothing = np.zeros((*scale.shape, *self.shape))
-        xi = nothing + self._draw(samplers.GAUSSIAN, one, fine)
-        sizes = np.abs(nothing + self._draw(samplers.LAPLACE, one, fine))
+        xi = nothing + self._draw(samplers.GAUSSIAN, one, finest(one))
+        sizes = np.abs(nothing + self._draw(samplers.LAPLACE, one, finest(one)))
         axes = tuple(range(2, xi.ndim))
         factor = scale * sizes.sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))

@@ -27,6 +27,9 @@ Word = np.uint64
 """Of 32 or of 64 bits."""
 
 LAPLACE, GAUSSIAN = 0, 1
+# On a fine grid, size of the largest standard normal number, and how far one is at most from the real number that it
+# stands for (with a probability below 2^-90 it is farther).
+REACH, CELL = 13.0, 2.0**-44
 # Entries that are drawn together.
 TILE = 1024
 _HALF, _QUARTER = TILE // 2, TILE // 4
@@ -84,8 +87,10 @@ def fill_words(key: Array, place: Array, first: int, n: int, words: Array) -> No
 
 
 # Of the 64 bits of an entry the first 52 are a number u in (0, 1), the last ones a sign or a quadrant. The smallest u
-# make the tails; where the first of two words is below this, more bits follow.
-_FEW = np.uint32(1 << 12)
+# make the tails; where the first of two words is below this, more bits follow: on a fine grid, for each entry.
+_FEW, _EACH = np.uint64(1 << 12), np.uint64(1 << 32)
+# Steps of a grid in the scale of the noise, from which on it is a fine one.
+_FINE = 2.0**40
 
 
 @_inlined
@@ -127,12 +132,15 @@ def _log(x: float) -> float:
 
 @_compiled
 def _log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
-    """Logarithm of a small u, which another two words make finer: it ends at 2^-117."""
+    """Logarithm of a u that another two words make finer: it ends at 2^-117, and as near to 1."""
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])
     t, release = np.uint64(place[0]), np.uint64(place[1])
     a, b, _, _ = philox(np.uint64(entry), release, t, np.uint64(1), k0, k1)
     rest = (np.float64(a) + (np.float64(b) + 0.5) * 2.0**-32) * 2.0**-32
-    return math.log(np.float64(word >> np.uint64(12)) + rest) - 52 * math.log(2)
+    bits = word >> np.uint64(12)
+    if bits >> np.uint64(51):
+        return math.log1p(-(np.float64(np.uint64(2**52 - 1) - bits) + (1 - rest)) * 2.0**-52)
+    return math.log(np.float64(bits) + rest) - 52 * math.log(2)
 
 
 @_inlined
@@ -165,10 +173,18 @@ def _direction(word: Word) -> tuple[float, float]:
 
 
 @_compiled
-def fill_laplace(key: Array, place: Array, tile: int, n: int, words: Array, out: Array) -> None:
+def fill_laplace(
+    key: Array,
+    place: Array,
+    tile: int,
+    n: int,
+    words: Array,
+    out: Array,
+    few: Word = _FEW,
+) -> None:
     """Fill n entries of a tile with standard Laplace numbers, by inversion: a random sign, and the size -ln u.
 
-    The parameters are those of `perturb`.
+    The parameters are those of `perturb`; where the first word of an entry is below ``few``, it gets more bits.
     """
     fill_words(key, place, tile * _HALF, n, words[:TILE])
     fill_words(key, place, tile * _HALF + _QUARTER, n, words[TILE:])
@@ -178,19 +194,27 @@ def fill_laplace(key: Array, place: Array, tile: int, n: int, words: Array, out:
         word = _word(words, j)
         size = _log(_unit(word))
         out[j] = size if word & np.uint64(1) else -size
-    if least < _FEW:
+    if least < few:
         for j in range(n):
-            if words[j] < _FEW:
+            if words[j] < few:
                 word = _word(words, j)
                 size = _log_of_tail(word, key, place, tile * TILE + j)
                 out[j] = size if word & np.uint64(1) else -size
 
 
 @_compiled
-def fill_gaussian(key: Array, place: Array, tile: int, n: int, words: Array, out: Array) -> None:
+def fill_gaussian(
+    key: Array,
+    place: Array,
+    tile: int,
+    n: int,
+    words: Array,
+    out: Array,
+    few: Word = _FEW,
+) -> None:
     """Fill n entries of a tile with standard normal numbers, two at a time (Box and Muller 1958): a radius, an angle.
 
-    The parameters are those of `perturb`.
+    The parameters are those of `perturb`; where the first word of an entry is below ``few``, it gets more bits.
     """
     pairs = min(n, _HALF)
     fill_words(key, place, tile * _HALF, pairs, words[:TILE])
@@ -201,9 +225,9 @@ def fill_gaussian(key: Array, place: Array, tile: int, n: int, words: Array, out
         radius = np.sqrt(-2 * _log(_unit(_word(words, j))))
         c, s = _direction(_word(words, j + _HALF))
         out[j], out[j + _HALF] = radius * c, radius * s
-    if least < _FEW:
+    if least < few:
         for j in range(pairs):
-            if words[j] < _FEW:
+            if words[j] < few:
                 radius = math.sqrt(-2 * _log_of_tail(_word(words, j), key, place, tile * TILE + j))
                 c, s = _direction(_word(words, j + _HALF))
                 out[j], out[j + _HALF] = radius * c, radius * s
@@ -253,11 +277,12 @@ def perturb(
     """
     if scale == 0:
         return 0.0
-    if law == LAPLACE:
-        fill_laplace(key, place, tile, len(values), words, noise)
-    else:
-        fill_gaussian(key, place, tile, len(values), words, noise)
     steps, inverse = scale / grid, 1 / grid
+    few = _EACH if steps > _FINE else _FEW
+    if law == LAPLACE:
+        fill_laplace(key, place, tile, len(values), words, noise, few)
+    else:
+        fill_gaussian(key, place, tile, len(values), words, noise, few)
     for j in range(len(values)):
         noise[j] = np.rint(noise[j] * steps)
         values[j] = (np.rint(values[j] * inverse) + noise[j]) * grid

@@ -313,7 +313,7 @@ class BoundRows(BoundProblem["RowParts"]):
 
     def add_penalty_gradient(self, gradient: Array, at: Array) -> Array:
         """Add the (sub)gradient of an agent's penalty in place."""
-        gradient += self.dtype.type(self.own_strength) * self.penalty.gradient(at)
+        gradient += gradient.dtype.type(self.own_strength) * self.penalty.gradient(at)
         return gradient
 
     # Solution and evaluation

@@ -45,13 +45,10 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
     rows
         Shape (N, M).
     sums
-        To be set, shape (n, M).
+        To be set, shape (n, M); all is computed in its precision.
     """
-    same = sums.dtype == values.dtype
-    found = sums if same else np.empty(sums.shape, values.dtype)
-    _sums_of_tiles(values, places, starts, _in_tiles(rows, values.dtype), found)
-    if not same:
-        sums[:] = found
+    values = values.astype(sums.dtype, copy=False)
+    _sums_of_tiles(values, places, starts, _in_tiles(rows, sums.dtype), sums)
 
 
 def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
