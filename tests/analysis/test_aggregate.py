@@ -41,7 +41,9 @@ def runs(tmp_path_factory):
 
 def test_results_are_labelled_and_open_alone(runs, tmp_path):
     experiment = Experiment.model_validate(DEFINITION)
-    job.write(aggregate("small", experiment, runs), tmp_path / "results.nc")
+    joined = aggregate("small", experiment, runs)
+    job.write(joined, tmp_path / "results.nc")
+    xr.testing.assert_equal(seal.read(tmp_path / "results.nc"), joined)
     with xr.open_dataset(tmp_path / "results.nc") as results:
         assert list(results.algorithm.values) == ["OutP", "ObjP", "Non-private"]
         assert list(results.epsilon.values) == [0.1, 1, np.inf]

@@ -12,7 +12,9 @@ from admmbench.jobs.seal import StaleResultError, intact, read, sealed
 @pytest.fixture
 def result(tmp_path):
     values = ("seed", [0.1, np.nan, 0.3], {"units": "1", "flag_values": np.array([0, 1], np.int8)})
-    made = xr.Dataset({"a": values}, {"seed": [0, 1, 2]}, {"epsilon": np.inf, "note": "ε", "n": 3})
+    coordinates = {"seed": [0, 1, 2], "algorithm": ["ε", "ObjP"], "delta": 1e-6}
+    made = xr.Dataset({"a": values}, coordinates, {"epsilon": np.inf, "note": "ε", "n": 3})
+    made["label"] = ("algorithm", np.array(["x", "longer"], object))
     sealed(made).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "x.nc", engine="h5netcdf") as file:
         return file.load()
@@ -38,6 +40,10 @@ def _coordinate(ds):
     ds["seed"] = [0, 1, 3]
 
 
+def _label(ds):
+    ds["label"][1] = "shorter"
+
+
 def _name(ds):
     ds["b"] = ds.a
 
@@ -46,7 +52,7 @@ def _seal(ds):
     del ds.attrs["sha256"]
 
 
-@pytest.mark.parametrize("change", [_value, _attribute, _units, _coordinate, _name, _seal])
+@pytest.mark.parametrize("change", [_value, _attribute, _units, _coordinate, _label, _name, _seal])
 def test_a_change_is_noticed(result, change):
     change(result)
     assert not intact(result)
