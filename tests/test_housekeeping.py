@@ -142,6 +142,13 @@ def test_runs_of_another_extent_are_told(folder, monkeypatch):
     assert notices(config.read([overlay])) == []
 
 
+def test_deltas_that_are_too_large_are_told(folder):
+    overlay = folder / "config/other.yaml"
+    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"delta": 0.01}}}))
+    (told,) = notices(config.read([overlay]))
+    assert told.startswith("small: delta = 0.01 is above 1/n = 0.0007 of the n = 1,437 training")
+
+
 def test_unknown_files_are_never_touched(folder):
     make(
         folder,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import partition, simulate
-from admmbench.checks.made import make_dataset, make_regression
+from admmbench.checks.made import make_dataset, make_regression, written_by
+from admmbench.partition import as_partition
 
 
 def rows_of(scheme, dataset, seeds=1):
@@ -159,6 +160,56 @@ def test_a_run_says_how_many_rows_trained():
     drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 70}
     trace = simulate(made, "objp", agents=drawn, rounds=2)
     assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (70, 20)
+
+
+SORTED = "; labels differ strongly between agents, as the file is ordered by them; shuffle: true mixes rows"
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme", "words"),
+    [
+        (
+            np.repeat(range(5), 20),
+            5,
+            "rows in file order; of an agent's rows 0 to 100 % have the label '0', of all rows 20 % (5 agents)"
+            + SORTED,
+        ),
+        (
+            np.repeat([0, 1], [90, 10]),
+            10,
+            "rows in file order; of an agent's rows 0 to 100 % have the label '0', of all rows 90 % (10 agents)"
+            + SORTED,
+        ),
+        (
+            np.tile(range(5), 20),
+            5,
+            "rows in file order; of an agent's rows 20 to 20 % have the label '0', of all rows 20 % (5 agents)",
+        ),
+        (
+            np.repeat([0, 1], 50),
+            {"scheme": "by_writer"},
+            "of an agent's rows 0 to 100 % have the label '0', of all rows 50 % (4 agents)",
+        ),
+        (
+            np.repeat([0, 1], 50),
+            {"scheme": "iid", "agents": 2, "shuffle": True},
+            "rows in random order, another for each seed",
+        ),
+        (np.repeat([0, 1], 50), {"scheme": "stratified", "agents": 2}, ""),
+    ],
+)
+def test_a_run_says_what_agents_hold(labels, scheme, words):
+    made = make_dataset(100, n_classes=5)
+    made = written_by(replace(made, y_train=labels), np.repeat([0, 1, 3], [50, 25, 25]), "abcd")
+    trace = simulate(made, "objp", agents=scheme, rounds=1, seeds=1)
+    assert trace.attrs["shares"] == words
+
+
+def test_labels_of_small_agents_differ_by_chance():
+    for agents in (3, 60, 600):
+        words = as_partition(agents).shares(make_dataset(600, n_classes=5))
+        assert words.startswith("rows in file order; of an agent's rows")
+        assert SORTED not in words
 
 
 # Writers

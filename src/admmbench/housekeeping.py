@@ -122,7 +122,7 @@ def _asked(study: Study) -> Iterator[Path]:
 
 
 def notices(study: Study) -> list[str]:
-    """Say what a user may expect a study to use, though it does not: installed experiments, runs of another extent.
+    """Say what a user may expect a study to use, though it does not, such as runs of another extent; warn of deltas.
 
     Parameters
     ----------
@@ -137,7 +137,23 @@ def notices(study: Study) -> list[str]:
     more = len(extents) - _MOST_NOTICES
     if more > 0:
         extents[_MOST_NOTICES:] = [f"likewise for {more} more methods"]
-    return [*_of_namesakes(study), *extents, *_of_an_old_version(study)]
+    return [
+        *_of_namesakes(study),
+        *extents,
+        *_of_an_old_version(study),
+        *_of_large_deltas(study),
+    ]
+
+
+def _of_large_deltas(study: Study) -> Iterator[str]:
+    """Experiments whose totals are at a delta that is too large for so few records."""
+    names: dict[str, list[str]] = {}
+    for name, experiment in study.experiments.items():
+        specs = [run.spec for run in experiment.runs if run.spec.delta_warning]
+        if specs:
+            worst = max(specs, key=lambda spec: spec.delta)
+            names.setdefault(worst.delta_warning, []).append(name)
+    yield from (f"{', '.join(of)}: {warning}" for warning, of in names.items())
 
 
 def _of_namesakes(study: Study) -> Iterator[str]:

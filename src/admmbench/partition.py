@@ -14,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.validation import Count
 
+# Part of an agent's rows that would have to have other labels, beyond what chance gives.
+_STRONGLY = 0.2
+
 RowSelection = slice | NDArray[np.int64]
 Draw = Callable[[int], NDArray[np.int64]]
 """Draws a permutation of ``range(n)``."""
@@ -71,6 +74,10 @@ class _Scheme(BaseModel):
         """Number of columns that are used."""
         return info.n_features
 
+    def shares(self, dataset: Dataset) -> str:
+        """Say what agents hold, as far as the name of the scheme does not."""
+        return ""
+
 
 def _with_a_row_each(agents: int, n_train: int, info: DatasetInfo) -> int:
     """Number of agents; ValueError if there are fewer training rows. Drawn problems have no rows to share."""
@@ -121,6 +128,18 @@ class IID(_Scheme):
                 f"train: {self.train} of the {total} rows of {info.name} leave none to test on"
             )
         return _with_a_row_each(self.agents, self.n_train(info), info)
+
+    def shares(self, dataset: Dataset) -> str:
+        """Say in which order rows are shared out, and how labels then differ between agents."""
+        if self.shuffle:
+            return "rows in random order, another for each seed"
+        if not dataset.n_classes:
+            return "rows in file order"
+        labels, apart = _labels(dataset, _equal_parts(dataset.n_train, self.agents))
+        words = f"rows in file order; {labels}"
+        if apart > _STRONGLY:
+            words += "; labels differ strongly between agents, as the file is ordered by them; shuffle: true mixes rows"
+        return words
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -217,14 +236,20 @@ class ByWriter(_Scheme):
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
         return info.attributes["writer"]
 
+    def shares(self, dataset: Dataset) -> str:
+        """Say how labels differ between writers."""
+        return _labels(dataset, self._rows(dataset))[0] if dataset.n_classes else ""
+
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
+        everyone = slice(0, len(permutations))
+        return Split(dataset, [[(everyone, rows)] for rows in self._rows(dataset)])
+
+    def _rows(self, dataset: Dataset) -> list[slice]:
+        """Training rows of each writer."""
         writer = dataset.attributes["writer"]
         starts = np.searchsorted(writer.train, np.arange(len(writer.values) + 1)).tolist()
-        everyone = slice(0, len(permutations))
-        return Split(
-            dataset, [[(everyone, slice(*bounds))] for bounds in itertools.pairwise(starts)]
-        )
+        return list(itertools.starmap(slice, itertools.pairwise(starts)))
 
 
 class Columns(_Scheme):
@@ -264,6 +289,38 @@ class Columns(_Scheme):
         if isinstance(self.blocks, int):
             return ColumnSplit(dataset, _equal_parts(self.n_features(dataset.info), self.blocks))
         return ColumnSplit(dataset, _consecutive(self.blocks))
+
+
+def _labels(dataset: Dataset, parts: Sequence[slice]) -> tuple[str, float]:
+    """How labels differ between agents.
+
+    Parameters
+    ----------
+    dataset
+        Its targets are classes.
+    parts
+        Training rows of each agent, one after another.
+
+    Returns
+    -------
+    The smallest and the largest share of the class that differs most, in words; and for the agent that differs most,
+    the part of its rows that would have to have other labels, beyond what chance gives.
+    """
+    sizes = np.array([n_rows(rows) for rows in parts])
+    owners, labels = np.repeat(np.arange(len(parts)), sizes), dataset.y_train.astype(np.int64)
+    counts = np.zeros((len(parts), dataset.n_classes))
+    np.add.at(counts, (owners, labels), 1)
+    whole = counts.sum(axis=0) / sizes.sum()
+    counts, sizes = counts[sizes > 0], sizes[sizes > 0, None]
+    apart = np.abs(counts / sizes - whole)
+    label = int(apart.max(axis=0).argmax())
+    own = 100 * counts[:, label] / sizes[:, 0]
+    words = (
+        f"of an agent's rows {own.min():.0f} to {own.max():.0f} % have the label {dataset.class_names[label]!r}, "
+        f"of all rows {100 * whole[label]:.0f} % ({len(parts)} agents)"
+    )
+    chance = np.sqrt(whole * (1 - whole) / sizes).sum(axis=1)
+    return words, float((apart.sum(axis=1) - chance).max() / 2)
 
 
 def _with_all_rows(dataset: Dataset) -> Dataset:

@@ -145,6 +145,10 @@ def test_what_methods_declare_are_coordinates(runs):
     # Of one method only; the coordinates say it of each.
     assert not {"guarantee", "delta"} & set(results.epsilon_total.attrs)
     assert results.epsilon_total.attrs["comment"] == "infinite where nothing is guaranteed"
+    unit = "one record of one agent, not an agent or a user"
+    assert results.epsilon_total.attrs["unit_of_privacy"] == unit
+    assert results.epsilon_composed.attrs["unit_of_privacy"] == unit
+    assert results.attrs["shares"].startswith("rows in file order; of an agent's rows")
     finite = np.isfinite(results.epsilon_total[..., 1:]).any(["epsilon", "round"])
     assert list(finite.values) == [True, False, False]
 

@@ -537,6 +537,21 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
         assert words not in other
 
 
+def test_the_report_says_what_totals_protect(figure):
+    ds = totals(build(FIRST, name="one", sensitivity="global"))
+    words = "Totals protect one record of one agent, not an agent or a user."
+    page = rendered(ds, figure)
+    assert page.count(words) == 2  # below the answer, and below the table of totals
+    assert "Warning" not in page
+    warned = "Warning: delta = 0.001 is above 1/n = 0.01 of the n = 100 training records"
+    page = rendered(
+        ds.assign_coords(delta=ds["delta"] * 0 + 0.02).assign_attrs(n_train=100), figure
+    )
+    assert page.count(warned.replace("0.001", "0.02")) == 2
+    ds["neighbours"][:] = "one feature column of one party is another"
+    assert "Totals protect one feature column of one party." in rendered(ds, figure)
+
+
 def rendered(results, figure, **given):
     section = report.Section(results, experiment(figure, figures=[], **given))
     return Page(report.render([section], [], META)).text

@@ -399,6 +399,43 @@ def test_what_plug_ins_state_is_not_proved(tmp_path):
     np.testing.assert_array_equal(own, foreign)
 
 
+@pytest.mark.parametrize(
+    ("name", "agents", "unit"),
+    [
+        ("objp", 3, "one record of one agent, not an agent or a user"),
+        ("iadmm", 3, "one record of one agent, not an agent or a user"),
+        ("dp_admm_sharing", {"scheme": "columns", "blocks": 2}, "one feature column of one party"),
+        ("admm_sharing", {"scheme": "columns", "blocks": 2}, "one feature column of one party"),
+    ],
+)
+def test_totals_name_their_unit(name, agents, unit):
+    trace = simulate(
+        make_dataset(n_classes=2), name, agents=agents, rounds=1, seeds=1, problem="logistic"
+    )
+    found = {
+        str(each): trace[each].attrs["unit_of_privacy"] for each in trace if "epsilon" in str(each)
+    }
+    assert {"epsilon_total", "epsilon_composed", "epsilon_moments"} <= set(found)
+    assert set(found.values()) == {unit}
+
+
+def test_a_delta_above_one_over_n_is_warned_about(caplog):
+    given = {"agents": 3, "rounds": 1, "seeds": 1, "sensitivity": "global"}
+    data, words = (
+        make_dataset(50),
+        "delta = 0.021 is above 1/n = 0.02 of the n = 50 training records",
+    )
+    trace = simulate(data, "objp", epsilon=1, delta=0.021, **given)
+    for name in ("epsilon_total", "epsilon_composed"):
+        assert trace[name].attrs["warning"].startswith(words)
+    (record,) = caplog.records
+    assert record.message.startswith(words)
+    for epsilon, delta in ((1, 0.02), (math.inf, 0.021)):
+        trace = simulate(data, "objp", epsilon=epsilon, delta=delta, **given)
+        assert "warning" not in trace.epsilon_total.attrs
+    assert len(caplog.records) == 1
+
+
 def test_who_sees_a_secure_sum_is_said():
     found = total("dpsgd", "global", privacy={"trust": "secure_sum"})
     assert "against who sees the sum of the messages" in found.attrs["comment"]

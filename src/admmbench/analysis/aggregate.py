@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from admmbench.analysis.joining import each_once
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
@@ -125,6 +126,11 @@ def _described(
     for own in joined.data_vars.values():
         for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
             own.attrs.pop(fact, None)
+        for fact in ("unit_of_privacy", "warning"):
+            if text := each_once(
+                str(trace[own.name].attrs.get(fact, "")) for trace in firsts if own.name in trace
+            ):
+                own.attrs[fact] = text
     joined["epsilon_total"].attrs["comment"] = COMMENTS["epsilon_total"]  # each method has its own
     status = status_attrs()
     status["flag_values"] = np.array([Outcome.NOT_RUN, *status["flag_values"]], np.int8)
@@ -152,6 +158,7 @@ def _described(
         "title": experiment.title,
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
+        "shares": each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
         "problem": _in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
         "evaluate_every": experiment.evaluate_every,

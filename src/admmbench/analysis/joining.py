@@ -12,7 +12,7 @@ import xarray as xr
 from admmbench.outcomes import Outcome
 
 # Facts of a whole file that its parts need not share.
-_MAY_DIFFER = {"machine", "versions"}
+_MAY_DIFFER = {"machine", "shares", "versions"}
 # What stands for a method or a run that is not there, by the kind of its type.
 _NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
 _POINT = ("algorithm", "epsilon")

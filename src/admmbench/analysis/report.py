@@ -121,6 +121,7 @@ def render(
         answer=_answer(experiments),
         standings=leading,
         parts=_incomplete(sections, leading),
+        about_totals=_about_totals(experiments),
         without_row=standings.without_row(experiments, leading),
         sections=[_section(section) for section in sections],
         papers=_by_paper(judged),
@@ -176,6 +177,15 @@ def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) 
     return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
 
 
+def _about_totals(experiments: Iterable[xr.Dataset]) -> list[str]:
+    """What totals protect and warnings about them, each with the studies that it is about."""
+    found: dict[str, list[str]] = {}
+    for results in experiments:
+        for text in tables.about_totals(results):
+            found.setdefault(text, []).append(results.attrs["title"])
+    return [f"{text} ({answer.listed(titles)})" for text, titles in found.items()]
+
+
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     papers: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -229,6 +239,7 @@ def _section(section: Section) -> dict[str, Any]:
         "budget": tables.budget(results),
         "accountants": tables.accountants(results),
         "privacy": tables.privacy(results),
+        "about_totals": tables.about_totals(results),
         "audits": _audits(section),
         "reference": {} if section.kept is None else reference.against(results, section.kept),
         "notes": tables.notes(results),

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from admmbench import statistics
 from admmbench.analysis.wording import at
 from admmbench.outcomes import FAILED, SUCCESSFUL
-from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS, Accountant
+from admmbench.privacy import (
+    ACCOUNTANTS,
+    NEIGHBOURS,
+    RECORD,
+    Accountant,
+    delta_warning,
+    unit_of_privacy,
+)
 
 
 def setting(results: xr.Dataset) -> dict[str, str]:
@@ -39,6 +46,7 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "Data": data,
         **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
         "Agents": f"{_each(results['agents'])}; partition: {_partition(attrs['partition'])}",
+        **({"Shares": attrs["shares"]} if attrs.get("shares") else {}),
         "Problem": mapping(attrs["problem"]),
         "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
@@ -337,6 +345,19 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
         for column, epsilon in enumerate(results["epsilon"].values)
         if math.isfinite(epsilon) and ran[row, column]
     ]
+
+
+def about_totals(results: xr.Dataset) -> list[str]:
+    """What totals protect, and where their delta is too large for that; nothing where no total is finite."""
+    if not privacy(results):
+        return []
+    units = {str(each): unit_of_privacy(str(each)) for each in results["neighbours"].values if each}
+    found = [f"Totals protect {unit}." for unit in dict.fromkeys(units.values())]
+    of_records = results["neighbours"].isin([each for each in units if units[each] == RECORD])
+    largest = float(results["delta"].where(of_records).max())  # NaN where none is about records
+    if warning := delta_warning(largest, int(results.attrs["n_train"])):
+        found.append(f"Warning: {warning}.")
+    return found
 
 
 def notes(results: xr.Dataset) -> list[str]:

@@ -41,6 +41,7 @@ def lines(results: xr.Dataset) -> Iterator[str | Table]:
         yield _lead(row)
     if spent := tables.privacy(results):
         yield _privacy(results, spent)
+    yield from map(escape, tables.about_totals(results))
 
 
 def _errors(results: xr.Dataset, title: str, how: statistics.Reduction) -> Table:

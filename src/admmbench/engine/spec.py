@@ -26,6 +26,7 @@ from admmbench.algorithms.base import Algorithm, Guarantee
 from admmbench.core_yaml import inline_yaml
 from admmbench.privacy import (
     ACCOUNTANTS,
+    RECORD,
     Accountant,
     Ledger,
     Privacy,
@@ -33,6 +34,7 @@ from admmbench.privacy import (
     Release,
     calibrate,
     check_sampling,
+    delta_warning,
 )
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
@@ -48,6 +50,8 @@ from admmbench.validation import (
     unknown,
 )
 
+COLUMN = "one feature column of one party"
+"""What a total protects where columns are shared out."""
 SEEDS = 10
 """How many seeds there are if nobody says: as many as in the papers."""
 
@@ -439,6 +443,20 @@ class RunSpec(Strict):
         if found.kind != "none" and not self.private:
             return Guarantee("none", "an infinite budget adds no noise")
         return found
+
+    @property
+    def unit_of_privacy(self) -> str:
+        """What a total protects."""
+        if self.release is not None:
+            return self.release.unit
+        return COLUMN if self.as_problem.sharing == "columns" else RECORD
+
+    @property
+    def delta_warning(self) -> str:
+        """Why totals at this delta say little; empty if it is small enough, or there are no totals of records."""
+        if not self.private or self.release is None or self.unit_of_privacy != RECORD:
+            return ""
+        return delta_warning(self.delta, partition.as_partition(self.agents).n_train(self.info))
 
     @property
     def composed_by(self) -> list[Accountant]:

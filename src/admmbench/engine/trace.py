@@ -121,6 +121,10 @@ class Trace:
                 own | ({"comment": each.comment} if each.comment else {})
             )
         trace["epsilon_total"].attrs.update(delta=spec.delta, **_worth(spec))
+        for name in (str(each) for each in trace if str(each).startswith("epsilon_")):
+            trace[name].attrs["unit_of_privacy"] = spec.unit_of_privacy
+            if spec.delta_warning:
+                trace[name].attrs["warning"] = spec.delta_warning
         return trace
 
 

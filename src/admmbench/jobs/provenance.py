@@ -27,6 +27,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),
         "dataset_note": dataset.note,
+        "shares": scheme.shares(dataset),
         "n_train": scheme.n_train(dataset),
         "n_test": scheme.n_test(dataset),
         "n_features": spec.n_features,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,6 +17,8 @@ from admmbench.engine.spec import SEEDS, RunSpec
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.validation import messages
+
+_log = logging.getLogger(__name__)
 
 
 def simulate(
@@ -136,5 +139,7 @@ def run_spec(
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
     """`simulate` for a checked specification and a loaded data set; continues from a checkpoint and writes new ones."""
+    if spec.delta_warning:
+        _log.warning(spec.delta_warning)
     trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint)
     return trace.dataset(spec, provenance.describe(spec, dataset))

@@ -13,6 +13,7 @@ from admmbench.privacy.calibration import calibrate
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import (
     NEIGHBOURS,
+    RECORD,
     Draw,
     Noise,
     Privacy,
@@ -20,15 +21,18 @@ from admmbench.privacy.mechanisms import (
     Release,
     Sampler,
     check_sampling,
+    delta_warning,
     finest,
     gaussian_multiplier,
     on_grid,
+    unit_of_privacy,
 )
 
 __all__ = [
     "ACCOUNTANTS",
     "COMPOSED",
     "NEIGHBOURS",
+    "RECORD",
     "Accountant",
     "Approximate",
     "Draw",
@@ -43,8 +47,10 @@ __all__ = [
     "Shift",
     "calibrate",
     "check_sampling",
+    "delta_warning",
     "epsilon_total",
     "finest",
     "gaussian_multiplier",
     "on_grid",
+    "unit_of_privacy",
 ]

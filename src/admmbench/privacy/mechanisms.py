@@ -28,6 +28,8 @@ NEIGHBOURS: dict[Relation, str] = {
     "zero_out": "a record of one contributes nothing in the other, and numbers of records are the same",
     "replace": "a record of one is another record in the other",
 }
+RECORD = "one record of one agent, not an agent or a user"
+"""What a total protects, unless a release has neighbours of its own."""
 # Contributions of a record by which values of neighbours differ.
 _CONTRIBUTIONS: dict[Relation, int] = {"zero_out": 1, "replace": 2}
 
@@ -168,9 +170,20 @@ class Release:
         """How neighbouring data sets differ."""
         return self.own_neighbours or NEIGHBOURS[relation]
 
+    @property
+    def unit(self) -> str:
+        """What a total protects."""
+        return unit_of_privacy(self.neighbours("zero_out"))
+
     def contributions(self, relation: Relation) -> int:
         """Contributions of a record by which values of neighbours differ."""
         return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
+
+
+def unit_of_privacy(neighbours: str) -> str:
+    """Say what a total protects: that in which neighbouring data sets differ."""
+    own = neighbours.removesuffix(" is another")
+    return RECORD if neighbours in NEIGHBOURS.values() else own
 
 
 def check_sampling(relation: Relation, sampling: float) -> None:
@@ -180,6 +193,16 @@ def check_sampling(relation: Relation, sampling: float) -> None:
             f"privacy.relation: {relation} does not go with sampling {sampling:g}, as the Renyi divergences of "
             "Poisson samples are known where a record contributes nothing; use relation: zero_out, or sampling: 1"
         )
+
+
+def delta_warning(delta: float, n_train: int) -> str:
+    """Warn of a failure probability above 1 / n, for n training records; empty if there is nothing to warn of."""
+    if not delta * n_train > 1:
+        return ""
+    return (
+        f"delta = {delta:g} is above 1/n = {1 / n_train:.2g} of the n = {n_train:,} training records: totals at this "
+        "delta hold even for a method that publishes a record chosen at random"
+    )
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
