@@ -134,6 +134,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--output", type=Path, help="JSON file to write; failed checks then give status 0"
     )
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="give status 1 if a level does not apply, or nothing can be attacked, with --output too",
+    )
 
     command = _command(commands, "tune", _tune, "look for a method's best settings")
     command.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
@@ -394,7 +399,7 @@ def _audit(options: argparse.Namespace) -> int:
         found = audit(spec, data, settings, progress)
     if options.output:
         write(options.output, sealed_json(found.to_dict(), indent=1))
-        return 0
+        return int(options.strict and not found.complete)
     console = _console()
     if found.findings:
         console.print(table(found))
@@ -403,7 +408,7 @@ def _audit(options: argparse.Namespace) -> int:
             f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
         )
     console.print(found.summary, soft_wrap=True)
-    return int(found.passed is False)
+    return int(not found.complete if options.strict else found.passed is False)
 
 
 def _tune(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
 from admmbench.checks.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError
+from admmbench.engine.spec import RunSpec
 from admmbench.privacy import NEIGHBOURS, Ledger, Shift
 
 
@@ -226,7 +228,8 @@ def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
         assert "lemma 1 does not bound" in local.attrs["comment"]
         assert worst.attrs == local.attrs
     else:
-        assert worst.attrs["guarantee"] == ("conditional" if name == "dvp" else "proved")
+        assert worst.attrs["guarantee"] == "conditional"
+        assert ("in the domain that the author" in worst.attrs["comment"]) == (name != "dvp")
         assert "the agent's own records" in local.attrs["comment"]
         assert "the worst case over admissible records" in worst.attrs["comment"]
     replaced = total(name, "global", privacy={"relation": "replace"})
@@ -391,7 +394,7 @@ def test_what_plug_ins_state_is_not_proved(tmp_path):
     (tmp_path / "mine.py").write_text(FOREIGN)
     given = {"epsilon": 1, "sensitivity": "global", "agents": 2, "rounds": 1, "seeds": 1}
     own, foreign = (
-        simulate(make_dataset(), name, **given).epsilon_total
+        simulate("digits", name, **given).epsilon_total
         for name in ("objp", str(tmp_path / "mine.py"))
     )
     assert (own.attrs["guarantee"], foreign.attrs["guarantee"]) == ("proved", "conditional")
@@ -434,6 +437,87 @@ def test_a_delta_above_one_over_n_is_warned_about(caplog):
         trace = simulate(data, "objp", epsilon=epsilon, delta=delta, **given)
         assert "warning" not in trace.epsilon_total.attrs
     assert len(caplog.records) == 1
+
+
+DATA = """
+from admmbench.datasets.digits import Digits
+
+class Mine(Digits):
+    name = "mine"
+"""
+
+
+def test_a_total_rests_on_a_domain_that_an_author_states(tmp_path):
+    (tmp_path / "mine.py").write_text(DATA)
+    known = load_dataset("digits")
+    wider = replace(known, domain=(0.0, 2.0))
+    free = {"problem": {"loss": "softmax", "records": {"max_l2_norm": 1}}}
+    for data, kind, given in (
+        ("digits", "proved", {}),
+        (known, "proved", {}),
+        (wider, "conditional", {}),
+        (str(tmp_path / "mine.py"), "conditional", {}),
+        (replace(known, domain=(-math.inf, math.inf)), "proved", free),
+    ):
+        found = RunSpec(dataset=data, algorithm="objp", epsilon=1, sensitivity="global", **given)
+        assert found.guarantee.kind == kind
+        assert (
+            "in the domain that the author of the data set states" in found.guarantee.conditions
+        ) == (kind != "proved")
+
+
+OWN_COST = """
+import numpy as np
+from admmbench.api import *
+from admmbench.algorithms.dpsgd import DPSGD
+
+@parameters
+class Own(DPSGD):
+    '''Noise that the ledger is told a hundredth of, or of which it is told too little.'''
+    release = Release({release})
+
+    def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+        def noisy(block):
+            noise, own = block.noise, value(block)
+            std = np.full(own.shape[:2], {std})
+            {draw}
+            return own + drawn
+        sent = np.concatenate(federation.each(noisy))
+        return self.mean(sent, federation), sent
+"""
+BESIDE = """noise.enter(Releases(approximate=((Approximate(0.01, 1e-9), 1),)))
+            drawn = noise.unentered(std, np.full_like(std, 2.0**-20))"""
+
+
+def own_cost(folder, release, draw, std=1.0):
+    file = folder / "own.py"
+    file.write_text(OWN_COST.format(release=release, draw=draw, std=std))
+    given = {"sensitivity": "global", "agents": 2, "rounds": 8, "seeds": 1}
+    return partial(simulate, "digits", str(file), **given)
+
+
+def test_what_a_plug_in_adds_beside_the_ledger_guarantees_nothing(tmp_path):
+    run = own_cost(tmp_path, "'gaussian', 'objective'", BESIDE)
+    found = run(epsilon=1).epsilon_total
+    assert found.attrs["guarantee"] == "none"
+    assert "enters the cost of its noise itself" in found.attrs["comment"]
+    assert math.isinf(found[-1])
+    with pytest.raises(ValueError, match="guarantees nothing: the method is a plug-in that enters"):
+        run(privacy={"total": 1})
+    with pytest.raises(RuntimeError, match="declare a Release with the value objective"):
+        own_cost(tmp_path, "'gaussian', 'gradient'", BESIDE)(epsilon=1)
+    spherical = own_cost(tmp_path, "'spherical', 'gradient'", "drawn = noise.spherical(std)")
+    found = spherical(epsilon=1).epsilon_total
+    assert found.attrs["guarantee"] == "none"
+    assert "sets the scale of its spherical noise itself" in found.attrs["comment"]
+
+
+def test_a_run_that_costs_more_than_its_total_ends_with_both(tmp_path):
+    draw = "drawn = noise.gaussian(sensitivity(block.parts), std=std)"
+    run = own_cost(tmp_path, "'gaussian', 'gradient'", draw, std=0.01)
+    with pytest.raises(ValueError, match=r"asked for 2, but after round 4 the ledger has \d+"):
+        run(privacy={"total": 2}, evaluate_every=4)
+    assert run(epsilon=1).epsilon_total[-1] > 2
 
 
 def test_who_sees_a_secure_sum_is_said():

@@ -115,7 +115,7 @@ def audit(
         rounds=len(rounds),
         of_rounds=all_rounds(spec),
         chosen=rounds,
-        compared=len(compared),
+        compared=len(compared) if all(probed.values()) else 0,
         delta=spec.delta,
         epsilon_ledger=total,
         epsilon_lower=max(attacked),

@@ -10,6 +10,7 @@ from admmbench.datasets._prepared import open_prepared
 from admmbench.datasets._registry import (
     describe,
     find_module,
+    is_built_in,
     list_datasets,
     load_dataset,
     normalize,
@@ -27,6 +28,7 @@ __all__ = [
     "checksum",
     "describe",
     "find_module",
+    "is_built_in",
     "list_datasets",
     "load_dataset",
     "normalize",

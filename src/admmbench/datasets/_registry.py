@@ -22,6 +22,7 @@ from admmbench.validation import suggestion, unknown
 __all__ = [
     "describe",
     "find_module",
+    "is_built_in",
     "list_datasets",
     "load_dataset",
     "normalize",
@@ -98,6 +99,14 @@ def normalize(spec: Spec) -> dict[str, Any]:
             near = suggestion(key, definition.defaults) or "; it takes no settings"
             raise ValueError(f"data set {definition.name!r} has no setting {key!r}{near}")
     return {"name": definition.name, **definition.validate({**definition.defaults, **settings})}
+
+
+def is_built_in(spec: Spec) -> bool:
+    """Whether the suite answers for the domain of a data set: its module is built in, and states this domain."""
+    name, *_ = normalize(spec).values()
+    if name not in _DATASETS.built_in:
+        return False
+    return not isinstance(spec, Dataset) or spec.domain == describe(normalize(spec)).domain
 
 
 def describe(spec: Spec) -> DatasetInfo:

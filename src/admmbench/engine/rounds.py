@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -24,6 +24,8 @@ from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
 
 Progress = Callable[[int, int], None]
+# Of a total, which is a sum over rounds.
+_ROUNDING = 1e-6
 AnyFederation = Federation[Any]
 """Of rows or of columns: the method and the problem know which."""
 
@@ -232,6 +234,7 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
         _check_round(snapshot, spec, sent, federation.problem.n_agents)
     if due:
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
+        _check_total(snapshot.t, spec, values)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
 
@@ -278,6 +281,16 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
         f"{type(spec.method).__name__}.round, round {t}: noisy releases of an agent: "
         f"{' or '.join(map(str, sorted(made)))}, declared (release, updates): {declared}; the total would be wrong"
     )
+
+
+def _check_total(t: int, spec: RunSpec, values: Mapping[str, Any]) -> None:
+    """Refuse a run whose releases cost more than the total that was asked for."""
+    asked, found = spec.privacy.total, values[privacy.COMPOSED]
+    if asked is not None and not found <= asked * (1 + _ROUNDING):
+        raise ValueError(
+            f"privacy.total: asked for {asked:g}, but after round {t} the ledger has {found:.4g}: the noise of "
+            f"{spec.algorithm} is not what its plan says"
+        )
 
 
 def _check_model(where: str, state: State, seeds: int) -> None:

@@ -23,6 +23,7 @@ from pydantic import (
 
 from admmbench import algorithms, datasets, partition, problems
 from admmbench.algorithms.base import Algorithm, Guarantee
+from admmbench.algorithms.consensus import Consensus
 from admmbench.core_yaml import inline_yaml
 from admmbench.privacy import (
     ACCOUNTANTS,
@@ -272,7 +273,7 @@ class RunSpec(Strict):
             raise MethodError(
                 f"privacy.total: {self.algorithm} sends everything without noise, so only .inf is possible"
             )
-        if self.method.guarantee("global").kind != "none":
+        if self.sensitivity == "local" and self.method.guarantee("global").kind != "none":
             raise ValueError(
                 "privacy.total: needs sensitivity: global, as nothing is guaranteed with local sensitivity"
             )
@@ -427,14 +428,35 @@ class RunSpec(Strict):
     def worth(self) -> Guarantee:
         """What totals of the method are worth; what comes from outside the package has no proof here."""
         found = self.method.guarantee(self.sensitivity)
-        modules = (type(self.method).__module__, self.as_problem.module)
-        foreign = [name for name in modules if not name.startswith("admmbench.")]
-        if found.kind == "proved" and foreign:
+        foreign = not type(self.method).__module__.startswith("admmbench.")
+        if found.kind != "none" and foreign and self._beside_ledger:
             return Guarantee(
-                "conditional",
-                f"if what a plug-in states of its sensitivities is true; {found.conditions}",
+                "none",
+                f"the method is a plug-in that {self._beside_ledger}, and no attack can follow it; the total is what "
+                "the plug-in states",
             )
+        stated = []
+        if foreign or not self.as_problem.module.startswith("admmbench."):
+            stated += ["what a plug-in states of its sensitivities is true"]
+        if all(map(math.isfinite, self.info.domain)) and not datasets.is_built_in(self.dataset):
+            stated += [
+                "every admissible record is in the domain that the author of the data set states"
+            ]
+        if found.kind == "proved" and stated:
+            return Guarantee("conditional", f"if {' and '.join(stated)}; {found.conditions}")
         return found
+
+    @property
+    def _beside_ledger(self) -> str:
+        """How the method adds noise that the ledger knows only as the method states it; empty if it does not."""
+        release = self.method.release
+        if release is None:
+            return ""
+        if release.value == "objective":
+            return "enters the cost of its noise itself"
+        if release.law == "spherical" and not isinstance(self.method, Consensus):
+            return "sets the scale of its spherical noise itself"
+        return ""
 
     @property
     def guarantee(self) -> Guarantee:

@@ -478,6 +478,7 @@ class Noise:
         -------
         Noise for a value of shape ``(B, S, *shape)``.
         """
+        self._beside("unentered")
         drawn = self._draw(samplers.GAUSSIAN, std, grid)
         if self._measure and not counted:
             self._measured.pop()
@@ -485,6 +486,18 @@ class Noise:
 
     def enter(self, cost: Releases) -> None:
         """Enter in all ledgers a cost for which the method has a proof."""
+        self._beside("enter")
+        self._add(cost)
+
+    def _beside(self, what: str) -> None:
+        """Refuse what nothing follows from, unless the method declares it."""
+        if self.release.value != "objective":
+            raise ValueError(
+                f"noise.{what} is for noise inside a problem, of which the ledger knows what the method states: "
+                "declare a Release with the value objective"
+            )
+
+    def _add(self, cost: Releases) -> None:
         self.entered += 1
         for ledger in self.ledgers:
             ledger.add(cost)
@@ -543,7 +556,7 @@ class Noise:
     ) -> None:
         """Enter a release with the stated budget in the ledgers."""
         release = replace(self.release, law=law)
-        self.enter(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
+        self._add(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         """Noise of the next release."""
