@@ -131,6 +131,8 @@ class IID(_Scheme):
 
     def shares(self, dataset: Dataset) -> str:
         """Say in which order rows are shared out, and how labels then differ between agents."""
+        if dataset.info.drawn:
+            return ""
         if self.shuffle:
             return "rows in random order, another for each seed"
         if not dataset.n_classes:

@@ -539,7 +539,7 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
 
 def test_the_report_says_what_totals_protect(figure):
     ds = totals(build(FIRST, name="one", sensitivity="global"))
-    words = "Totals protect one record of one agent, not an agent or a user."
+    words = "Totals are about one record of one agent, not an agent or a user."
     page = rendered(ds, figure)
     assert page.count(words) == 2  # below the answer, and below the table of totals
     assert "Warning" not in page
@@ -549,7 +549,7 @@ def test_the_report_says_what_totals_protect(figure):
     )
     assert page.count(warned.replace("0.001", "0.02")) == 2
     ds["neighbours"][:] = "one feature column of one party is another"
-    assert "Totals protect one feature column of one party." in rendered(ds, figure)
+    assert "Totals are about one feature column of one party." in rendered(ds, figure)
 
 
 def rendered(results, figure, **given):

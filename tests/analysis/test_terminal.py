@@ -35,7 +35,7 @@ def test_what_totals_protect_and_a_large_delta_are_said(shown):
     results = build(ERRORS, methods={"Obj[P]": "objp"})
     text = shown(results.assign_attrs(shares="rows in file order"))
     assert "Shares: rows in file order" in text
-    assert "Totals protect one record of one agent, not an agent or a user." in text
+    assert "Totals are about one record of one agent, not an agent or a user." in text
     assert "Warning" not in text
     text = shown(results.assign_coords(delta=("algorithm", [1e-6, 1e-4, 1e-3])))
     assert "Warning: delta = 0.0001 is above 1/n = 1.7e-05 of the n = 60,000 training" in text

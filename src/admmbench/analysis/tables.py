@@ -348,11 +348,11 @@ def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def about_totals(results: xr.Dataset) -> list[str]:
-    """What totals protect, and where their delta is too large for that; nothing where no total is finite."""
+    """What totals are about, and where their delta is too large for that; nothing where no total is finite."""
     if not privacy(results):
         return []
     units = {str(each): unit_of_privacy(str(each)) for each in results["neighbours"].values if each}
-    found = [f"Totals protect {unit}." for unit in dict.fromkeys(units.values())]
+    found = [f"Totals are about {unit}." for unit in dict.fromkeys(units.values())]
     of_records = results["neighbours"].isin([each for each in units if units[each] == RECORD])
     largest = float(results["delta"].where(of_records).max())  # NaN where none is about records
     if warning := delta_warning(largest, int(results.attrs["n_train"])):
