@@ -306,8 +306,10 @@ def test_an_audit_by_hand(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "5 checks hold." in shown
     assert "epsilon of 1 rounds at delta 1e-06" in " ".join(shown.split())
-    assert main(["audit", *ATTACKED, *attack]) == 1
+    assert "Warning" not in shown
+    assert main(["audit", *ATTACKED, "delta=0.001", *attack]) == 1
     shown = capsys.readouterr().out
+    assert "Warning: delta = 0.001 is above 1/n = 0.0007 of the n = 1,437 training" in shown
     assert "coupling, worst: The scale of the noise depends on the data" in shown
     assert "checks fail." in shown
     output = tmp_path / "audits" / "x.json"

@@ -408,6 +408,8 @@ def _audit(options: argparse.Namespace) -> int:
             f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
         )
     console.print(found.summary, soft_wrap=True)
+    if spec.delta_warning:
+        console.print(f"Warning: {spec.delta_warning}.", soft_wrap=True)
     return int(not found.complete if options.strict else found.passed is False)
 
 
