@@ -128,6 +128,89 @@ def test_an_interrupted_command_says_so_in_a_line(name, then):
     assert done.stderr == "admmbench: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (
+            ZeroDivisionError("by zero"),
+            "ZeroDivisionError: by zero (ADMMBENCH_DEBUG=1 shows where)",
+        ),
+        (TypeError("no"), "TypeError: no (ADMMBENCH_DEBUG=1 shows where)"),
+        (KeyError("key"), "KeyError: 'key' (ADMMBENCH_DEBUG=1 shows where)"),
+        (RecursionError("deep"), "RecursionError: deep (ADMMBENCH_DEBUG=1 shows where)"),
+        (UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "no"), "UnicodeDecodeError: 'utf-8' codec"),
+        (MemoryError(), "out of memory"),
+        (ValueError(), "ValueError"),
+        (OSError(28, "No space left", "x"), "[Errno 28] No space left: 'x'"),
+    ],
+)
+def test_every_exception_is_one_line(raised, shown, monkeypatch, capsys):
+    def fail():
+        raise raised
+
+    monkeypatch.setattr("admmbench.list_algorithms", fail)
+    assert main(["list"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"admmbench: {shown}")
+    assert error.count("\n") == 1
+    monkeypatch.setenv("ADMMBENCH_DEBUG", "1")
+    assert main(["list"]) == 1
+    assert "in fail" in capsys.readouterr().err
+
+
+SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tune", *SMALL_RUN, "--axes", "{}", "--output", "x"], "--axes: names no setting"),
+        (
+            ["tune", *SMALL_RUN, "--axes", "{rounds: 1e308}", "--output", "x"],
+            "axes.rounds: start and factor: expected at most 1e+100",
+        ),
+        (["tune", *SMALL_RUN, "--axes", "{rounds: x}", "--output", "x"], "axes.rounds"),
+        (["choose", "x.json", "--of", "[]", "--output", "x"], "--of: names 0 searches"),
+        (["choose", "--of", "[[a]]", "--output", "x"], "--of.0.1: "),
+        (["choose", "--of", "3", "--output", "x"], "--of: "),
+        (["choose", "--of", "[]", "--kept", "{a: 1}", "--output", "x"], "--kept.a: "),
+        (["run", *SMALL_RUN, "epsilon=2", "--output", "x"], "epsilon: is given twice"),
+        (["run", *SMALL_RUN, "seeds=[[", "--output", "x"], "seeds: '[[' is no YAML"),
+        (["plan", "--config", "threads=1", "threads=2"], "threads: is given twice"),
+    ],
+)
+def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"admmbench: {message}")
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--cores", "0"], "--cores: expected a number from 1 on, got '0'"),
+        (["run", "a=1", "--output", "x", "--threads", "-1"], "--threads: expected a number"),
+        (["show", "~no-such-user/x.nc"], "no such user or variable"),
+    ],
+)
+def test_options_out_of_range_are_refused(words, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_home_is_known_in_paths_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["new", "loss", "mine", "--output", "~/plugins"]) == 0
+    assert (tmp_path / "plugins/mine.py").exists()
+    assert main(["check", "$HOME/plugins/none.py"]) == 1
+    assert f"{tmp_path}/plugins/none.py" in capsys.readouterr().err
+
+
 def test_list_names_everything(capsys):
     assert main(["list"]) == 0
     shown = capsys.readouterr().out

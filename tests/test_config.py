@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench import config
+from admmbench import config, templates
 from admmbench.config import ConfigError
 from admmbench.core_yaml import parse_words
 from admmbench.engine.spec import RunSpec
@@ -71,6 +71,15 @@ def test_every_experiment_can_be_read_and_has_figures(path):
     ("changes", "message"),
     [
         ({"epsilom": [1]}, "unknown key 'epsilom'; did you mean 'epsilon'"),
+        ({"timed": "yes"}, "timed: expected true or false, got 'yes'"),
+        ({"timed": 1}, "timed: expected true or false, got 1"),
+        ({"rounds": "20"}, "rounds: expected a number, got '20'"),
+        ({"rounds": None}, r"rounds: Input should be a valid integer \(got None\)"),
+        ({"algorithms": [None]}, r"algorithms\.0: "),
+        ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
+        ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
+        ({"figures": [{"name": "a" * 101, "kind": "curves"}]}, r"figures\.0\.name: .*at most 100"),
+        ({"epsilon": [1e160]}, r"epsilon\.0: expected 1e-100 to 1e\+100"),
         ({"dataset": "mnits"}, "did you mean 'mnist'"),
         ({"epsilon": [0]}, r"epsilon\.0: .*greater than 0 \(got 0\)"),
         ({"epsilon": []}, "epsilon"),
@@ -189,6 +198,79 @@ def test_broken_yaml_is_named(tmp_path):
     write(tmp_path, "title: [")
     with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
         config.load({"experiments": ["small"]}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        *((name, "a/b") for name in ("a/b", "a/b/", "a//b", "./a/./b", "a/c/../b")),
+        ("../out", "../out"),
+        ("~/out", "/home/me/out"),
+        ("$PLACE/x", "/place/x"),
+        *(
+            (name, None)
+            for name in ("", " ", ".", "./", "/", "-rf", "r{x}", "a/{b}", "~no-such-user/x")
+        ),
+        *((name, None) for name in ("$NOWHERE/x", "a\nb", "a\0b", "file", "file/x", "a" * 300)),
+        *((name, None) for name in (None, 5, ["a"])),
+    ],
+)
+@pytest.mark.parametrize("key", ["results", "cache", "mirror"])
+def test_folders_are_spelt_in_one_way(key, given, meant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("PLACE", "/place")
+    Path("file").touch()
+    write(tmp_path, yaml.safe_dump(SMALL))
+    path = key if key == "results" else f"data.{key}"
+    changes = {"results": given} if key == "results" else {"data": {key: given}}
+    study = {"experiments": ["small"], **changes}
+    if meant is not None:
+        found = config.load(study, tmp_path).config
+        assert getattr(found if key == "results" else found.data, key) == meant
+    elif (key, given) != ("mirror", None):
+        with pytest.raises(ConfigError, match=f"^configuration:\n  {path}: "):
+            config.load(study, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a{b}", "-x", ".x", "x" * 220, "a\nb"])
+def test_names_that_no_folder_of_results_can_have_are_refused(name, tmp_path):
+    write(tmp_path, yaml.safe_dump(SMALL))
+    (tmp_path / f"experiments/{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match=r"^configuration: experiments: "):
+        config.load({"experiments": [name]}, tmp_path)
+    with pytest.raises(ConfigError, match=r"^report: .* give the configurations other names"):
+        config.report_name([f"{name}.yaml"])
+
+
+def test_experiments_whose_names_are_patterns_can_be_overridden(tmp_path):
+    write(tmp_path, yaml.safe_dump(SMALL))
+    (tmp_path / "experiments/a[b].yaml").write_text(yaml.safe_dump(SMALL))
+    study = {"experiments": ["a[b]"], "overrides": {"a[b]": {"rounds": 3}}}
+    assert config.load(study, tmp_path).experiments["a[b]"].rounds == 3
+
+
+def test_the_folder_of_a_plugin_s_runs_has_a_name_that_a_file_can_have(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    templates.write("method", "mine", tmp_path)
+    for name in ("x{y}.py", "x" * 230 + ".py"):
+        Path("mine.py").rename(name)
+        method = {"name": name, "label": "Mine"}
+        with pytest.raises(ConfigError, match=r"algorithms\.0: its folder of runs: "):
+            load(tmp_path, algorithms=[method])
+        Path(name).rename("mine.py")
+
+
+def test_an_exception_of_any_kind_names_the_file(tmp_path, monkeypatch):
+    def fail(*given):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(Experiment, "_check_audit", fail)
+    with pytest.raises(ConfigError, match=r"small\.yaml: ZeroDivisionError: by zero"):
+        load(tmp_path)
+    monkeypatch.setattr(Experiment, "_check_audit", lambda self: {}["key"])
+    with pytest.raises(ConfigError, match=r"small\.yaml: KeyError: 'key'"):
+        load(tmp_path)
 
 
 def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):

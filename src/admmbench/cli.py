@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import itertools
-import json
 import logging
 import os
 import shlex
@@ -16,17 +16,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from admmbench import __version__, interrupts
 from admmbench.core_yaml import dump_yaml, parse_words, parse_yaml
-from admmbench.files import check_output, read_sealed, sealed_json, write
+from admmbench.files import check_output, expanded, read_sealed, sealed_json, write
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from admmbench.engine.spec import RunSpec
+
 # Columns where the output is no terminal.
 _WIDTH = 120
+# Errors whose words alone say nothing.
+_UNFORESEEN = (UnicodeError, RecursionError, NotImplementedError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.words = words[1:]
     else:
         options = _parser().parse_args(words)
+    _written_whatever_the_locale()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
     with interrupts.raised() as heard:
@@ -45,9 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status: int | None = options.command(options)
         except KeyboardInterrupt:
             return interrupts.said()
-        except (ValueError, RuntimeError, OSError, MemoryError) as error:
+        except Exception as error:
             if heard:  # what was called made another error of it
                 return interrupts.said()
+            if os.environ.get("ADMMBENCH_DEBUG"):
+                traceback.print_exc()
             print(f"admmbench: {_message(error)}", file=sys.stderr)
             return getattr(error, "status", 1)
     return status or 0
@@ -63,10 +68,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
 
 def _message(error: Exception) -> str:
     from admmbench.engine.rounds import AlgorithmError
-    from admmbench.validation import messages
 
-    if isinstance(error, ValidationError):
-        return "; ".join(messages(error))
     cause = error.__cause__ if isinstance(error, AlgorithmError) else error
     if isinstance(cause, MemoryError):
         return (
@@ -76,7 +78,18 @@ def _message(error: Exception) -> str:
     if isinstance(error, AlgorithmError):
         lines = traceback.format_exception(cause)
         return "".join([*lines, f"admmbench: {error}"])
-    return str(error)
+    if isinstance(error, ValueError | RuntimeError | OSError) and not isinstance(
+        error, _UNFORESEEN
+    ):
+        return str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error} (ADMMBENCH_DEBUG=1 shows where)"
+
+
+def _written_whatever_the_locale() -> None:
+    """Spell out characters that the terminal does not have: otherwise printing them is an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -87,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "list", _list, "list methods, losses and data sets")
 
     command = _command(commands, "init", _init, "write a folder for your own study")
-    command.add_argument("folder", type=Path, help="a new folder, or an empty one")
+    command.add_argument("folder", type=_place, help="a new folder, or an empty one")
 
     command = _command(commands, "path", _path, "print the path of a file of the papers' studies")
     command.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
@@ -95,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "new", _new, "write a method, a loss or a data set to start from")
     command.add_argument("kind", choices=("method", "loss", "dataset"))
     command.add_argument("name", help="name of the module, such as my_method")
-    command.add_argument("--output", type=Path, default=Path(), help="folder (default: this one)")
+    command.add_argument("--output", type=_place, default=Path(), help="folder (default: this one)")
 
     command = _command(commands, "check", _check, "check that a plug-in keeps its contracts")
     command.add_argument("name", help="path of a file, or name of a method, loss or data set")
@@ -105,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 
     command = _command(commands, "prepare", _prepare, "fetch, check and prepare a data set")
     command.add_argument("dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'")
-    command.add_argument("--output", type=Path, required=True, help="folder to write")
+    command.add_argument("--output", type=_place, required=True, help="folder to write")
     command.add_argument("--mirror", help="folder with source files, looked up before the network")
     command.add_argument("--cache", help="folder for downloads")
 
@@ -117,22 +130,22 @@ def _parser() -> argparse.ArgumentParser:
         help="arguments of admmbench.simulate, values in YAML, such as dataset=digits "
         "algorithm=objp epsilon=1 seeds=0-9 params='{local_updates: 10}'",
     )
-    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
-    command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
-    command.add_argument("--threads", type=int, default=1)
+    command.add_argument("--data", type=_place, help="prepared data set (default: load it)")
+    command.add_argument("--output", type=_place, required=True, help="netCDF file to write")
+    command.add_argument("--threads", type=_count, default=1)
     command.add_argument("--fingerprint", help="of the code; other code is refused")
     command.add_argument(
-        "--checkpoint", type=Path, help="file that keeps the state; a rerun continues from it"
+        "--checkpoint", type=_place, help="file that keeps the state; a rerun continues from it"
     )
 
     command = _command(commands, "audit", _audit, "attack the privacy of a run")
     command.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
-    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
+    command.add_argument("--data", type=_place, help="prepared data set (default: load it)")
     command.add_argument(
         "--audit", default="{}", help="how much to audit, in YAML: '{rounds: 5, repeats: 200}'"
     )
     command.add_argument(
-        "--output", type=Path, help="JSON file to write; failed checks then give status 0"
+        "--output", type=_place, help="JSON file to write; failed checks then give status 0"
     )
     command.add_argument(
         "--strict",
@@ -150,51 +163,53 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--tuning", default="{}", help="how to tune, in YAML, such as '{trials: 24, held_out: 5}'"
     )
-    command.add_argument("--data", type=Path, help="prepared data set (default: load it)")
+    command.add_argument("--data", type=_place, help="prepared data set (default: load it)")
     command.add_argument("--fingerprint", default="", help="of the code that trials are kept for")
-    command.add_argument("--output", type=Path, required=True, help="JSON file to write")
+    command.add_argument("--output", type=_place, required=True, help="JSON file to write")
 
     command = _command(commands, "choose", _choose, "write the settings that tuning chose")
-    command.add_argument("files", type=Path, nargs="*", help="files that tune wrote")
+    command.add_argument("files", type=_place, nargs="*", help="files that tune wrote")
     command.add_argument(
         "--of", required=True, help="label and budget of each file: '[[ObjP, 0.5], [ObjP, 1]]'"
     )
     command.add_argument(
         "--kept", default="{}", help="what was chosen before, by label and budget, in JSON"
     )
-    command.add_argument("--output", type=Path, required=True, help="YAML file to write")
+    command.add_argument("--output", type=_place, required=True, help="YAML file to write")
 
     command = _command(commands, "time", _time, "make all runs of an experiment, one by one")
-    command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
-    command.add_argument("--data", type=Path, required=True, help="prepared data set")
+    command.add_argument("folder", type=_place, help="folder of the experiment, with its manifest")
+    command.add_argument("--data", type=_place, required=True, help="prepared data set")
     command.add_argument(
         "--fingerprints", nargs="+", required=True, help="of the codes, in order; others refused"
     )
 
     command = _command(commands, "aggregate", _aggregate, "join the runs of an experiment")
-    command.add_argument("folder", type=Path, help="folder of the experiment, with its manifest")
-    command.add_argument("--output", type=Path, required=True, help="netCDF file to write")
+    command.add_argument("folder", type=_place, help="folder of the experiment, with its manifest")
+    command.add_argument("--output", type=_place, required=True, help="netCDF file to write")
 
     command = _command(commands, "figures", _figures, "draw the figures of an experiment")
-    command.add_argument("figures", type=Path, help="list of figures, a JSON file")
-    command.add_argument("--results", type=Path, required=True, help="results.nc")
-    command.add_argument("--output", type=Path, required=True, help="folder to write")
+    command.add_argument("figures", type=_place, help="list of figures, a JSON file")
+    command.add_argument("--results", type=_place, required=True, help="results.nc")
+    command.add_argument("--output", type=_place, required=True, help="folder to write")
 
     command = _command(commands, "report", _report, "write the report of a study")
-    command.add_argument("folders", type=Path, nargs="+", help="folders of its experiments")
+    command.add_argument("folders", type=_place, nargs="+", help="folders of its experiments")
     command.add_argument("--configuration", default="", help="name of this study on the page")
-    command.add_argument("--output", type=Path, required=True, help="HTML file to write")
+    command.add_argument("--output", type=_place, required=True, help="HTML file to write")
 
     command = _command(commands, "overview", _overview, "write the page that links all reports")
-    command.add_argument("folder", type=Path, help="folder with a report for each configuration")
-    command.add_argument("--output", type=Path, required=True, help="HTML file to write")
+    command.add_argument("folder", type=_place, help="folder with a report for each configuration")
+    command.add_argument("--output", type=_place, required=True, help="HTML file to write")
 
     command = _command(commands, "show", _show, "print the tables of an experiment")
-    command.add_argument("results", type=Path, help="results.nc")
+    command.add_argument("results", type=_place, help="results.nc")
 
     command = _command(commands, "compare", _compare, "compare two result files of one study")
-    command.add_argument("first", type=Path, help="results.nc")
-    command.add_argument("second", type=Path, help="results.nc of another machine, version or code")
+    command.add_argument("first", type=_place, help="results.nc")
+    command.add_argument(
+        "second", type=_place, help="results.nc of another machine, version or code"
+    )
 
     command = _command(
         commands,
@@ -212,9 +227,9 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(usage=command.print_help)
 
     command = _command(commands, "keep", _keep, "keep results, to compare others with them")
-    command.add_argument("results", type=Path, nargs="+", help="results.nc")
+    command.add_argument("results", type=_place, nargs="+", help="results.nc")
     command.add_argument("--made-by", required=True, help="command that makes these results")
-    command.add_argument("--folder", type=Path, help="folder to write (default: reference)")
+    command.add_argument("--folder", type=_place, help="folder to write (default: reference)")
     command.add_argument(
         "--add",
         action="store_true",
@@ -231,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="keys of the configuration, as for snakemake",
     )
-    command.add_argument("--cores", type=int, default=os.cpu_count(), help="default: all")
+    command.add_argument("--cores", type=_count, default=os.cpu_count(), help="default: all")
     command.add_argument(
         "--measure", action="store_true", help="measure everything again, not only what is new"
     )
@@ -241,7 +256,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--delete", action="store_true", help="remove them")
 
     command = _command(commands, "schema", _schema, "write the JSON schemas of the configuration")
-    command.add_argument("--output", type=Path, required=True, help="folder to write")
+    command.add_argument("--output", type=_place, required=True, help="folder to write")
     return parser
 
 
@@ -262,6 +277,21 @@ def _add_configfile(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
     )
+
+
+def _place(text: str) -> Path:
+    """A file or a folder on the command line."""
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _count(text: str) -> int:
+    """A number of cores or threads on the command line."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
+    return int(text)
 
 
 def _overlays(names: Sequence[str]) -> list[Path]:
@@ -341,7 +371,7 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
     if options.traceback:
         return "".join(traceback.format_exception(error)).rstrip()
     cause = error.__cause__ if isinstance(error, AlgorithmError) and error.__cause__ else error
-    return raised(cause, Path(options.name))
+    return raised(cause, expanded(options.name))
 
 
 def _prepare(options: argparse.Namespace) -> None:
@@ -360,11 +390,10 @@ def _prepare(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from admmbench.datasets import load_dataset, open_prepared
-    from admmbench.engine.spec import RunSpec
     from admmbench.jobs import job
     from admmbench.progress import shown
 
-    spec = RunSpec.model_validate(parse_words(options.settings))
+    spec = _spec(options)
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
@@ -387,11 +416,10 @@ def _run(options: argparse.Namespace) -> None:
 def _audit(options: argparse.Namespace) -> int:
     from admmbench.audit import AuditSettings, audit, table
     from admmbench.datasets import load_dataset, open_prepared
-    from admmbench.engine.spec import RunSpec
     from admmbench.progress import shown
     from admmbench.validation import checked
 
-    spec = RunSpec.model_validate(parse_words(options.settings))
+    spec = _spec(options)
     settings = checked(AuditSettings, _mapping(options.audit, "--audit"), "audit")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     _collect_garbage()
@@ -414,17 +442,16 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _tune(options: argparse.Namespace) -> None:
-    from pydantic import TypeAdapter
-
     from admmbench.datasets import load_dataset, open_prepared
-    from admmbench.engine.spec import RunSpec
     from admmbench.progress import shown
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
     from admmbench.validation import checked
 
-    spec = RunSpec.model_validate(parse_words(options.settings))
-    axes = TypeAdapter(Axes).validate_python(_mapping(options.axes, "--axes"))
+    spec = _spec(options)
+    axes = checked(Axes, _mapping(options.axes, "--axes"), "axes")
+    if not axes:
+        raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
     settings = checked(TuningSettings, _mapping(options.tuning, "--tuning"), "tuning")
     data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
     kept = options.output.with_suffix(".trials")
@@ -437,18 +464,24 @@ def _tune(options: argparse.Namespace) -> None:
 
 
 def _choose(options: argparse.Namespace) -> None:
+    from admmbench.tuning.settings import Chosen, Tuned
+    from admmbench.validation import checked
 
-    chosen: dict[str, dict[float, Any]] = {
-        label: {float(budget): each for budget, each in kept.items()}
-        for label, kept in json.loads(options.kept).items()
-    }
-    for file, (label, budget) in zip(options.files, parse_yaml(options.of, "--of"), strict=True):
+    chosen = checked(Tuned, parse_yaml(options.kept, "--kept"), "--kept")
+    of = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
+    if len(of) != len(options.files):
+        raise ValueError(f"--of: names {len(of)} searches, there are {len(options.files)} files")
+    for file, (label, budget) in zip(options.files, of, strict=True):
         found = read_sealed(file)
-        best = {key: found[key] for key in ("settings", "error", "edges")}
-        chosen.setdefault(label, {})[float(budget)] = best
+        if isinstance(found, dict):  # without its trials
+            found = {key: found[key] for key in Chosen.model_fields if key in found}
+        chosen.setdefault(label, {})[budget] = checked(Chosen, found, str(file))
     # A line for each budget.
     text = dump_yaml(
-        {label: dict(sorted(found.items())) for label, found in chosen.items()},
+        {
+            label: {budget: each.model_dump() for budget, each in sorted(found.items())}
+            for label, found in chosen.items()
+        },
         default_flow_style=None,
         sort_keys=False,
         width=10_000,
@@ -485,6 +518,14 @@ def _collect_garbage() -> None:
         gc.enable()
 
 
+def _spec(options: argparse.Namespace) -> RunSpec:
+    """The run that words ``KEY=VALUE`` state."""
+    from admmbench.engine.spec import RunSpec
+    from admmbench.validation import checked
+
+    return checked(RunSpec, parse_words(options.settings), "")
+
+
 def _mapping(text: str, what: str) -> dict[str, Any]:
     found = parse_yaml(text, what)
     if not isinstance(found, dict):
@@ -506,8 +547,9 @@ def _figures(options: argparse.Namespace) -> None:
     from admmbench.config import read_figures
     from admmbench.figures import Figure, drawing
     from admmbench.jobs import seal
+    from admmbench.validation import checked
 
-    wanted = [Figure.model_validate(each) for each in read_figures(options.figures)]
+    wanted = checked(list[Figure], read_figures(options.figures), str(options.figures))
     drawing.save(seal.read(options.results), wanted, options.output)
 
 

@@ -22,7 +22,7 @@ from admmbench.experiment import Experiment, merged
 from admmbench.files import MADE_AGAIN, read_sealed, sealed_json
 from admmbench.installed import OWN, find_all
 from admmbench.runs import Run
-from admmbench.validation import Count, Strict, distinct, messages, unknown
+from admmbench.validation import Count, Folder, Strict, distinct, file_name, messages, unknown
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -35,12 +35,14 @@ class Data(Strict):
     """Where data come from and go to."""
 
     mirror: Annotated[
-        str | None,
+        Folder | None,
         Field(
             description="folder with source files, looked up before the network (ADMMBENCH_MIRROR)"
         ),
     ] = None
-    cache: Annotated[str, Field(description="folder for downloads and prepared data")] = "resources"
+    cache: Annotated[Folder, Field(description="folder for downloads and prepared data")] = (
+        "resources"
+    )
 
 
 class Config(Strict):
@@ -54,7 +56,7 @@ class Config(Strict):
         ),
     ] = {}
     data: Data = Data()
-    results: Annotated[str, Field(description="folder for everything generated")] = "results"
+    results: Annotated[Folder, Field(description="folder for everything generated")] = "results"
     threads: Annotated[Count, Field(description="threads that a run may use at most")] = 2
     cache_runs: Annotated[
         bool,
@@ -172,7 +174,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     checked = _validate(Config, dict(config), "configuration")
     available, tuned = find_all("experiments", own), find_all(TUNED, own)
     for pattern in checked.overrides:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in available):
+        if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
     experiments = {}
@@ -187,6 +189,10 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(
                 f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
             )
+        try:
+            file_name(name, "configuration: experiments")
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
         content = read_mapping(available[name])
         changed = _overridden(content, name, checked.overrides)
         found = read_mapping(tuned[name]) if name in tuned else None
@@ -260,11 +266,23 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content
 
 
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+def report_name(overlays: Iterable[str]) -> str:
+    """Name of a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
+    try:
+        return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
+    except ValueError as error:
+        raise ConfigError(f"{error}: give the configurations other names") from None
+
+
 def _overridden(
     content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     for pattern, changes in overrides.items():
-        if fnmatch.fnmatchcase(name, pattern):
+        if _matches(name, pattern):
             content = merged(content, changes)
     return content
 
@@ -280,8 +298,10 @@ def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        lines = "\n  ".join(messages(error))
+        lines = "\n  ".join(messages(error, content))
         raise ConfigError(f"{source}:\n  {lines}") from None
+    except Exception as error:  # whatever it is: the file should be named
+        raise ConfigError(f"{source}: {type(error).__name__}: {error}") from error
 
 
 def schemas() -> dict[str, str]:

@@ -9,11 +9,12 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from admmbench import datasets
 from admmbench.auditing import AuditSettings
 from admmbench.engine.spec import (
+    MOST_SEEDS,
     SEEDS,
     Agents,
     EvaluateEvery,
@@ -30,14 +31,15 @@ from admmbench.figures.base import COURSES
 from admmbench.figures.tradeoff import PARAMETER
 from admmbench.partition import as_partition
 from admmbench.runs import Run, dataset_folder
-from admmbench.tuning.settings import Axes, Chosen, Settings, TuningSettings, apply
+from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
 from admmbench.validation import (
     Count,
     Epsilons,
     Number,
+    PerhapsInfinite,
     Strict,
+    file_name,
     messages,
-    no_boolean,
     unknown,
 )
 
@@ -67,7 +69,6 @@ class Method(Strict):
     )
     agents: Annotated[
         Count | dict[str, Any] | None,
-        BeforeValidator(no_boolean),
         Field(
             description="number of agents, or changes to the experiment's partition; the experiment's if absent"
         ),
@@ -145,7 +146,7 @@ class Experiment(Strict):
     privacy: Budgets = Budgets()
     dtype: Literal["float32", "float64"] = "float32"
     time_limit: Annotated[
-        Number,
+        PerhapsInfinite,
         Field(
             gt=0, description="minutes after which a run is recorded as timed out; none if absent"
         ),
@@ -177,7 +178,7 @@ class Experiment(Strict):
         Field(description="how methods with tune are tuned, on training rows that are held out"),
     ] = None
     tuned: Annotated[
-        dict[str, dict[float, Chosen]],
+        Tuned,
         Field(
             description="settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` "
             "writes"
@@ -262,7 +263,9 @@ class Experiment(Strict):
 
     def _check_methods(self) -> None:
         labels: dict[tuple[str, str], str] = {}
-        for method, spec in zip(self.algorithms, self._methods, strict=True):
+        for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
+            for name in Run(method.label, spec).folder.split("/"):
+                file_name(name, f"algorithms.{number}: its folder of runs")
             # Tuning may make one method of two, such as DP-GD of DP-SGD with all records; along other axes it may not.
             same = Run("", spec.at(1.0)).path, repr(method.tune)
             first = labels.setdefault(same, method.label)
@@ -283,6 +286,8 @@ class Experiment(Strict):
             return
         if self.seed_block is not None:
             raise ValueError("seed_blocks: give either seed_block or seed_blocks, not both")
+        if sum(self.seed_blocks) > MOST_SEEDS:
+            raise ValueError(f"seed_blocks: expected at most {MOST_SEEDS:,} seeds together")
         if self.seeds is not None and sum(self.seed_blocks) != len(self.seeds):
             raise ValueError(
                 f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
@@ -302,6 +307,10 @@ class Experiment(Strict):
             raise ValueError(
                 f"algorithms.{tuned[0]}.tune: the experiment has no tuning; tuning: {{}} takes the defaults"
             )
+        labels = [method.label for method in self.algorithms]
+        for label in self.tuned:
+            if label not in labels:
+                raise ValueError(f"tuned: {unknown('label', label, labels)}")
         if self.tuning and (
             common := {seed for block in self.blocks for seed in block} & set(self.tuning.seeds)
         ):
@@ -422,12 +431,17 @@ class Experiment(Strict):
 
     def _complete(self, method: Method, budget: float, settings: Settings) -> RunSpec:
         """What a method computes at a budget, every setting spelt out, for one seed."""
+        given: Mapping[str, Any] = {}
         try:
-            return RunSpec.model_validate(self._spec(method, budget, settings).complete())
-        except ValueError as error:
+            given = self._spec(method, budget, settings)
+            given = RunSpec(**given).complete()
+            return RunSpec.model_validate(given)
+        except (ValueError, ArithmeticError) as error:
             number = self.algorithms.index(method)
             where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
-            lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
+            lines = [str(error)]
+            if isinstance(error, ValidationError):
+                lines = messages(error, given)
             raise ValueError(where + "; ".join(lines)) from None
 
     @cached_property
@@ -435,7 +449,8 @@ class Experiment(Strict):
         """Name of the prepared data set's folder: equal settings share one."""
         return dataset_folder(self.dataset)
 
-    def _spec(self, method: Method, budget: float, settings: Settings) -> RunSpec:
+    def _spec(self, method: Method, budget: float, settings: Settings) -> dict[str, Any]:
+        """Arguments of a method's run at a budget, for one seed."""
         privacy: dict[str, Any] = {
             "relation": self.privacy.relation,
             "noise": method.noise or self.privacy.noise,
@@ -464,7 +479,7 @@ class Experiment(Strict):
         every = self.evaluate_every
         if arguments["rounds"] != self.rounds:  # of a method that has its own
             every = min(every, arguments["rounds"])
-        return RunSpec(**arguments, evaluate_every=every)
+        return {**arguments, "evaluate_every": every}
 
     def _problem(self, method: Method) -> str | dict[str, Any] | None:
         """The experiment's problem with the method's changes, as a mapping where these or tuning may change it."""
@@ -489,7 +504,7 @@ def _starts(method: Method) -> Settings:
     return {path: axis.at(0) for path, axis in method.tune.items()}
 
 
-def _of_the_method(error: ValueError) -> bool:
+def _of_the_method(error: Exception) -> bool:
     """Whether a run is refused for what the method alone says."""
     if not isinstance(error, ValidationError):
         return isinstance(error, MethodError)

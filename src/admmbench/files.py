@@ -38,10 +38,25 @@ def import_file(path: Path, name: str) -> ModuleType:
     return module
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Path with ``~`` and ``$HOME`` for what they stand for.
+
+    Raises
+    ------
+    ValueError
+        If there is no such user or variable.
+    """
+    text = os.fspath(path)
+    found = os.path.expandvars(os.path.expanduser(text))
+    if found.startswith("~") or "$" in found or "\0" in found:
+        raise ValueError(f"{text!r}: no such user or variable is known; write the path out")
+    return Path(found)
+
+
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
     if given := cache or os.environ.get("ADMMBENCH_CACHE"):
-        return Path(given)
+        return expanded(given)
     import pooch  # slow to import
 
     return Path(pooch.os_cache("admmbench"))
@@ -134,7 +149,7 @@ def replacing(path: Path) -> Iterator[Path]:
     check_output(path)
     path = path.resolve()  # a link stays one, wherever it leads
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)
     try:

@@ -32,7 +32,9 @@ _OF_AN_EXPERIMENT = (
 )
 # By the name of the audit, without suffix.
 _OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
-_POINT = re.compile(r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(\.(nc|log|tsv))?")
+_POINT = re.compile(
+    r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(_etc-[0-9a-f]+)?(\.(nc|log|tsv))?"
+)
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _MOST_NOTICES = 3

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.validation import Count
+from admmbench.validation import Count, Strict
 
 # Part of an agent's rows that would have to have other labels, beyond what chance gives.
 _STRONGLY = 0.2
@@ -51,9 +51,7 @@ class ColumnSplit(NamedTuple):
     """For every party, the columns of the data."""
 
 
-class _Scheme(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Scheme(Strict):
     sharing: ClassVar[Literal["rows", "columns"]] = "rows"
     """What is shared out."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from admmbench.files import import_file
+from admmbench.files import expanded, import_file
 from admmbench.validation import unknown
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ class Registry(Generic[T]):
             If there is none, or if it raises; the message gives the nearest name, or the line.
         """
         if name.endswith(".py"):
-            return load_file(Path(name))
+            return load_file(expanded(name))
         here = name in self.built_in
         module = f"{self.package}.{name}" if here else installed(self.group).get(name)
         if module is None:

@@ -28,8 +28,10 @@ RESULT, LOG, BENCHMARK, CHECKPOINT = (
     "benchmarks/{point}.tsv",
     "checkpoints/{point}",
 )
-# Digits of the hashes of the settings and of the extent.
-_SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
+# Digits of the hashes of the settings, of the extent and of seeds that are many words.
+_SETTINGS_DIGITS, _EXTENT_DIGITS, _SEEDS_DIGITS = 8, 4, 12
+# Characters of seeds that are spelt out: names of files are shorter than 255 bytes.
+_SPELT = 100
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,11 @@ class Run:
     @cached_property
     def point(self) -> str:
         """File name without suffix: where on the grid the run is."""
-        return f"{self._budget}+seeds={'_'.join(_ranges(self.spec.seeds))}"
+        first, *rest = _ranges(self.spec.seeds)
+        text = "_".join([first, *rest])
+        if len(text) > _SPELT:
+            text = f"{first}_etc-{_hash(self.spec.seeds, _SEEDS_DIGITS)}"
+        return f"{self._budget}+seeds={text}"
 
     @property
     def _budget(self) -> str:

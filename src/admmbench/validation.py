@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from difflib import SequenceMatcher
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar, dataclass_transform, get_args
 
 from pydantic import (
     AfterValidator,
@@ -14,20 +17,35 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    TypeAdapter,
     ValidationError,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-# YAML's infinity, and how people write it.
+from admmbench.files import expanded
+
+# YAML's infinity, and how people write it; and numbers that YAML 1.1 leaves as text, for those who read with it.
 _INFINITE = (".inf", "inf", "infty", "infinity")
+_LEFT_AS_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
+_MOST_BUDGET = 1e100
+# Bytes of a file's name; what Snakemake and a file that is being written add comes to 255.
+_LONGEST = 200
+_IN_NO_NAME = re.compile(r"^[-.~\s]|[{}/\\\x00-\x1f\x7f]|\s$|^$")
 
+# How pydantic calls a type among those that a value may have, between the keys of a path.
+_TYPE = re.compile(r"str|int|float|bool|none|.*[\[-].*|[A-Z].*")
+# Characters of a value that a message shows.
+_SHOWN = 80
 # Share of letters from which on one name is taken for a slip of another; `hinge` has 0.56 of `squared_hinge`.
 _ALIKE = 0.5
 
 T = TypeVar("T")
-M = TypeVar("M", bound=BaseModel)
+Keys = tuple[str | int, ...]
+"""Path of a key, below what is checked."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(Field,))
@@ -64,22 +82,19 @@ def _refuse_unannotated(cls: type) -> None:
 
 
 def _number(value: Any) -> Any:
-    """Read numbers that YAML 1.1 leaves as text: ``1e-6`` and the spellings of infinity; refuse ``true``."""
-    if not isinstance(value, str):
-        return no_boolean(value)
-    if value.strip().lower() in _INFINITE:
+    """Read the spellings of infinity, and ``1e-6`` where it is text; refuse other text, and ``true``."""
+    if isinstance(value, str) and value.lower() in _INFINITE:
         return math.inf
-    try:
-        return float(value)
-    except ValueError:
-        return value
+    if _no_number(value):
+        raise ValueError(f"expected a number, got {value!r}")
+    return float(value) if isinstance(value, str) else value
 
 
-def no_boolean(value: Any) -> Any:
-    """Refuse ``true`` and ``false``, which Python takes for 1 and 0."""
-    if isinstance(value, bool):
-        raise ValueError(f"expected a number, got {value}")
-    return value
+def _no_number(value: Any) -> bool:
+    """Whether Python would make a number of what is none for a reader."""
+    if isinstance(value, str):
+        return value.lower() not in _INFINITE and not _LEFT_AS_TEXT.fullmatch(value)
+    return isinstance(value, bool)
 
 
 def _as_list(value: Any) -> Any:
@@ -93,16 +108,77 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-Number = Annotated[float, BeforeValidator(_number)]
-Epsilon = Annotated[Number, Field(gt=0)]
+def file_name(name: str, what: str) -> str:
+    """Refuse a name that no file can have, or that a program takes for an option, a pattern or a hidden file."""
+    if bad := _IN_NO_NAME.search(name):
+        found = repr(bad[0]) if bad[0] else "nothing"
+        raise ValueError(f"{what}: {name!r} has {found}, which no name of a file here may have")
+    if (length := len(os.fsencode(name))) > _LONGEST:
+        raise ValueError(f"{what}: a name of {length} bytes; a file's may have {_LONGEST}")
+    return name
+
+
+def _folder(text: str) -> str:
+    """Spell a folder in one way, with ``~`` and ``$HOME`` for what they stand for."""
+    path = os.path.normpath(expanded(text)) if text.strip() else "."
+    if path in (".", "/", "//"):
+        raise ValueError(f"{text!r} is no folder of its own; name one")
+    for part in path.replace("../", "").strip("/").split("/"):
+        if part != "..":
+            file_name(part.removeprefix("."), "a folder")
+    nearest = next(each for each in (Path(path), *Path(path).parents) if each.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"{text!r}: {nearest} is no folder")
+    return path
+
+
+def _budget(value: float) -> float:
+    """Refuse budgets whose squares are no numbers."""
+    if not (1 / _MOST_BUDGET <= value <= _MOST_BUDGET or value == math.inf):
+        raise ValueError(
+            f"expected {1 / _MOST_BUDGET:g} to {_MOST_BUDGET:g}, or .inf for no noise, got {value:g}"
+        )
+    return value
+
+
+Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+PerhapsInfinite = Annotated[float, BeforeValidator(_number)]
+Epsilon = Annotated[PerhapsInfinite, Field(gt=0), AfterValidator(_budget)]
 Epsilons = Annotated[
     list[Epsilon], BeforeValidator(_as_list), AfterValidator(distinct), Field(min_length=1)
 ]
-Count = Annotated[int, Field(ge=1), BeforeValidator(no_boolean)]
+Whole = Annotated[int, BeforeValidator(_number)]
+Count = Annotated[Whole, Field(ge=1, le=10**9)]
+Folder = Annotated[str, AfterValidator(_folder)]
+
+
+def fault(path: Keys, text: str, values: Any) -> ValidationError:
+    """Say what is wrong about a key below those that are being checked."""
+    error = PydanticCustomError("value_error", "{text}", {"text": text})
+    details = InitErrorDetails(type=error, loc=path, input=values)
+    return ValidationError.from_exception_data("", [details])
+
+
+def _slips(given: Any, made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
+    """Find values that Python made of another type: ``true`` is no 1, ``"5"`` no 5, ``"yes"`` no ``true``."""
+    if isinstance(made, bool):
+        if isinstance(given, str | int | float) and not isinstance(given, bool):
+            yield path, f"expected true or false, got {given!r}"
+    elif isinstance(made, int | float):
+        if _no_number(given) or made != made:
+            yield path, f"expected a number, got {given!r}"
+    elif isinstance(given, list | tuple) and isinstance(made, list | tuple):
+        for place, pair in enumerate(zip(given, made, strict=False)):
+            yield from _slips(*pair, (*path, place))
+    elif isinstance(given, Mapping):
+        parts = made if isinstance(made, Mapping) else getattr(made, "__dict__", {})
+        for key in given:
+            if key in parts:
+                yield from _slips(given[key], parts[key], (*path, key))
 
 
 class Strict(BaseModel):
-    """Immutable, and no key that is not declared."""
+    """Immutable; no key that is not declared, and no value of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
@@ -114,6 +190,16 @@ class Strict(BaseModel):
             if key not in cls.model_fields:
                 raise ValueError(unknown("key", key, cls.model_fields))
         return values
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _as_written(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse what pydantic makes fit."""
+        made = handler(values)
+        if isinstance(values, Mapping):
+            for path, text in _slips(values, made):
+                raise fault(path, text, values)
+        return made
 
 
 def nearest(name: object, names: Iterable[str]) -> str | None:
@@ -153,25 +239,70 @@ def one_of(what: str, value: object, words: Any) -> None:
         raise ValueError(f"{what}: {value!r} is none of {', '.join(names)}{meant(value, names)}")
 
 
-def messages(error: ValidationError, path: str = "") -> list[str]:
-    """One line per fault of a pydantic error: path of the key, and what is wrong."""
-    lines = []
-    for fault in error.errors():
-        if fault["type"] == "default_factory_not_called":  # as what it depends on is at fault
+def messages(error: ValidationError, given: Any, path: str = "") -> list[str]:
+    """One line per key that is wrong: its path, what is wrong, and what was given.
+
+    Parameters
+    ----------
+    error
+        Of pydantic, whose paths also name the types that it tried.
+    given
+        What was checked.
+    path
+        Of its key.
+    """
+    faults: dict[str, list[str]] = {}
+    for each in error.errors(include_url=False):
+        if each["type"] == "default_factory_not_called":  # as what it depends on is at fault
             continue
-        where = ".".join([path] * bool(path) + [str(part) for part in fault["loc"]])
-        text = fault["msg"].removeprefix("Value error, ")
-        given = "" if fault["type"] in ("value_error", "missing") else f" (got {fault['input']!r})"
-        lines.append(f"{where}: {text}{given}" if where else f"{text}{given}")
-    return lines
+        keys = _written(each["loc"], given)
+        where = ".".join([path] * bool(path) + keys)
+        text = each["msg"].removeprefix("Value error, ")
+        shown = each["type"] not in ("value_error", "missing")
+        text += f" (got {shortened(repr(each['input']))})" if shown else ""
+        faults.setdefault(where, []).append(text)
+    return [
+        f"{where}: {_either(texts)}" if where else _either(texts) for where, texts in faults.items()
+    ]
 
 
-def checked(model: type[M], values: Mapping[str, Any], path: str) -> M:
+def _written(place: Keys, given: Any) -> list[str]:
+    """Keys on a path, without the types that pydantic tried where there is no such key."""
+    keys = []
+    for part in place:
+        within = isinstance(given, Mapping) and part in given
+        scheme = given.get("scheme") if isinstance(given, Mapping) else None
+        a_type = isinstance(part, str) and (part == scheme or _TYPE.fullmatch(part))
+        if within or not a_type:
+            keys.append(str(part))
+        if within or (isinstance(given, list | tuple) and part in range(len(given))):
+            given = given[part]
+    return keys
+
+
+def _either(texts: list[str]) -> str:
+    """Of what is wrong for each of several types, what would be right."""
+    start, end = "Input should be ", " (got "
+    if len(texts) < 2 or not all(text.startswith(start) and end in text for text in texts):
+        return "; ".join(texts)
+    wanted = dict.fromkeys(text.removeprefix(start).rpartition(end)[0] for text in texts)
+    return start + " or ".join(wanted) + end + texts[0].rpartition(end)[2]
+
+
+def shortened(text: str) -> str:
+    """Begin of a long text, for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
+
+
+def checked(kind: type[T], values: Any, path: str) -> T:
     """Make a model of what a user wrote; ValueError names every key that is wrong, below ``path``."""
     try:
-        return model.model_validate(values)
+        return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
-        raise ValueError("; ".join(messages(error, path))) from None
+        raise ValueError("; ".join(messages(error, values, path))) from None
+    except ArithmeticError as error:
+        where = f"{path}: " if path else ""
+        raise ValueError(f"{where}a number is out of range ({error})") from error
 
 
 def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T:
@@ -195,8 +326,17 @@ def configured(cls: type[T], values: Mapping[str, Any], path: str, of: str) -> T
     try:
         made = cls(**values)
     except ValidationError as error:
-        raise ValueError("; ".join(messages(error, path))) from None
-    for key, value in values.items():
-        if isinstance(value, bool) and not isinstance(getattr(made, key), bool):
-            raise ValueError(f"{path}.{key}: expected a number, got {value}")
+        raise ValueError("; ".join(messages(error, values, path))) from None
+    for keys, text in (*_slips(values, made), *_infinite(made)):
+        raise ValueError(f"{'.'.join([path, *map(str, keys)])}: {text}")
     return made
+
+
+def _infinite(made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
+    """Find parameters without end, which no default is."""
+    for field in fields(made):
+        value = getattr(made, field.name)
+        if isinstance(value, float) and math.isinf(value) and value != field.default:
+            yield (*path, field.name), f"expected a finite number, got {value}"
+        elif is_dataclass(value):
+            yield from _infinite(value, (*path, field.name))

@@ -1,5 +1,6 @@
 """Arguments: what is refused, and how it is said."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -8,10 +9,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from admmbench import simulate
+from admmbench import housekeeping, simulate
 from admmbench.checks.made import make_dataset
 from admmbench.core_yaml import parse_words
 from admmbench.engine.spec import RunSpec
+from admmbench.runs import Run
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,34 @@ from admmbench.engine.spec import RunSpec
         ),
         ({"variant": "mine"}, "variant"),
         ({"dtype": "float16"}, "dtype"),
+        *(
+            ({"seeds": each}, "^seeds: expected at most 10,000 seeds$")
+            for each in (10**9, 10**30, "0-9999999999", range(10**12), itertools.count())
+        ),
+        ({"seeds": "9" * 5000 + "-1"}, "^seeds: expected text such as 0-9"),
+        ({"seeds": "3"}, "^seeds: expected text such as 0-9, got '3'$"),
+        ({"seeds": ["3"]}, r"^seeds\.0: expected a number, got '3'$"),
+        ({"rounds": "20"}, "^rounds: expected a number, got '20'$"),
+        ({"rounds": 10**12}, "^rounds: .*less than or equal to 1000000000"),
+        ({"epsilon": "1"}, "^epsilon: expected a number, got '1'$"),
+        ({"epsilon": math.nan}, "^epsilon: .*greater than 0"),
+        ({"epsilon": 1e160}, r"^epsilon: expected 1e-100 to 1e\+100, or .inf for no noise"),
+        ({"epsilon": 10**400}, "^epsilon: "),
+        ({"privacy": {"total": 1e308}}, r"^privacy\.total: expected 1e-100 to 1e\+100"),
+        ({"time_limit": "1:30:00"}, "^time_limit: expected a number, got '1:30:00'$"),
+        ({"params": {"a": math.inf}}, r"^params\.a: expected a finite number, got inf$"),
+        ({"params": {"a": math.nan}}, r"^params\.a: expected a number, got nan$"),
+        ({"params": {"rho": math.inf}}, r"^params\.rho\.c1: expected a finite number"),
+        ({"params": {"rho": {"c1": "5"}}}, r"^params\.rho\.c1: expected a number, got '5'$"),
+        ({"params": {"local_updates": "5"}}, r"^params\.local_updates: expected a number"),
+        ({"problem": {"loss": "softmax", "strength": math.inf}}, r"^problem\.strength: .*finite"),
+        ({"agents": "x"}, r"^agents: .*integer, .* or a valid dictionary \(got 'x'\)$"),
+        ({"agents": {"scheme": "iid", "agents": "x"}}, r"^agents\.agents: expected a number"),
+        ({"agents": {"scheme": "iid", "agents": 2, "shuffle": "yes"}}, "true or false, got 'yes'"),
+        ({"dataset": 5}, r"^dataset: Input should be a valid string or .* \(got 5\)$"),
+        ({"accountants": 3}, r"^accountants: .* \(got 3\)$"),
+        ({"threads": "2"}, "^threads: expected a number, got '2'$"),
+        ({"algorithm": "$NOWHERE/x.py"}, r"NOWHERE/x\.py': no such user or variable"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
@@ -112,6 +142,23 @@ def test_seeds_are_a_number_or_themselves(given, meant):
 def test_seeds_mean_the_same_on_the_command_line(word, meant):
     settings = parse_words(["dataset=digits", "algorithm=objp", word])
     assert RunSpec.model_validate(settings).seeds == meant
+
+
+def test_seeds_far_apart_are_no_more_than_themselves():
+    spec = RunSpec(dataset="digits", algorithm="objp", seeds=[0, 2**62])
+    assert "seeds=[0, 4611686018427387904]" in spec.arguments()
+    assert Run("", spec).point.endswith("+seeds=0-0_4611686018427387904-4611686018427387904")
+
+
+def test_names_of_many_seeds_are_no_longer_than_a_file_s():
+    points = set()
+    for last in (0, 1):
+        seeds = [2**40 + 7 * seed for seed in range(100)] + [last]
+        spec = RunSpec(dataset="digits", algorithm="objp", seeds=seeds)
+        points.add(Run("", spec).point)
+    assert len(points) == 2
+    assert max(map(len, points)) < 150
+    assert all(housekeeping._POINT.fullmatch(f"{point}.nc") for point in points)
 
 
 def test_ten_seeds_are_run_by_default():

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from admmbench import statistics
 from admmbench.core_yaml import ReadError, read_yaml
@@ -262,13 +262,14 @@ def load(paths: Path | str | Iterable[Path | str]) -> list[Claim]:
 
 def _read(file: Path) -> list[Claim]:
     try:
-        content = TypeAdapter(_File).validate_python(read_yaml(file))
+        written = read_yaml(file)
+        content = _File.model_validate(written)
     except OSError as error:
         raise ClaimError(f"{file}: cannot be read: {error.strerror}") from error
     except ReadError as error:
         raise ClaimError(str(error)) from error
     except ValidationError as error:
-        raise ClaimError(f"{file}: " + "; ".join(messages(error))) from error
+        raise ClaimError(f"{file}: " + "; ".join(messages(error, written))) from error
     claims: list[Claim] = []
     for claim in content.claims:
         if claim.experiment not in content.scale:

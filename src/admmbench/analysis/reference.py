@@ -11,12 +11,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from admmbench.core_yaml import ReadError, dump_yaml, read_yaml
+from admmbench.core_yaml import dump_yaml, read_yaml
 from admmbench.files import write
 from admmbench.installed import OWN_REFERENCE, REFERENCE
-from admmbench.validation import Strict, messages
+from admmbench.validation import Strict, checked
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -162,11 +160,11 @@ def _sources(folder: Path) -> dict[str, Source]:
     if not path.exists():
         return {}
     try:
-        return TypeAdapter(dict[str, Source]).validate_python(read_yaml(path))
-    except (OSError, ReadError, ValidationError) as error:
-        lines = messages(error) if isinstance(error, ValidationError) else [str(error)]
+        return checked(dict[str, Source], read_yaml(path), "")
+    except (OSError, ValueError) as error:
+        what = str(error).removeprefix(f"{path}: cannot be read: ")
         raise ValueError(
-            f"{path}: cannot be read: {'; '.join(lines)}; mend it, or remove it and keep the results once more"
+            f"{path}: cannot be read: {what}; mend it, or remove it and keep the results once more"
         ) from None
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from admmbench import plugins
 from admmbench.algorithms import list_algorithms
 from admmbench.algorithms.base import Algorithm
 from admmbench.datasets import DatasetDefinition, list_datasets
+from admmbench.files import expanded
 from admmbench.problems.losses import list_losses
 from admmbench.problems.losses.base import Loss
 from admmbench.validation import unknown
@@ -58,7 +58,7 @@ def of(name: str) -> Iterator[Check]:
     """
     kinds = _kinds()
     if name.endswith(".py"):
-        module = plugins.load_file(Path(name))
+        module = plugins.load_file(expanded(name))
         found = [kind for kind in kinds if plugins.subclasses(module, kind.base)]
         fault = f"{name}: no subclass of Algorithm, Loss or DatasetDefinition, so there is nothing to check"
     else:

@@ -135,7 +135,7 @@ class Case:
         try:
             self.spec(setting)
         except ValidationError as error:
-            return "; ".join(messages(error))
+            return "; ".join(messages(error, None))
         return None
 
     def trace(self, **changes: Any) -> xr.Dataset:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from admmbench.files import cache_folder
+from admmbench.files import cache_folder, expanded
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 
@@ -97,7 +97,7 @@ def read_bytes(path: Path) -> bytes:
 def _mirror_folder(mirror: str | os.PathLike[str] | None) -> Path | None:
     """Return the mirror folder: the argument, else ``ADMMBENCH_MIRROR``, else None."""
     folder = mirror or os.environ.get("ADMMBENCH_MIRROR")
-    return Path(folder) if folder else None
+    return expanded(folder) if folder else None
 
 
 def fetch(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,10 +45,10 @@ from admmbench.validation import (
     Count,
     Epsilon,
     Number,
+    PerhapsInfinite,
     Strict,
     configured,
     messages,
-    no_boolean,
     unknown,
 )
 
@@ -55,6 +56,8 @@ COLUMN = "one feature column of one party"
 """What a total protects where columns are shared out."""
 SEEDS = 10
 """How many seeds there are if nobody says: as many as in the papers."""
+MOST_SEEDS = 10_000
+"""How many seeds there may be."""
 
 
 def _seeds(value: Any) -> Any:
@@ -66,24 +69,30 @@ def _seeds(value: Any) -> Any:
             raise ValueError(
                 f"the number of seeds should be greater than or equal to 1, got {value}"
             )
-        return tuple(range(int(value)))
-    if isinstance(value, Iterable) and not isinstance(value, Mapping):
-        return tuple(int(seed) if isinstance(seed, np.integer) else seed for seed in value)
+        return _few(range(int(value)))
+    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        return tuple(int(seed) if isinstance(seed, np.integer) else seed for seed in _few(value))
     raise ValueError(
         f"expected a number of seeds, a list of them, or text such as 0-9, got {value!r}"
     )
 
 
+def _few(seeds: Iterable[Any]) -> tuple[Any, ...]:
+    """Spell seeds out, unless they are too many for a computer to do so."""
+    found = tuple(itertools.islice(seeds, MOST_SEEDS + 1))
+    if len(found) > MOST_SEEDS:
+        raise ValueError(f"expected at most {MOST_SEEDS:,} seeds")
+    return found
+
+
 def _from_text(text: str) -> tuple[int, ...]:
-    if text.isdecimal():  # as Snakemake's --config leaves a number
-        return tuple(_seeds(int(text)))
-    found = re.fullmatch(r"(\d+)-(\d+)", text)
+    found = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", text)
     if not found:
         raise ValueError(f"expected text such as 0-9, got {text!r}")
     first, last = map(int, found.groups())
     if first > last:
         raise ValueError(f"expected first <= last, got {text!r}")
-    return tuple(range(first, last + 1))
+    return _few(range(first, last + 1))
 
 
 def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -104,9 +113,9 @@ def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(name for name in ACCOUNTANTS if name in ("rdp", *names))
 
 
-Agents = Annotated[int | dict[str, Any], BeforeValidator(no_boolean)]
+Agents = int | dict[str, Any]
 # Files of results keep seeds in 64 bits.
-Seed = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(no_boolean)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Seeds = Annotated[
     tuple[Seed, ...],
     BeforeValidator(
@@ -200,7 +209,7 @@ class RunSpec(Strict):
     evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
     seeds: Seeds = tuple(range(SEEDS))
     dtype: Literal["float32", "float64"] = "float32"
-    time_limit: Annotated[Number, Field(gt=0)] = math.inf
+    time_limit: Annotated[PerhapsInfinite, Field(gt=0)] = math.inf
     accountants: Accountants = None
 
     _with_delta = model_validator(mode="before")(with_delta)
@@ -299,7 +308,7 @@ class RunSpec(Strict):
 
     @field_serializer("seeds")
     def _seeds_as_text(self, seeds: tuple[int, ...]) -> str | list[int]:
-        if seeds == tuple(range(seeds[0], seeds[-1] + 1)):
+        if all(seed == seeds[0] + place for place, seed in enumerate(seeds)):
             return f"{seeds[0]}-{seeds[-1]}"
         return list(seeds)
 
@@ -336,7 +345,7 @@ class RunSpec(Strict):
         try:
             scheme = partition.as_partition(self.agents)
         except ValidationError as error:
-            raise ValueError("; ".join(messages(error, "agents"))) from None
+            raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
         return scheme.n_agents(self.info)
 
     @property

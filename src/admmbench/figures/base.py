@@ -15,12 +15,11 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
-    ValidationError,
     model_validator,
 )
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema
 
-from admmbench.validation import Epsilons, Strict, unknown
+from admmbench.validation import Epsilons, Strict, fault, unknown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,7 +49,10 @@ class Figure(Strict):
     ``Figure.model_validate`` makes the kind that a mapping names.
     """
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9_]+$", description="file name below figures/")]
+    name: Annotated[
+        str,
+        Field(pattern=r"^[a-z0-9_]+$", max_length=100, description="file name below figures/"),
+    ]
     kind: str
     metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
     source: Annotated[str, Field(description="the figure of a paper that this one reproduces")] = ""
@@ -163,9 +165,9 @@ class Figure(Strict):
         if cls is not Figure or not isinstance(values, Mapping):
             return handler(values)
         if "kind" not in values:
-            raise _fault("kind", f"is missing; one of {', '.join(KINDS)}", values)
+            raise fault(("kind",), f"is missing; one of {', '.join(KINDS)}", values)
         if str(values["kind"]) not in KINDS:
-            raise _fault("kind", unknown("kind", values["kind"], KINDS), values)
+            raise fault(("kind",), unknown("kind", values["kind"], KINDS), values)
         return KINDS[values["kind"]].model_validate(values)
 
     @model_validator(mode="before")
@@ -175,7 +177,7 @@ class Figure(Strict):
         for key in values if isinstance(values, Mapping) else ():
             if key not in cls.model_fields:
                 text = f"{unknown('key', key, cls.model_fields)} (kind {values.get('kind')})"
-                raise _fault(str(key), text, values)
+                raise fault((str(key),), text, values)
         return values
 
     @classmethod
@@ -224,10 +226,3 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
     """Whether there are runs of a method at a budget."""
     return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())
-
-
-def _fault(key: str, text: str, values: Any) -> ValidationError:
-    """Say what is wrong about one key, with its path."""
-    error = PydanticCustomError("value_error", "{text}", {"text": text})
-    details = InitErrorDetails(type=error, loc=(key,), input=values)
-    return ValidationError.from_exception_data("Figure", [details])

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import xarray as xr
-from pydantic import ValidationError
 
 from admmbench.datasets import Dataset, load_dataset
 from admmbench.engine import rounds as engine
@@ -16,7 +15,7 @@ from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import SEEDS, RunSpec
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
-from admmbench.validation import messages
+from admmbench.validation import Whole, checked
 
 _log = logging.getLogger(__name__)
 
@@ -108,26 +107,23 @@ def simulate(
     given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     if delta is not None:
         given["delta"] = delta
-    try:
-        spec = RunSpec(
-            dataset=dataset,
-            algorithm=algorithm,
-            params={} if params is None else params,
-            variant=variant,
-            problem=problem,
-            agents=agents,
-            epsilon=epsilon,
-            sensitivity=sensitivity,
-            privacy={} if privacy is None else privacy,
-            rounds=rounds,
-            seeds=seeds,
-            dtype=dtype,
-            time_limit=time_limit,
-            accountants=None if accountants is None else tuple(accountants),
-            **given,
-        )
-    except ValidationError as error:
-        raise ValueError("; ".join(messages(error))) from None
+    given |= {
+        "dataset": dataset,
+        "algorithm": algorithm,
+        "params": {} if params is None else params,
+        "variant": variant,
+        "problem": problem,
+        "agents": agents,
+        "epsilon": epsilon,
+        "sensitivity": sensitivity,
+        "privacy": {} if privacy is None else privacy,
+        "rounds": rounds,
+        "seeds": seeds,
+        "dtype": dtype,
+        "time_limit": time_limit,
+        "accountants": accountants,
+    }
+    spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
     return run_spec(spec, load_dataset(spec.dataset), threads, progress)
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
 from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
@@ -26,9 +26,9 @@ from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
 from admmbench.problems.losses.base import ScalarLoss
-from admmbench.validation import Number, Strict, no_boolean
+from admmbench.validation import Number, Strict
 
-Where = dict[str, Annotated[str | int, BeforeValidator(no_boolean)]]
+Where = dict[str, str | int]
 """Group of records: what they have in common, by the name of an attribute; ``label`` is their class."""
 
 _CONES: dict[str, Cone] = {

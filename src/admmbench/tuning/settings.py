@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from admmbench.validation import Count, Number, Strict, meant
+from admmbench.validation import Count, Number, PerhapsInfinite, Strict, distinct, meant
 
 Value = int | float
 Settings = Mapping[str, Value]
@@ -16,6 +16,8 @@ Settings = Mapping[str, Value]
 WHOLE = "rounds"
 """The only path whose values are whole numbers by default."""
 _BELOW = ("params.", "problem.")
+# Beyond these, nothing can be computed.
+_MOST, _MOST_WHOLE = 1e100, 1e9
 
 
 class Axis(Strict):
@@ -33,14 +35,16 @@ class Axis(Strict):
         Whether values are rounded to whole numbers.
     """
 
-    start: Annotated[Number, Field(gt=0, allow_inf_nan=False)]
-    factor: Annotated[Number, Field(gt=1, allow_inf_nan=False)] = 2
+    start: Annotated[Number, Field(gt=0)]
+    factor: Annotated[Number, Field(gt=1)] = 2
     least: Annotated[Number, Field(ge=0)] = 0
-    most: Annotated[Number, Field(gt=0)] = math.inf
+    most: Annotated[PerhapsInfinite, Field(gt=0)] = math.inf
     whole: bool = False
 
     @model_validator(mode="after")
     def _start_is_between_the_ends(self) -> Self:
+        if max(self.start, self.factor) > _MOST:
+            raise ValueError(f"start and factor: expected at most {_MOST:g}")
         if not self.least <= self.start <= self.most:
             raise ValueError(f"start: expected {self.least:g} to {self.most:g}, got {self.start:g}")
         return self
@@ -56,7 +60,11 @@ class Axis(Strict):
 
     def at(self, k: float) -> Value:
         """Value at a place of the grid; one beyond an end is the end."""
-        value = min(max(self.start * self.factor**k, self.least), self.most)
+        try:
+            grown = self.start * self.factor**k
+        except OverflowError:
+            grown = _MOST
+        value = min(max(grown, self.least), self.most, _MOST_WHOLE if self.whole else _MOST)
         return max(1, round(value)) if self.whole else float(f"{value:.6g}")
 
 
@@ -122,6 +130,20 @@ class Chosen(Strict):
     settings: dict[str, Value]
     error: float
     edges: list[str] = []
+
+
+def _each_once(found: Any) -> Any:
+    """Refuse a budget in two spellings."""
+    try:
+        budgets = [float(key) for key in found]
+    except (TypeError, ValueError):
+        return found  # refused as what it is
+    distinct(budgets)
+    return found
+
+
+Tuned = dict[str, Annotated[dict[float, Chosen], BeforeValidator(_each_once)]]
+"""By the label of a method, and its budget."""
 
 
 def apply(settings: Settings, to: Mapping[str, Any]) -> dict[str, Any]:
