@@ -401,6 +401,19 @@ def test_an_audit_by_hand(tmp_path, capsys):
     assert found.passed is False
     assert found == Audit.from_dict(json.loads(output.read_text()))
     assert found.rounds == 1
+    assert main(["audit", *ATTACKED, *attack, "--strict", "--output", str(output)]) == 1
+
+
+def test_a_strict_audit_counts_what_it_does_not_cover(capsys):
+    attack = ["sensitivity=global", "--audit", "{rounds: 1, repeats: 24, canaries: [worst]}"]
+    assert main(["audit", *ATTACKED, *attack, "--strict"]) == 0
+    without_noise = ["audit", *ATTACKED, "algorithm=iadmm", *attack]
+    assert [main([*without_noise, *strict]) for strict in ([], ["--strict"])] == [0, 1]
+    assert "claims nothing" in capsys.readouterr().out
+    loose = ["dataset=breast_cancer_wisconsin", "algorithm=dvp", "params={tolerance: 0.5}"]
+    loose = ["audit", *loose, *ATTACKED[2:], *attack]
+    assert [main([*loose, *strict]) for strict in ([], ["--strict"])] == [0, 1]
+    assert "4 of 5 do not apply: Subproblems are solved too loosely" in capsys.readouterr().out
 
 
 def test_faults_of_an_audit_are_one_line(capsys):

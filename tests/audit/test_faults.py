@@ -8,9 +8,10 @@ import pytest
 from admmbench.audit import AuditSettings, auditor
 from admmbench.checks.made import make_dataset, written_by
 from admmbench.engine import rounds
+from admmbench.engine.rounds import AlgorithmError
 from admmbench.privacy import Ledger, Noise, Sampler, samplers
 from admmbench.problems.rows import BoundRows, RowParts
-from tests.audit.runs import TWO, failed, short_audit
+from tests.audit.runs import TWO, failed, make_spec, short_audit
 
 SAMPLED = {"params": {"sampling": 0.3}}
 PLUGIN = """
@@ -451,3 +452,169 @@ def update(self, sub):
     assert verdicts.pop("black box") is True
     assert set(verdicts.values()) == {None}
     assert found.passed
+    assert not found.complete
+    assert found.summary.startswith(
+        "The one check holds. 4 of 5 do not apply: Subproblems are solved"
+    )
+    assert short_audit("dvp", TWO).complete
+
+
+# In any round, and wherever a method keeps it
+
+STEPS = """
+kept = {{}}
+
+def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+    def noisy(block):
+        noise, own, bound, t = block.noise, value(block), sensitivity(block.parts).l2, block.noise._t
+        def gaussian(part=1.0, **more):
+            return noise.gaussian(Sensitivity(l2=part * bound), **more)
+        {body}
+    sent = np.concatenate(federation.each(noisy))
+    return self.mean(sent, federation), sent
+"""
+SHIFTS = "of agent 0 in round {} shifts by {}"
+
+
+@pytest.mark.parametrize(
+    ("body", "level", "sentence"),
+    [
+        ("return own + gaussian(1 / 1.05)", "likelihood", SHIFTS.format(2, "1.05")),
+        ("return own + gaussian(0.1 if t == 5 else 1)", "likelihood", SHIFTS.format(5, "9.9")),
+        ("return own + gaussian(0.1 if t == 9 else 1)", "likelihood", SHIFTS.format(9, "9.9")),
+        (
+            "return own + gaussian(std=0.95 * bound / noise.privacy.epsilon * 7.552)",
+            "likelihood",
+            "The plan of round 1 has an epsilon of",
+        ),
+        (
+            "noisy = own + gaussian(); return np.array(0.95 * (noisy - own) + own)",
+            "coupling",
+            "message 0 of round 1",
+        ),
+        (
+            "draw = gaussian(); _ = own + draw; return own / 2 + draw",
+            "likelihood",
+            "The ledger was told nothing of a gaussian release of agent 0 in round 1.",
+        ),
+        (
+            "if t > 1: noise._t -= 1\n        return own + gaussian()",
+            "likelihood",
+            "The noise of release 0 of round 1 is drawn again.",
+        ),
+        (
+            "noisy = own + gaussian()\n        noise.ledgers[0]._gaussian *= 0.1\n        return noisy",
+            "likelihood",
+            "The ledger of agent 0 was told -1 gaussian in round 1 beside what was drawn.",
+        ),
+        (
+            "self.kept['a'] = [{'b': own}]; return own + gaussian()",
+            "coupling",
+            "Broken.kept.a.0.b of round 1",
+        ),
+        (
+            "KEPT.append(float(own.sum())); return own + gaussian()",
+            "coupling",
+            ".KEPT.",
+        ),
+        ("keep(own); return own + gaussian()", "coupling", ".keep.inside.0 of round 1"),
+        (
+            "object.__setattr__(self, 'x', str(own.sum())); return own + gaussian()",
+            "coupling",
+            "self.x of round 1",
+        ),
+    ],
+)
+def test_a_fault_of_any_round_or_place_is_found(broken, body, level, sentence):
+    path = broken("DPSGD", STEPS.format(body=body))
+    with open(path, "a") as file:
+        file.write(
+            "\nKEPT = []\n\ndef make():\n    inside = []\n"
+            "    def keep(what): inside[:] = [what]\n    return keep\n\nkeep = make()\n"
+        )
+    assert sentence in failed(short_audit(path))[level]
+
+
+MEASURED = """
+variables = {"norm": ("1", "norm of a clean gradient")}
+
+def measure(self, t, state, federation):
+    (block,) = federation.blocks
+    at = np.repeat(state.w[None], len(block.parts.n_samples), axis=0)
+    gradient = block.parts.gradient(at, mean_over=block.parts.n_samples).value
+    return {"norm": np.linalg.norm(gradient, axis=(2, 3)).mean(axis=0)}
+"""
+VIOLATED = """
+def violation(self, state, federation):
+    return sum(block.parts.losses(state.w[None]).sum(axis=0) for block in federation.blocks)
+"""
+
+
+def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broken):
+    found = failed(short_audit(broken("DPSGD", MEASURED)))["coupling"]
+    assert "measured norm of round 1 tells the worlds apart" in found
+    assert short_audit(broken("DPSGD", 'evaluated = ("norm",)\n' + MEASURED)).passed
+    found = failed(short_audit(broken("DPSGD", VIOLATED)))["coupling"]
+    assert "measured consensus_violation of round 1 tells the worlds apart" in found
+
+
+@pytest.mark.parametrize("number", ["math.nan", "-1.0"])
+def test_a_plan_without_a_number(broken, number):
+    body = f"def plan(self, *given): return Releases(pure=(({number}, 1),))"
+    path = broken("DPSGD", body.replace("math", "np"))
+    found = failed(short_audit(path))["likelihood"]
+    assert found.startswith("The plan of round 1 has an epsilon of inf, the ledger was told")
+
+
+def test_noise_that_a_plug_in_enters_itself_is_attacked(broken):
+    body = """
+release = Release("gaussian", "objective")
+""" + STEPS.format(
+        body="noise.enter(Releases(approximate=((Approximate(0.01, 1e-9), 1),)))\n"
+        "        return own + noise.unentered(bound * 5, np.full_like(bound, 2.0**-20))"
+    )
+    found = failed(short_audit(broken("DPSGD", body)))["likelihood"]
+    assert "of what the ledger was told" in found
+    fair = body.replace("0.01, 1e-9", "4.0, 1e-3")
+    assert "shifts" not in failed(short_audit(broken("DPSGD", fair)))["likelihood"]
+
+
+def test_sensitivities_are_numbers(broken):
+    for wrong in ("np.nan", "-1"):
+        path = broken("DPSGD", STEPS.format(body=f"return own + gaussian({wrong})"))
+        with pytest.raises(
+            AlgorithmError, match=r"sensitivity is .*; expected a number, 0 or above"
+        ):
+            short_audit(path)
+    nothing = broken("DPSGD", STEPS.format(body="return own + gaussian(0)"))
+    assert "shifts by inf" in failed(short_audit(nothing))["likelihood"]
+
+
+def test_rounds_are_chosen_from_the_whole_run_and_said():
+    found = short_audit("dpsgd", rounds=40)
+    first, middle, last = found.chosen
+    assert first == 1 < middle < 40 == last
+    assert found.summary == (
+        f"5 checks hold. Attacked: 3 of 40 rounds (1, {middle}, 40). Compared between the worlds: 40 of 40 rounds."
+    )
+    others = {short_audit("dpsgd", rounds=40, seeds=[k]).chosen for k in range(3)}
+    assert len(others) > 1
+    long = make_spec("dpsgd", rounds=1000)
+    assert len(set(auditor.chosen(long, 100))) == 100
+    assert {1, 1000} <= set(auditor.chosen(long, 100))
+    assert auditor.chosen(long, 1) == (1,)
+
+
+def test_what_an_attack_can_show_is_said_beside_what_it_shows():
+    found, longer = (
+        short_audit(
+            "objp", settings=AuditSettings(rounds=1, repeats=n, canaries=["worst"]), epsilon=0.1
+        )
+        for n in (24, 96)
+    )
+    assert found.epsilon_power is not None
+    assert longer.epsilon_power is not None
+    assert found.epsilon_lower == 0 < found.epsilon_power < 2
+    (sentence,) = (each.sentence for each in found.findings if each.level == "lower bound")
+    assert f"without an error it would show {found.epsilon_power:.3f}" in sentence
+    assert longer.epsilon_power > found.epsilon_power

@@ -150,8 +150,10 @@ def _over(shift: Shift, entry: Entry) -> float:
     if entry.law == "approximate":
         shift = Shift(0, _gaussian_epsilon(shift.l2, entry.delta), 0)
     pairs = zip(shift, entry.shift, strict=True)
+    with np.errstate(divide="ignore"):
+        used = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]
     # NaN, where a ledger was told no number, must not be lost.
-    return float(np.max([np.divide(norm, bound) if norm else 0.0 for norm, bound in pairs]))
+    return float(np.max(used))
 
 
 def _gaussian_epsilon(shift: float, delta: float) -> float:

@@ -48,6 +48,8 @@ def _standardised(run: Run, law: str) -> Array:
     found = [np.zeros((0, run.federation.problem.n_seeds, 0))]
     for release in (each for tape in run.tapes for each in tape if each.law == law):
         noisy = (release.scale > 0).all(axis=1)
+        if not noisy.any():
+            continue
         added = (release.total - release.value)[noisy]
         added = added.reshape(*added.shape[:2], -1)
         found.append(added / release.scale[noisy][..., None])

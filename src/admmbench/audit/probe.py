@@ -9,6 +9,7 @@ suprema as floating point allows, and a sensitivity that is too small by little 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -94,12 +95,12 @@ def _round(player: Player, t: int, again: Run | None = None) -> Run:
 
 
 def _over_plan(spec: RunSpec, run: Run) -> Iterator[str]:
-    """Whether a round costs more than its plan says, from which noise is solved for."""
+    """Whether a round costs more than its plan says, from which noise is solved for; or the plan says nothing."""
     (t,), federation, method = run.rounds, run.federation, spec.method
     release, planned = spec.release, Ledger()
     assert release is not None
     plan = method.plan(t, federation.problem, federation.privacy, release)
     planned.add(plan, method.updates)
     most, told = planned.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
-    if not told <= most * (1 + _ROUNDING):
+    if not told <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(told):
         yield f"The plan of round {t} has an epsilon of {most:.4g}, the ledger was told {told:.4g}."

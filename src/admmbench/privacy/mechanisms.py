@@ -369,7 +369,7 @@ class Noise:
         TypeError
             If there is no bound in l1.
         """
-        bound = _bound(sensitivity, "l1", "Laplace")
+        bound = _bound(sensitivity, "l1", "Laplace", self._t)
         if not self.privacy.private:
             return 0.0
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
@@ -410,7 +410,7 @@ class Noise:
             )
         if std is None:
             return self._gaussian(sensitivity, 1, sampling)
-        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian"), self._apart)
+        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian", self._t), self._apart)
         check_sampling(self.privacy.relation, sampling)
         times = self.release.contributions(self.privacy.relation)
         multipliers = (std / (times * bound)).min(axis=1).tolist()
@@ -445,7 +445,7 @@ class Noise:
 
     def _gaussian(self, sensitivity: Sensitivity, parts: int, sampling: float) -> Draw | float:
         """Noise of one of so many parts, whose sum is a release with the stated budget."""
-        bound = _bound(sensitivity, "l2", "Gaussian")
+        bound = _bound(sensitivity, "l2", "Gaussian", self._t)
         if not self.privacy.private:
             return 0.0
         # A part should be many steps of the grid, so that a sum of rounded numbers is as smooth as one of them.
@@ -606,13 +606,20 @@ class Sampler:
         ]
 
 
-def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str) -> Array:
-    """Bound in the norm that a law's scale is stated in; a bare number does not say its norm."""
+def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str, t: int) -> Array:
+    """Bound in the norm that a law's scale is stated in; a bare number does not say its norm.
+
+    Later than in the first round, a seed that diverges has NaN.
+    """
     bound: Array | None = getattr(sensitivity, norm, None)
     if bound is None:
         raise TypeError(
             f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
             f"Sensitivity({norm}=...), not {type(sensitivity).__name__}"
             + (" without it" if isinstance(sensitivity, Sensitivity) else "")
+        )
+    if np.less(bound, 0).any() or (t <= 1 and np.isnan(bound).any()):
+        raise ValueError(
+            f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
         )
     return bound
