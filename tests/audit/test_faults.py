@@ -20,6 +20,7 @@ import numpy as np
 from admmbench.api import *
 from admmbench.algorithms.base import Guarantee
 from admmbench.algorithms.dp_admm import DPADMM
+from admmbench.algorithms.dp_fedavg import DPFedAvg
 from admmbench.algorithms.dpsgd import DPSGD
 from admmbench.algorithms.dvp import DVP, noise_budget
 from admmbench.algorithms.objp import ObjP
@@ -256,6 +257,28 @@ def test_a_spread_that_is_too_small(monkeypatch):
 
     monkeypatch.setattr(BoundRows, "spread", half)
     assert "of what the ledger was told" in failed(short_audit("objp"))["likelihood"]
+
+
+def test_rounding_errors_of_models_beside_which_a_step_is_small(broken):
+    body = """
+def round(self, t, state, federation):
+    w = state.w
+
+    def local_steps(block):
+        parts = block.parts
+        z = np.repeat(w[None], len(parts.n_samples), axis=0)
+        for _ in range(self.local_updates):
+            z -= self.learning_rate * parts.gradient(z, mean_over=parts.n_samples).value
+        noisy = (z - w) + block.noise.gaussian(self.sensitivity(parts))
+        state.z[block.agents] = w + noisy
+
+    federation.each(local_steps)
+    state.w = self.mean(state.z, federation)
+    return Messages(down=(w,), up=(state.z,))
+"""
+    method = broken("DPFedAvg", body)
+    assert "of what the ledger was told" in failed(short_audit(method))["likelihood"]
+    assert short_audit(method, dtype="float64").passed
 
 
 def test_a_solution_with_a_tolerance_that_nobody_counts(broken):

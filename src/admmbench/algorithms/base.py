@@ -192,8 +192,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
             )
         return Guarantee(
             "proved",
-            "for the worst case over admissible records, with noise on a grid; rounding errors of what it is added to, "
-            "and the 2^-53 of the uniform numbers, are not counted",
+            "for the worst case over admissible records, with noise on a grid; rounding errors of double precision, in "
+            "which the values are that noise is added to, and the 2^-53 of the uniform numbers, are not counted",
         )
 
     def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Releases:

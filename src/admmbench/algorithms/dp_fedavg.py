@@ -80,11 +80,13 @@ class DPFedAvg(OverRows):
 
         def local_steps(block: RowBlock) -> None:
             parts = block.parts
-            z = np.repeat(w[None], len(parts.n_samples), axis=0)
+            # Not the models are summed up, beside which a difference may be as small as their rounding errors.
+            start = w.astype(parts.whole.released)
+            difference = np.zeros((len(parts.n_samples), *w.shape), start.dtype)
             for _ in range(self.local_updates):
+                z = start + difference
                 gradient = parts.gradient(z, mean_over=parts.n_samples).value
-                z -= self.learning_rate * parts.whole.add_penalty_gradient(gradient, z)
-            difference = z - w
+                difference -= self.learning_rate * parts.whole.add_penalty_gradient(gradient, z)
             norm = np.linalg.norm(difference, axis=(2, 3), keepdims=True)
             difference *= self.clip / np.maximum(norm, self.clip)
             noisy = difference + block.noise.gaussian(self.sensitivity(parts))

@@ -156,7 +156,7 @@ class Exact(Consensus):
         UnsolvedSubproblemError
             If the tolerance is not reached.
         """
-        z, rho = sub.z, sub.rho
+        z, rho = sub.z.astype(sub.parts.whole.released, copy=False), sub.rho
         convexity = np.broadcast_to(rho + ridge, z.shape[:2])
         own = factors(convexity - rho, like=z)
 

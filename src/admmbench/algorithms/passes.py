@@ -67,7 +67,7 @@ def update(
     law, keys, place, scale, grid, measure, magnitude,
 ):
     agents, seeds, size = z.shape
-    words, noise, room = np.empty(2 * TILE, np.uint32), np.empty(TILE), np.empty(TILE, z.dtype)
+    words, noise, room = np.empty(2 * TILE, np.uint32), np.empty(TILE), np.empty(TILE, gradient.dtype)
     for p in range(agents):
         for s in range(seeds):
             sizes = 0.0
@@ -131,16 +131,18 @@ class Pass:
         """Module with the pass, for models of a precision."""
         self._check_names()
         first, last = self.updates in ("only", "first"), self.updates in ("only", "last")
-        arguments = ["tile[j]", "z_[j]", "w_[j]", "dual_[j]", "rho"]
+        arguments = ["slope", "z_[j]", "w_[j]", "dual_[j]", "rho"]
         arguments += [f"{name}=number_{k}" for k, name in enumerate(self.names)]
         ascent = "dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], {})"
         at = "z_[j]" if self.at == "local" else "w_[j]"
         step = [ascent.format("sent_[j]")] * (self.order == "agents" and first)
+        # What noise is added to may be in double precision; all else has the precision of the models.
+        known = "tile[j]" if self.noise == "solution" else "number(tile[j])"
         step += [
-            f"tile[j] += strength * penalty_gradient({at})",
-            f"tile[j] = step({', '.join(arguments)})",
+            f"slope = {known} + strength * penalty_gradient({at})",
+            f"{'tile[j]' if self.noise == 'solution' else 'new'} = step({', '.join(arguments)})",
         ]
-        new = "tile[j]"
+        new = "new"
         store = [f"z_[j] = {new}"]
         if self.updates == "first":
             store.append(f"total_[j] = {new}")
@@ -148,14 +150,14 @@ class Pass:
             store.append(f"total_[j] += {new}")
         elif self.updates == "last":
             new = "mean"
-            store += ["mean = (total_[j] + tile[j]) * share", "sent_[j] = mean"]
+            store += ["mean = (total_[j] + new) * share", "sent_[j] = mean"]
         if last:
             store += [ascent.format(new)] * (self.order == "server")
             store.append(f"partial_[j] += message({new}, dual_[j], rho_message)")
         if self.noise == "gradient":
             body = [_PERTURB, _loop(step + store)]
         elif self.noise == "solution":
-            body = [_loop(step), _PERTURB, _loop(store)]
+            body = [_loop(step), _PERTURB, _loop(["new = number(tile[j])", *store])]
         else:
             body = [_loop(step + store)]
         numbers = [f"number_{k} = numbers[{k}, p, s]" for k in range(len(self.names))]

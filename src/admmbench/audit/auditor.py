@@ -55,9 +55,9 @@ def audit(
 ) -> Audit:
     """Attack a run.
 
-    The audit shares out the rows without shuffling, computes in double precision, and uses seeds of its own. It does
-    the first round, the last one, and others drawn at random, one right after another; fewer than it is asked for if
-    the tape of one seed would be longer than 4 GiB. Both worlds are compared in all rounds, or in 100 of them.
+    The audit shares out the rows without shuffling, computes in the precision of the run, and uses seeds of its own. It
+    does the first round, the last one, and others drawn at random, one right after another; fewer than it is asked for
+    if the tape of one seed would be longer than 4 GiB. Both worlds are compared in all rounds, or in 100 of them.
 
     Parameters
     ----------
@@ -79,7 +79,6 @@ def audit(
         return Audit(comment=comment)
     rounds = chosen(spec, audited_rounds(spec, data.info, settings))
     compared = chosen(spec, compared_rounds(spec, settings))
-    spec = spec.model_copy(update={"dtype": "float64"})
     if spec.as_problem.sharing == "columns":
         return columns.attack(spec, data, settings, rounds)
     spec = unshuffled(spec)

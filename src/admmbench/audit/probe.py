@@ -50,7 +50,7 @@ def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]
     found = []
     for relation, second in relations.items():
         privacy = spec.privacy.model_copy(update={"relation": relation})
-        own = spec.model_copy(update={"privacy": privacy, "dtype": "float64"})
+        own = spec.model_copy(update={"privacy": privacy})
         found += _as_loud_as_possible(own, worlds, second, rounds)
     levels = {each.level for each in found}
     return [worst(each for each in found if each.level == level) for level in sorted(levels)]

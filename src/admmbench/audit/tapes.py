@@ -275,7 +275,9 @@ class TapedDraw(Draw):
     def __add__(self, value: Array) -> Array:
         """See `Draw`."""
         law, scale = self.asked
-        noisy = self.source.played(super().__add__(value))
+        # In double precision, which changes no sum but leaves it exact; single precision knows the sum alone.
+        precision, value = self.dtype or np.asarray(value).dtype, np.asarray(value, np.float64)
+        noisy = self.source.played(self.added_to(value))
         # Without noise nothing is rounded.
         grid = factors(self.grid, value)
         rounded = np.where(factors(self.scale, value) > 0, np.rint(value / grid) * grid, value)
@@ -292,4 +294,4 @@ class TapedDraw(Draw):
                 told,
             )
         )
-        return noisy.copy()
+        return noisy.astype(precision)

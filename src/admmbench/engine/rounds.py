@@ -149,7 +149,10 @@ def assemble(
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
-    problem = spec.as_problem.bind(split, len(spec.seeds), spec.sensitivity, spec.dtype)
+    # Where a total is guaranteed, rounding errors must not tell what noise hides.
+    released = None if spec.guarantee.kind == "none" else "float64"
+    given = len(spec.seeds), spec.sensitivity, spec.dtype, released
+    problem = spec.as_problem.bind(split, *given)
     size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):

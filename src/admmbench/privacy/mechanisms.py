@@ -259,6 +259,8 @@ class Draw:
         Whether its magnitude is recorded.
     magnitude
         Mean absolute entry, shape (B, S), once it is added.
+    dtype
+        Precision of the sum; that of the value if None.
     """
 
     law: int
@@ -269,6 +271,7 @@ class Draw:
     grid: Array
     measure: bool
     magnitude: Array
+    dtype: DTypeLike | None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
         """``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
@@ -284,7 +287,12 @@ class Draw:
         return noisy
 
     def __add__(self, value: Array) -> Array:
-        """Value with noise, in its precision: both are rounded to the grid."""
+        """Value with noise: both are rounded to the grid, and their sum to the precision of the run."""
+        noisy = self.added_to(value)
+        return noisy.astype(self.dtype or noisy.dtype, copy=False)
+
+    def added_to(self, value: Array) -> Array:
+        """Value with noise, in its precision."""
         if np.shape(value) != self.shape:
             raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
         noisy: Array = np.array(value, order="C")
@@ -308,7 +316,7 @@ class Noise:
     privacy
         Budget of one release.
     dtype
-        Precision of the run.
+        Precision of the run, which releases have; if absent, that of the values.
     release
         What the method declares about its releases; by default noise is scaled for one contribution.
 
@@ -325,7 +333,7 @@ class Noise:
         keys: Array,
         shape: tuple[int, ...],
         privacy: Privacy,
-        dtype: DTypeLike = np.float32,
+        dtype: DTypeLike | None = None,
         release: Release | None = None,
     ) -> None:
         self.keys = keys
@@ -334,7 +342,7 @@ class Noise:
         self.release = release or Release("laplace", "gradient")
         self._scaled_for = self.release.contributions(self.release.scaled_for)
         self.ledgers = [Ledger() for _ in keys]
-        self._dtype = np.dtype(dtype)
+        self._dtype = dtype
         self.begin_round(0)
 
     def begin_round(self, t: int, measure: bool = False) -> None:
@@ -439,9 +447,11 @@ class Noise:
         Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
         """
         drawn = self._gaussian(sensitivity, self.privacy.summed, sampling)
-        if self._measure and isinstance(drawn, Draw):
+        if not isinstance(drawn, Draw):
+            return drawn
+        if self._measure:
             self._measured[-1] = drawn.magnitude, weights
-        return drawn
+        return replace(drawn, dtype=None)
 
     def _gaussian(self, sensitivity: Sensitivity, parts: int, sampling: float) -> Draw | float:
         """Noise of one of so many parts, whose sum is a release with the stated budget."""
@@ -476,10 +486,10 @@ class Noise:
 
         Returns
         -------
-        Noise for a value of shape ``(B, S, *shape)``.
+        Noise for a value of shape ``(B, S, *shape)``, whose precision it keeps.
         """
         self._beside("unentered")
-        drawn = self._draw(samplers.GAUSSIAN, std, grid)
+        drawn = replace(self._draw(samplers.GAUSSIAN, std, grid), dtype=None)
         if self._measure and not counted:
             self._measured.pop()
         return drawn
@@ -517,21 +527,21 @@ class Noise:
 
         Returns
         -------
-        Noise of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
+        Noise of shape ``(B, S, *shape)``, in double precision; or 0.0 when epsilon is infinite.
         """
         if not self.privacy.private:
             return 0.0
         self._enter("spherical")
         one = np.ones(scale.shape)
         nothing = np.zeros((*scale.shape, *self.shape))
-        xi = nothing + self._draw(samplers.GAUSSIAN, one, finest(one))
-        sizes = np.abs(nothing + self._draw(samplers.LAPLACE, one, finest(one)))
+        xi = self._draw(samplers.GAUSSIAN, one, finest(one)).added_to(nothing)
+        sizes = np.abs(self._draw(samplers.LAPLACE, one, finest(one)).added_to(nothing))
         axes = tuple(range(2, xi.ndim))
         factor = scale * sizes.sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))
         if self._measure:
             self._measured[-2:] = [(np.abs(xi).mean(axis=axes), 1.0)]
-        return xi.astype(self._dtype, copy=False)
+        return xi
 
     def variables(self) -> dict[str, Any]:
         """Ledgers, as they are now."""
@@ -566,7 +576,8 @@ class Noise:
         if self._measure:
             self._measured.append((magnitude, 1.0))
         shape = *scale.shape, *self.shape
-        return Draw(law, self.keys, place, shape, scale, grid, self._measure, magnitude)
+        measured = self._measure, magnitude
+        return Draw(law, self.keys, place, shape, scale, grid, *measured, self._dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,8 +93,12 @@ class Problem(ABC):
         n_seeds: int,
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
+        released: DTypeLike | None = None,
     ) -> BoundProblem[Any]:
-        """Join parameters and data, for a batch of so many seeds."""
+        """Join parameters and data, for a batch of so many seeds.
+
+        Models have the precision ``dtype``. What noise is added to has the precision ``released``, if it is given.
+        """
 
     @abstractmethod
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:

@@ -57,6 +57,7 @@ class Columns(LossProblem):
         n_seeds: int,
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
+        released: DTypeLike | None = None,
     ) -> BoundColumns:
         """Join parameters and data; see `BoundColumns`. Sensitivities are the method's own here."""
         assert isinstance(split, ColumnSplit)

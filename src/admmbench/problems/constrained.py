@@ -107,6 +107,7 @@ class _Base(Problem):
         n_seeds: int,
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
+        released: DTypeLike | None = None,
     ) -> BoundConstrained:
         """Join parameters and data; arithmetic is in double precision, whatever the precision asked for."""
         assert isinstance(split, Split)

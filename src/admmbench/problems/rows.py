@@ -129,10 +129,14 @@ class Rows(LossProblem):
         n_seeds: int,
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
+        released: DTypeLike | None = None,
     ) -> BoundRows:
         """Join parameters and data; see `BoundRows`."""
         assert isinstance(split, Split)
-        return BoundRows(self, split, n_seeds, sensitivity, np.dtype(dtype))
+        precision = np.dtype(dtype)
+        return BoundRows(
+            self, split, n_seeds, sensitivity, precision, np.dtype(released or precision)
+        )
 
 
 def _within_domain(data: Dataset) -> None:
@@ -161,7 +165,9 @@ class BoundRows(BoundProblem["RowParts"]):
         Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
         ones.
     dtype
-        Precision of the arithmetic.
+        Precision of models and records.
+    released
+        Precision of gradients, and of all that noise is added to.
 
     Raises
     ------
@@ -177,13 +183,15 @@ class BoundRows(BoundProblem["RowParts"]):
         n_seeds: int,
         sensitivity: Literal["local", "global"],
         dtype: np.dtype[Any],
+        released: np.dtype[Any],
     ) -> None:
         data = split.dataset
         problem.check(data.info)
         if sensitivity == "global":
             problem.check_worst_case(data.info)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
-        self.n_seeds, self.sensitivity, self.dtype = n_seeds, sensitivity, dtype
+        self.n_seeds, self.sensitivity = n_seeds, sensitivity
+        self.dtype, self.released = dtype, released
         self.split = split
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
         self.size = math.prod(self.model_shape)
@@ -548,7 +556,7 @@ class RowParts:
         floor: float = 0.0,
         sample: Sample | None = None,
     ) -> Gradient:
-        """Gradients of the loss over the agents' records, or over a sample of them.
+        """Gradients of the loss over the agents' records, or over a sample of them, in the precision of releases.
 
         Parameters
         ----------
@@ -563,6 +571,7 @@ class RowParts:
         """
         whole = self.whole
         loss = whole.loss.clipped(floor) if floor else whole.loss
+        z = z.astype(np.promote_types(z.dtype, whole.released), copy=False)
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
         # An agent without records has a sum of nothing, whatever it is divided by.

@@ -37,7 +37,7 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
     Parameters
     ----------
     values
-        Weights, one sum after another.
+        Weights, one sum after another, perhaps in a lower precision.
     places
         Which rows they belong to, unsigned.
     starts
@@ -47,7 +47,6 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
     sums
         To be set, shape (n, M); all is computed in its precision.
     """
-    values = values.astype(sums.dtype, copy=False)
     _sums_of_tiles(values, places, starts, _in_tiles(rows, sums.dtype), sums)
 
 
@@ -115,8 +114,8 @@ def _sum_rows(
 
     def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
         begin, end = arguments[2:4]
-        intp = context.get_value_type(types.intp)
-        vector = ir.VectorType(context.get_value_type(rows.dtype), columns)
+        intp, number = (context.get_value_type(kind) for kind in (types.intp, rows.dtype))
+        vector = ir.VectorType(number, columns)
         nothing, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(vector, None)
         first = ir.Constant(ir.VectorType(ir.IntType(32), columns), None)
 
@@ -129,7 +128,10 @@ def _sum_rows(
             return builder.bitcast(pointer(argument, *index, intp(0)), vector.as_pointer())
 
         def add(p: Any, to: Any) -> None:
-            value = builder.insert_element(nothing, builder.load(pointer(0, p)), intp(0))
+            weight = builder.load(pointer(0, p))
+            if values.dtype != rows.dtype:
+                weight = builder.fpext(weight, number)
+            value = builder.insert_element(nothing, weight, intp(0))
             place = builder.zext(builder.load(pointer(1, p)), intp)
             row = builder.load(vector_at(4, place), **aligned)
             product = builder.fmul(
