@@ -2,6 +2,8 @@
 
 import functools
 import os
+import pickle
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -11,6 +13,7 @@ import pytest
 
 from admmbench import compiled, plugins
 from admmbench.algorithms.linearized import proximal_step, trust_region_step
+from admmbench.files import import_file, write
 
 FACTOR = 2.0
 
@@ -74,8 +77,125 @@ def test_a_module_is_kept_and_named_by_its_text(tmp_path, monkeypatch, caplog):
 def test_without_a_place_to_keep_it_nothing_fails(tmp_path, monkeypatch, caplog):
     (tmp_path / "cache").write_text("a file where a folder should be")
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
+    compiled._not_kept.cache_clear()
     assert compiled.load("VALUE = 3\n", "a value").VALUE == 3
     assert "compiled code is not kept" in caplog.text
+
+
+KERNEL = """
+from admmbench.compiled import njit
+
+@njit(nogil=True)
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def double(tmp_path, monkeypatch):
+    """Call a kernel as a new process would; return what it gives, and whether it was found on the disk."""
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
+
+    def call():
+        compiled._load.cache_clear()
+        kernel = compiled.load(KERNEL, "a product").double
+        value = kernel(3)
+        return value, sum(kernel.stats.cache_hits.values()) == 1
+
+    call()
+    return call
+
+
+class Evil:
+    """Its file does what nobody asked for."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def flipped(content):
+    changed = bytearray(content)
+    changed[len(content) // 2] ^= 1
+    return bytes(changed)
+
+
+def instead(path, make):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    make()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda code: code.write_bytes(b""),
+        lambda code: code.write_bytes(code.read_bytes()[:-9]),
+        lambda code: code.write_bytes(flipped(code.read_bytes())),
+        lambda code: code.write_bytes(pickle.dumps(Evil(code.with_name("evil")))),
+        lambda code: code.chmod(0o666),
+        lambda code: instead(code, code.mkdir),
+        lambda code: instead(code, lambda: os.mkfifo(code)),
+        lambda code: instead(code, lambda: code.symlink_to(code)),
+        lambda code: shutil.rmtree(code.parent),
+        lambda code: instead(code.parent, code.parent.touch),
+        lambda code: code.parents[1].joinpath("kernel_0.py").write_text("x"),
+        lambda code: next(code.parents[1].glob("*.py")).write_bytes(b"\xff("),
+    ],
+)
+def test_code_that_is_damaged_or_of_others_is_compiled_again(double, tmp_path, damage):
+    assert double() == (6, True)
+    (code,) = tmp_path.glob("kernels/__pycache__/*.nbc")
+    damage(code)
+    assert double()[0] == 6
+    assert not list(tmp_path.rglob("evil"))
+    if code.is_file():
+        assert double() == (6, True)
+
+
+def test_code_that_another_user_wrote_is_not_run(double, tmp_path, monkeypatch, caplog):
+    (code,) = tmp_path.glob("kernels/__pycache__/*.nbc")
+    uid = os.geteuid()
+    monkeypatch.setattr(compiled, "_TRUSTED", ())
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+    assert double() == (6, False)
+    assert double() == (6, False)
+    assert f"others can write to {tmp_path}/user-{uid + 1}" in caplog.text
+    assert code.exists()
+
+
+def test_where_others_can_write_code_is_kept_in_a_folder_of_its_own(double, tmp_path):
+    tmp_path.chmod(0o777)
+    assert double() == (6, False)
+    assert double() == (6, True)
+    own = tmp_path / f"user-{os.geteuid()}"
+    assert own.stat().st_mode & 0o777 == 0o700
+    assert len(list(own.glob("kernels/__pycache__/*.nbc"))) == 1
+
+
+def test_functions_of_a_package_that_is_read_only_are_kept_by_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "package" / "module.py"
+    write(path, KERNEL)
+    write(path.with_name("__pycache__"), "no folder: as if nothing could be written there")
+    for hits in (0, 1):
+        kernel = import_file(path, "module").double
+        assert kernel(3) == 6
+        assert sum(kernel.stats.cache_hits.values()) == hits
+    shutil.rmtree(tmp_path / "cache")
+    write(tmp_path / "cache", "no folder either")
+    assert import_file(path, "module").double(3) == 6
+
+
+def test_bytecode_of_a_file_is_not_believed(tmp_path):
+    """It may be damaged, and has the time of its source in seconds."""
+    path = tmp_path / "module.py"
+    for text in ("VALUE = 1", "VALUE = 2"):
+        path.write_text(text)
+        os.utime(path, (0, 0))
+        assert str(import_file(path, "module").VALUE) in text
+    assert not list(tmp_path.glob("__pycache__/*"))
 
 
 def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path):

@@ -1,6 +1,9 @@
 """Code that is made from a method's equation, compiled once, and kept on disk.
 
-numba keeps compiled functions beside their source file. If a kernel calls an equation from another file, it would still
+numba keeps compiled functions beside their source file, or in ``NUMBA_CACHE_DIR``; here, if neither can be written, in
+the user's own folder. What is loaded is code: it must be as it was saved, and no other user may have written it.
+
+If a kernel calls an equation from another file, it would still
 use the old equation after an edit. If it is a closure over the equation, every process would compile it again. So a
 kernel and the equation in it are written out as one module, which is named by the hash of its text: another text is
 another module.
@@ -14,6 +17,8 @@ import functools
 import hashlib
 import inspect
 import logging
+import os
+import pickle
 import shutil
 import tempfile
 import textwrap
@@ -24,8 +29,15 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numba
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+    UserProvidedCacheLocator,
+)
+from numba.core.serialize import dumps
 
-from admmbench.files import cache_folder, import_file, write
+from admmbench.files import import_file, is_own, private_folder, write
 
 _log = logging.getLogger(__name__)
 _LOCK = threading.Lock()
@@ -34,11 +46,97 @@ _KNOWN = {"np", "math", "abs", "max", "min"}
 
 
 FOLDER = "kernels"
+# Who owns the package can run code anyway.
+_TRUSTED = (0, Path(__file__).stat().st_uid)
 
 
-def kernels() -> Path:
-    """Folder of the modules that are made here."""
-    return cache_folder() / FOLDER
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` with options; what it compiles is kept where that is possible, see `_Cache`."""
+
+    def kept(function: Callable[..., Any]) -> Any:
+        made = numba.njit(**options)(function)
+        try:
+            made._cache = _Cache(function)
+        except (OSError, RuntimeError) as error:
+            _not_kept(str(error))
+        return made
+
+    return kept
+
+
+@functools.cache
+def _not_kept(why: str) -> None:
+    """Say so once, and not for each function."""
+    _log.warning("compiled code is not kept: %s", why)
+
+
+class _OwnFolder(InTreeCacheLocator):
+    """The user's own folder, for sources that nothing can be written beside."""
+
+    def __init__(self, function: Any, source: str) -> None:
+        super().__init__(function, source)
+        folder = self.get_suitable_cache_subpath(source)
+        self._cache_path = str(private_folder() / FOLDER / folder)
+
+
+class _Content(CompileResultCacheImpl):
+    _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _OwnFolder]
+
+
+class _Cache(FunctionCache):
+    """numba's cache of a function, with a file for each signature, and a checksum in it.
+
+    A file that is damaged, of other code, or perhaps of another user counts as none, and one that cannot be written is
+    not needed: the function is compiled again.
+    """
+
+    _impl_class = _Content
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """Load what was compiled for a signature; None if that cannot be done."""
+        context.refresh()
+        path, code = self._entry(signature, context.codegen())
+        try:
+            content = _read_trusted(path)
+            if content[: len(code)] != code:
+                return None
+            digest, data = content[len(code) :][: len(code)], content[2 * len(code) :]
+            if hashlib.sha256(data).digest() != digest:
+                raise ValueError("it is damaged (its SHA-256 differs)")
+            return self._impl.rebuild(context, pickle.loads(data))
+        except FileNotFoundError:
+            return None
+        except Exception as error:
+            _log.warning("%s is not used: %s; compiling once more", path, error)
+            return None
+
+    def save_overload(self, signature: Any, made: Any) -> None:
+        """Save what was compiled for a signature, if that can be done."""
+        try:
+            if not self._impl.check_cachable(made):
+                return
+            path, code = self._entry(signature, made.codegen)
+            data = dumps(self._impl.reduce(made))
+            write(path, code + hashlib.sha256(data).digest() + data)
+            path.chmod(path.stat().st_mode & ~0o022)
+        except Exception as error:
+            _not_kept(str(error))
+
+    def _entry(self, signature: Any, codegen: Any) -> tuple[Path, bytes]:
+        """File of a signature on this processor, and the hash of what else it depends on."""
+        signature, processor, code = self._index_key(signature, codegen)
+        name = hashlib.sha256(repr((signature, processor)).encode()).hexdigest()[:16]
+        stamp = self._impl.locator.get_source_stamp()
+        of = hashlib.sha256(repr((numba.__version__, stamp, code)).encode()).digest()
+        return Path(self.cache_path, f"{self._impl.filename_base}.{name}.nbc"), of
+
+
+def _read_trusted(path: Path) -> bytes:
+    # Opening a pipe would wait for somebody to write.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not is_own(os.fstat(file.fileno()), *_TRUSTED):
+            raise PermissionError("another user can write to it")
+        return file.read()
 
 
 def equation_source(equation: Callable[..., Any], name: str) -> str:
@@ -121,7 +219,7 @@ def load(text: str, what: str) -> ModuleType:
     Parameters
     ----------
     text
-        Source of the module; functions in it are compiled with ``cache=True``.
+        Source of the module; functions in it are compiled with `njit`.
     what
         What it is for, in words: compiling takes some seconds, and the log says so.
     """
@@ -133,15 +231,15 @@ def load(text: str, what: str) -> ModuleType:
 def _load(text: str, what: str) -> ModuleType:
     digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
     name = f"kernel_{digest[:16]}"
-    path = kernels() / f"{name}.py"
     try:
-        if not path.exists() or path.read_text("utf-8") != text:
+        path = private_folder() / FOLDER / f"{name}.py"
+        if not path.exists() or path.read_bytes() != text.encode():
             _log.info("compiling %s, once for this machine", what)
             write(path, text)
     except OSError as error:
-        _log.warning("compiled code is not kept: %s", error)
+        _not_kept(str(error))
         folder = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = folder / f"{name}.py"
-        path.write_text(text, "utf-8")
+        write(path, text)
     return import_file(path, name)

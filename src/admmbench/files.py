@@ -34,7 +34,8 @@ def import_file(path: Path, name: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
+    # Bytecode that is kept may be damaged, or of a file that was edited within the same second.
+    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     return module
 
 
@@ -54,12 +55,50 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
-    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache."""
+    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache.
+
+    Raises
+    ------
+    OSError
+        If none is named and the user has no home.
+    """
     if given := cache or os.environ.get("ADMMBENCH_CACHE"):
         return expanded(given)
     import pooch  # slow to import
 
-    return Path(pooch.os_cache("admmbench"))
+    with contextlib.suppress(RuntimeError):
+        found = Path(pooch.os_cache("admmbench"))
+        if found.is_absolute():  # else it begins with ~
+            return found
+    raise FileNotFoundError("no home for a cache folder: name one by ADMMBENCH_CACHE")
+
+
+def private_folder() -> Path:
+    """Folder for what is believed without asking where it comes from: only this user can write to it.
+
+    That is the cache folder, or a folder in it if others can write to the cache folder too.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    if is_own(cache.stat()):
+        return cache
+    own = cache / f"user-{os.geteuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if not is_own(own.lstat()):
+        raise PermissionError(
+            f"others can write to {own}: name a folder of your own by ADMMBENCH_CACHE"
+        )
+    return own
+
+
+def is_own(state: os.stat_result, *trusted: int) -> bool:
+    """Whether a file belongs to this user, or to one who is trusted, and nobody else can write to it."""
+    return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
 _KINDS = {
@@ -78,7 +117,7 @@ SEAL = "sha256"
 
 def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
     """Text of a mapping with a checksum among its keys; ``style`` is of `json.dumps`."""
-    return json.dumps({**content, SEAL: _digest(content)}, **style)
+    return json.dumps({**content, SEAL: digest(content)}, **style)
 
 
 def unsealed(content: Any) -> dict[str, Any]:
@@ -90,7 +129,7 @@ def unsealed(content: Any) -> dict[str, Any]:
         If it is no such mapping, or not as it was.
     """
     plain = dict(content) if isinstance(content, dict) else {}
-    if plain.pop(SEAL, None) != _digest(plain):
+    if plain.pop(SEAL, None) != digest(plain):
         raise ValueError("incomplete or altered after it was written: its SHA-256 differs")
     return plain
 
@@ -109,7 +148,8 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def digest(content: Any) -> str:
+    """SHA-256 of what JSON can hold."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 from admmbench import compiled
 from admmbench.config import AUDITS, FIGURES, MANIFEST, Study
-from admmbench.files import cache_folder
+from admmbench.files import private_folder
 from admmbench.installed import CONFIG, OWN
 from admmbench.privacy import remembered
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
@@ -68,7 +69,8 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(results))
     for cache in {Path(study.config.data.cache) for study in studies}:
         found.update(_of_data(cache / "datasets"))
-    found.update(_kept(cache_folder()))
+    with contextlib.suppress(OSError):  # there may be no such folder
+        found.update(_kept(private_folder()))
     for study in studies:
         found.difference_update(_asked(study))
     return sorted(found)

@@ -5,41 +5,44 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from admmbench.files import cache_folder, write
+from admmbench.files import digest, private_folder, write
 
 
 class Kept:
-    """Values by name in a JSON file of the cache folder.
+    """Values by name in a JSON file of the user's private folder, each with a checksum of where and what it is.
 
-    A file that cannot be read counts as empty, and nothing is kept where none can be written. Of processes that write
-    at the same time one may lose what it added.
+    A file that cannot be read counts as empty, and so does a value that is not as it was kept. Nothing is kept where
+    none can be written. Of processes that write at the same time one may lose what it added.
 
     Parameters
     ----------
     name
-        Of the file, below the cache folder.
+        Of the file, below the folder.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return cache_folder() / self._name
-
     def read(self) -> dict[str, Any]:
         """Return all that is kept."""
         try:
-            return dict(json.loads(self.path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+            found = dict(json.loads((private_folder() / self._name).read_text("utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError):
             return {}
+        return {
+            name: entry[0]
+            for name, entry in found.items()
+            if isinstance(entry, list) and entry and entry == self._entry(name, entry[0])
+        }
 
     def add(self, new: Mapping[str, Any]) -> None:
         """Keep more; a name that is there gets the new value."""
-        content = json.dumps({**self.read(), **new}, indent=1)
+        kept = {name: self._entry(name, value) for name, value in {**self.read(), **new}.items()}
         with contextlib.suppress(OSError):
-            write(self.path, content)
+            write(private_folder() / self._name, json.dumps(kept, indent=1))
+
+    def _entry(self, name: str, value: Any) -> list[Any]:
+        """Value with its checksum."""
+        return [value, digest([self._name, name, value])]

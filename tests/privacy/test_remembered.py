@@ -1,11 +1,15 @@
 """Totals that are kept between processes: the same numbers, and never those of other code."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from typing import Any
 
+import pytest
+
+from admmbench.kept import Kept
 from admmbench.privacy import Ledger, Shift, remembered
 
 CODE = """
@@ -94,3 +98,79 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch):
     monkeypatch.setattr(remembered, "version", lambda package: "another")
     assert compose(source.format("float(len(made))")) == 1
     assert compose(source.format("float(len(made))")) == 1
+
+
+@pytest.fixture
+def seven(tmp_path, monkeypatch):
+    """Ask for a total of 7 as a new process would; it says how often it was composed."""
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
+    composed = []
+
+    def compose(releases, delta):
+        composed.append(1)
+        return 7.0
+
+    def ask(count=2):
+        composed.clear()
+        remembered._file.cache_clear()
+        ledger = Ledger()
+        ledger.pure(0.5, count)
+        releases = ledger.releases()
+        assert remembered.remembered(compose)(releases, 1e-6) == 7
+        remembered._file(compose, remembered._kinds(releases), 1e-6)._write()
+        return len(composed)
+
+    assert ask() == ask(3) == 1
+    assert ask() == ask(3) == 0
+    return ask
+
+
+def _swapped(entries):
+    return dict(zip(entries, reversed(entries.values()), strict=True))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace("7.0", "0.001"),
+        lambda text: text.replace("7.0", "true"),
+        lambda text: text.replace("7.0", '"7.0"'),
+        lambda text: text.replace("7.0", "NaN"),
+        lambda text: text.replace("7.0", "-7.0"),
+        lambda text: text.replace("7.0", "7"),
+        lambda text: text.replace("7.0", "null"),
+        lambda text: text[:-20],
+        lambda text: "[]",
+        lambda text: "3",
+        lambda text: "[" * 100_000,
+        lambda text: json.dumps(dict.fromkeys(json.loads(text), 0.001)),
+        lambda text: json.dumps({key: [] for key in json.loads(text)}),
+        lambda text: json.dumps({key: [0.001] for key in json.loads(text)}),
+        lambda text: json.dumps(_swapped(json.loads(text))),
+    ],
+)
+def test_totals_that_were_altered_are_composed_again(seven, tmp_path, damage):
+    (file,) = (tmp_path / "totals").iterdir()
+    file.write_text(damage(file.read_text()))
+    assert seven() == 1
+    assert seven() == 0
+
+
+def test_totals_of_another_file_or_of_other_types_are_composed_again(seven, tmp_path):
+    (file,) = (tmp_path / "totals").iterdir()
+    text = file.read_text()
+    kept = Kept(f"totals/{file.name}")
+    names = list(kept.read())
+    for value in (-7.0, math.nan, True, "7.0", None, 7):
+        kept.add(dict.fromkeys(names, value))
+        assert seven() == 1
+    file.write_text(text)
+    file.rename(file.with_name("0" * 16 + ".json"))
+    assert Kept(f"totals/{'0' * 16}.json").read() == {}
+
+
+def test_totals_in_a_folder_of_others_are_not_believed(seven, tmp_path):
+    tmp_path.chmod(0o777)
+    assert seven() == 1
+    assert seven() == 0
+    assert (tmp_path / f"user-{os.geteuid()}" / "totals").exists()

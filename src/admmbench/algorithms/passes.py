@@ -38,6 +38,7 @@ import math
 
 import numba
 import numpy as np
+from admmbench.compiled import njit
 from admmbench.privacy.samplers import TILE, perturb
 from admmbench.problems.narrow import take_tile
 # {imported}
@@ -61,7 +62,7 @@ number = np.{dtype}
 {message}
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def update(
     gradient, position, z, w, dual, rho, rho_dual, rho_message, strength, share, total, sent, partial, numbers,
     law, keys, place, scale, grid, measure, magnitude,

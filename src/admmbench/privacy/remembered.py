@@ -44,7 +44,11 @@ class _File:
 
     def __init__(self, name: str) -> None:
         self._kept, self._new = Kept(name), dict[str, float]()
-        self.totals: dict[str, float] = self._kept.read()
+        self.totals: dict[str, float] = {
+            name: total
+            for name, total in self._kept.read().items()
+            if isinstance(total, float) and total >= 0
+        }
 
     def add(self, name: str, total: float) -> None:
         if not self._new:

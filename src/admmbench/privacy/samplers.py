@@ -22,6 +22,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.compiled import njit
+
 Array = NDArray[Any]
 Word = np.uint64
 """Of 32 or of 64 bits."""
@@ -293,7 +295,7 @@ def perturb(
     return total * grid
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def perturb_all(
     values: Array,
     law: int,
@@ -338,7 +340,7 @@ def perturb_all(
                 magnitude[p, s] = total / size
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
     """Draw a sample of n records: each is in it with a probability, a multiple of 2^-32.
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from numpy.typing import NDArray
+
+from admmbench.compiled import njit
 
 Array = NDArray[Any]
 
-_compiled = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+_compiled = njit(nogil=True, fastmath={"reassoc", "contract"})
 
 
 @_compiled

@@ -15,6 +15,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.compiled import njit
+
 Array = NDArray[Any]
 
 # Columns that are left, of all, above which it is not worth the copy.
@@ -83,7 +85,7 @@ def gather(entries: Array, index: Array) -> Array:
     return found.reshape(B, S, K, -1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _gather(entries: Array, index: Array, found: Array) -> None:
     for b in range(entries.shape[0]):
         places = index[b]

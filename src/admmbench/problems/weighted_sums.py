@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from admmbench.compiled import njit
 
 Array = NDArray[Any]
 
@@ -76,7 +77,7 @@ def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
     return tiles
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sums_of_tiles(values: Array, places: Array, starts: Array, tiles: Array, sums: Array) -> None:
     """`weighted_sums` of rows in tiles."""
     total = np.empty(_TILE, sums.dtype)

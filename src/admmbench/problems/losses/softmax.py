@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numba
 import numpy as np
 from pydantic import Field
 
+from admmbench.compiled import njit
 from admmbench.datasets import DatasetInfo
 from admmbench.problems.losses.base import Array, Loss, Norms
 from admmbench.validation import parameters
@@ -92,9 +92,7 @@ def _rows(u: Array) -> Array:
 
 
 # Sums may be reordered, which lets the compiler use vector instructions.
-_compiled = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
-)
+_compiled = njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 @_compiled
