@@ -494,26 +494,19 @@ def test_what_it_does_not_suit_is_refused(problem, given, message):
         simulate(made(2), "amp", problem=problem, epsilon=1, **{"rounds": 1, **given})
 
 
-@pytest.mark.parametrize("relation", ["zero_out", "replace"])
-def test_audits_look_at_its_model_alone(relation):
-    """Its noise is inside a problem, where the other levels do not look; they say so."""
+@pytest.mark.parametrize("K", [2, 3])
+def test_audits_look_at_both_noises(K):
+    """And at the lattice of the one inside; determinants are for one prediction."""
     found = short_audit(
-        "amp",
-        made(2),
-        AuditSettings(rounds=3, repeats=60, canaries=["worst"]),
-        rounds=1,
-        privacy={"relation": relation},
+        "amp", made(K), AuditSettings(rounds=3, repeats=60, canaries=["worst"]), rounds=1
     )
     verdicts = {each.level: each.passed for each in found.findings}
-    assert verdicts == {
-        "noise law": None,
-        "coupling": None,
-        "likelihood": None,
-        "lower bound": None,
-        "black box": True,
-    }
+    levels = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
+    assert verdicts == dict.fromkeys(levels, True)
+    assert found.complete
     assert found.rounds == 1
-    assert "in a way that an audit cannot follow" in found.findings[0].sentence
+    (moved,) = (each.value for each in found.findings if each.level == "likelihood")
+    assert 0.3 < moved < 1
 
 
 def test_a_message_is_counted_and_the_noise_is_that_of_the_objective():

@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from admmbench.algorithms import amp
 from admmbench.audit import AuditSettings, auditor
 from admmbench.checks.made import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.privacy import Ledger, Noise, Sampler, samplers
+from admmbench.privacy import Ledger, Noise, Sampler, mechanisms, samplers
 from admmbench.problems.rows import BoundRows, RowParts
 from tests.audit.runs import TWO, failed, make_spec, short_audit
 
@@ -73,6 +74,61 @@ def test_half_the_noise_in_a_subproblem(monkeypatch):
     spherical = Noise.spherical
     monkeypatch.setattr(Noise, "spherical", lambda self, scale: spherical(self, scale / 2))
     assert "not spherical noise" in failed(short_audit("dvp", TWO))["noise law"]
+
+
+def coarse(std):
+    """A grid of 2^-30 standard deviations or more."""
+    return np.ldexp(2.0**-30, np.frexp(std)[1])
+
+
+@pytest.mark.parametrize("name", ["amp", "dvp"])
+def test_noise_in_a_problem_that_is_on_a_coarse_grid(monkeypatch, name):
+    """Solutions show which record it was: the noise that they are due to is on the grid in one world only."""
+    params = {"amp": {"tolerance": 1e-13, "output_share": 0.5}, "dvp": {"tolerance": 1e-12}}
+    given = {"epsilon": 0.5, "rounds": 1, "params": params[name]}
+    settings = AuditSettings(rounds=1, repeats=60, canaries=["worst"])
+    assert short_audit(name, TWO, settings, **given).complete
+    monkeypatch.setattr(amp, "finest", coarse)
+    monkeypatch.setattr(mechanisms, "finest", coarse)
+    monkeypatch.setattr(samplers, "CELL", 0.0)
+    found = failed(short_audit(name, TWO, settings, **given))
+    assert list(found) == ["lower bound"]
+    assert "The total does not hold: an attack on the grid of the noise" in found["lower bound"]
+
+
+@pytest.mark.parametrize(
+    ("noise_std", "output_std", "level", "sentence"),
+    [
+        (0.3, 1, "likelihood", "of what the ledger was told"),
+        (1, 1e-4, "likelihood", "of what the ledger was told"),
+    ],
+)
+def test_too_little_noise_in_or_on_the_solution_of_amp(
+    monkeypatch, noise_std, output_std, level, sentence
+):
+    for name, factor in (("noise_std", noise_std), ("output_std", output_std)):
+        own = getattr(amp.Budget, name)
+        monkeypatch.setattr(amp.Budget, name, lambda *of, own=own, factor=factor: factor * own(*of))
+    found = failed(short_audit("amp", TWO, rounds=1, params={"tolerance": 1e-4}))
+    assert sentence in found[level]
+
+
+def test_amp_with_half_of_the_noise_that_it_asks_for(drawn):
+    drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
+    assert "its mean size is" in failed(short_audit("amp", rounds=1))["noise law"]
+
+
+def test_a_ridge_of_amp_that_depends_on_its_records(monkeypatch):
+    """Given the same noise in both worlds, the solutions differ."""
+    minimize = amp.AMP.minimize
+
+    def with_another(self, parts, b, ridge, *rest):
+        own = np.abs(parts.gradient(np.zeros_like(b), mean_over=parts.n_samples).value)
+        return minimize(self, parts, b, ridge + own.mean(axis=(2, 3)), *rest)
+
+    monkeypatch.setattr(amp.AMP, "minimize", with_another)
+    found = short_audit("amp", TWO, rounds=1)
+    assert not found.complete
 
 
 def test_another_law(drawn):

@@ -117,21 +117,27 @@ class AMP(OverRows):
         convexity = budget.convexity(parts.curvature_bound) / m
         ridge = np.maximum(convexity - parts.whole.penalty_curvature, 0)
         convexity = np.maximum(convexity, parts.whole.penalty_curvature)
-        weight = factors(ridge, like=nothing)
-
-        def quadratic(v: Array) -> Array:
-            pull: Array = weight * v + b
-            return pull
-
         length = std * math.sqrt(parts.whole.size)
         condition = 1 + parts.curvature_bound / convexity
         rounding = _rounding(parts.whole, m, c1, samplers.REACH * length, condition)
-        v = solve(parts, nothing, quadratic, convexity, self.tolerance + rounding)
+        v = self.minimize(parts, b, ridge, convexity, self.tolerance + rounding)
         # The solutions of both neighbours are off by at most this, in any direction.
         off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
         grid, apart = on_grid(2 * off, math.sqrt(parts.whole.size))
         noisy: Array = v + noise.unentered(budget.output_std(apart), grid, counted=False)
         return noisy
+
+    def minimize(
+        self, parts: RowParts, b: Array, ridge: Array, convexity: Array, tolerance: Array
+    ) -> Array:
+        """Minimise f_i(v) + <b, v> + (ridge / 2) ||v||^2, see `solve`."""
+        weight = factors(ridge, like=b)
+
+        def quadratic(v: Array) -> Array:
+            pull: Array = weight * v + b
+            return pull
+
+        return solve(parts, np.zeros_like(b), quadratic, convexity, tolerance)
 
 
 def _rounding(whole: BoundRows, m: Array, c1: Array, longest: Array, condition: Array) -> Array:

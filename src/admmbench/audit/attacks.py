@@ -8,6 +8,7 @@ from admmbench.algorithms.base import Array
 from admmbench.audit.bounds import bound_of_scores
 from admmbench.audit.likelihood import log_ratio
 from admmbench.audit.report import Finding
+from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Run
 from admmbench.problems.rows import BoundRows
 
@@ -33,6 +34,50 @@ def of_model(pair: Pair, row: int) -> Scores:
     return first, second
 
 
+def of_lattice(pair: Pair) -> Scores | None:
+    """Scores of an attacker who knows the grid of noise inside a problem; None if there is no such noise.
+
+    The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
+    """
+    if not any(_within(release) for tape in pair.first.tapes for release in tape):
+        return None
+    return (
+        _nearer(pair.first, pair.first_taken, pair.second_as_first),
+        _nearer(pair.second, pair.first_as_second, pair.second),
+    )
+
+
+def _within(release: Taped) -> bool:
+    """Whether the noise of a release is inside a problem."""
+    return release.law == SPHERICAL or release.inside is not None
+
+
+def _nearer(run: Run, first: Run, second: Run) -> Array:
+    """How much nearer to its grid the noise is that a run's releases are due to in the first world, shape (S,)."""
+    found = np.zeros(run.federation.problem.n_seeds)
+    for tapes in zip(run.tapes, first.tapes, second.tapes, strict=True):
+        for releases in zip(*tapes, strict=False):
+            if _within(releases[0]):
+                own, one, other = (each.parts[-1] for each in releases)
+                found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
+    return found
+
+
+def _on_grid(run: Taped, world: Taped) -> Array:
+    """How near the noise of a release is to its grid in a world, shape (B, S): 1 an entry if it is there, 0 by chance.
+
+    Of spherical noise only the norm is on a grid.
+    """
+    noise = (run.total - world.value).reshape(*run.scale.shape, -1)
+    grid = np.asarray(run.grid)
+    if run.law == SPHERICAL:
+        noise, grid = np.linalg.norm(noise, axis=-1, keepdims=True), grid * run.scale
+    grid = grid[..., None]
+    steps = np.divide(noise, grid, out=np.zeros_like(noise), where=grid > 0)
+    found: Array = np.cos(2 * np.pi * steps).sum(axis=-1)
+    return found
+
+
 def _loss(models: Array, world: Run, row: int) -> Array:
     """Loss of a world's record under models of shape (S, K, J), shape (S,); a null record has a constant one."""
     problem = world.federation.problem
@@ -41,7 +86,13 @@ def _loss(models: Array, world: Run, row: int) -> Array:
 
 
 def lower_bound(
-    level: str, canary: str, scores: Scores, delta: float, confidence: float, total: float
+    level: str,
+    canary: str,
+    scores: Scores,
+    delta: float,
+    confidence: float,
+    total: float,
+    attack: str = "attack",
 ) -> Finding:
     """Bound epsilon from below by an attack, and compare it with the ledger's total.
 
@@ -57,14 +108,16 @@ def lower_bound(
         In the bound.
     total
         Total of the ledger.
+    attack
+        What it is, in words.
     """
     first, second = (np.nan_to_num(each) for each in scores)
     value = bound_of_scores(first, second, delta, confidence)
     good = value <= total
     most = power(len(first), delta, confidence)
     sentence = (
-        f"An attack shows that epsilon is at least {value:.3f}, without an error it would show {most:.3f}; composed is "
-        f"{total:.3f}."
+        f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
+        f"{most:.3f}; composed is {total:.3f}."
     )
     if not good:
         sentence = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"

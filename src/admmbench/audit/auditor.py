@@ -14,6 +14,7 @@ from admmbench.audit.attacks import (
     TRAJECTORY,
     Scores,
     lower_bound,
+    of_lattice,
     of_model,
     of_trajectory,
     power,
@@ -101,8 +102,9 @@ def audit(
                 progress(sum(map(len, seen.values())), pieces)
     every = [each for found in seen.values() for each in found]
     total = max(each.total for each in every)
-    # All lower bounds hold together: two attacks with each canary.
-    confidence = 1 - (1 - settings.level) / (2 * len(names))
+    # All lower bounds hold together: two or three attacks with each canary.
+    attacks = 2 + any(each.lattice for each in every)
+    confidence = 1 - (1 - settings.level) / (attacks * len(names))
     findings = [
         finding
         for name, found in seen.items()
@@ -147,6 +149,8 @@ class Seen:
         Scores of the attack on all messages, if they are.
     model
         Scores of the attack on the final model.
+    lattice
+        Scores of the attack on the grid of noise inside a problem, if there is such noise on tape.
     total
         That of the ledgers.
     budget
@@ -157,6 +161,7 @@ class Seen:
     checks: list[Finding]
     trajectory: Scores | None
     model: Scores
+    lattice: Scores | None
     total: float
     budget: float
 
@@ -171,6 +176,7 @@ class Seen:
             [] if why else list(_checks(pair, worlds.canary)),
             None if why else of_trajectory(pair, sampling),
             of_model(pair, worlds.row),
+            None if why else of_lattice(pair),
             epsilon_total(federation.ledgers, delta),
             federation.privacy.epsilon,
         )
@@ -192,7 +198,8 @@ def _findings(
     total: float,
 ) -> Iterator[Finding]:
     """Findings of all levels with one canary."""
-    attacks = {MODEL: [each.model for each in seen]}
+    attacks: list[tuple[str, Sequence[Scores], dict[str, str]]]
+    attacks = [(MODEL, [each.model for each in seen], {})]
     if why := next((each.uncovered for each in seen if each.uncovered), ""):
         for level in (*_CHECKED, TRAJECTORY):
             yield not_covered(level, name, why)
@@ -200,10 +207,22 @@ def _findings(
         found = [*probed, *itertools.chain.from_iterable(each.checks for each in seen)]
         for level in _CHECKED:
             yield worst(each for each in found if each.level == level)
-        attacks = {TRAJECTORY: [each.trajectory for each in seen if each.trajectory], **attacks}
-    for level, scores in attacks.items():
-        first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
-        yield lower_bound(level, name, (first, second), delta, confidence, total)
+        lattice = [each.lattice for each in seen if each.lattice]
+        attacks.insert(0, (TRAJECTORY, [each.trajectory for each in seen if each.trajectory], {}))
+        if lattice:
+            attacks.insert(1, (TRAJECTORY, lattice, {"attack": "attack on the grid of the noise"}))
+    bounds = [
+        lower_bound(level, name, _joined(scores), delta, confidence, total, **words)
+        for level, scores, words in attacks
+    ]
+    for level in dict.fromkeys(each.level for each in bounds):
+        yield worst(each for each in bounds if each.level == level)
+
+
+def _joined(scores: Sequence[Scores]) -> Scores:
+    """Scores of several parts of the runs."""
+    first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
+    return first, second
 
 
 def _nothing(spec: RunSpec) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from admmbench.algorithms.base import Array
 from admmbench.audit.report import Finding
+from admmbench.audit.tapes import Taped
 from admmbench.audit.worlds import Run
 
 LEVEL = "coupling"
@@ -74,10 +75,15 @@ def _releases(first: Run, second: Run) -> Iterator[str]:
             yield "The number of releases, or their law, depends on the data."
 
 
+def _parts(tape: Iterable[Taped]) -> Iterator[Taped]:
+    return (part for each in tape for part in each.parts)
+
+
 def _scales(first: Run, second: Run) -> Iterator[str]:
     """Scales must be the same."""
     for ours, theirs in zip(first.tapes, second.tapes, strict=True):
-        for one, other in zip(ours, theirs, strict=True):
+        pairs = zip(_parts(ours), _parts(theirs), strict=True)
+        for one, other in pairs:
             if not _difference(one.scale, other.scale, one.scale.shape[1]) <= _ROUNDING:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.nanmax(np.abs(other.scale / one.scale - 1))

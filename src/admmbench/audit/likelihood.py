@@ -54,7 +54,7 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
     blocks = zip(first.federation.blocks, first.tapes, second.tapes, strict=True)
     for block, ours, theirs in blocks:
         for one, other in zip(ours, theirs, strict=False):
-            shifts = _shifts(one, other)
+            shifts, stretch = _shifts(one, other), _stretch(one, other, one)
             for b, entries in enumerate(one.entered):
                 summed = first.federation.privacy.summed
                 who = "of the sum" if summed else f"of agent {block.agents.start + b}"
@@ -63,7 +63,8 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
                     told = ", ".join(f"{each.times} {each.law}" for each in entries) or "nothing"
                     yield np.inf, f"The ledger was told {told} of a {one.law} release {who}."
                     continue
-                used = _over(Shift(*(float(each[b].max()) for each in shifts)), entries[0])
+                l1, l2, linf = (each[b] for each in shifts)
+                used = _over(l1, l2, linf, np.abs(stretch[b]), entries[0])
                 yield used, f"A release {who} shifts by {used:.3f} of what the ledger was told."
 
 
@@ -123,21 +124,26 @@ def _unlikely(seen: Array, taken: Array, q: float) -> bool:
 
 
 def _shifts(one: Taped, other: Taped) -> tuple[Array, Array, Array]:
-    """Norms of what the value before noise differs by, in units of the noise, each of shape (B, S).
+    """Norms of what the value before noise differs by, in units of the noise, each of shape (B, S)."""
+    apart = np.concatenate(
+        [_apart(*parts) for parts in zip(one.parts, other.parts, strict=False)], axis=-1
+    )
+    return apart.sum(axis=-1), np.linalg.norm(apart, axis=-1), apart.max(axis=-1)
 
-    Of a solution, the l2 norm has what the determinants differ by as well: the sum bounds the likelihood ratio.
-    """
+
+def _apart(one: Taped, other: Taped) -> Array:
+    """How far each entry differs, in units of the noise, shape (B, S, entries)."""
     apart = np.abs(one.value - other.value).reshape(*one.scale.shape, -1)
     # Where there is no noise, any difference is an infinite shift.
     scale = one.scale[..., None]
-    apart = np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
-    l2 = np.linalg.norm(apart, axis=-1) + np.abs(_stretch(one, other, one))
-    return apart.sum(axis=-1), l2, apart.max(axis=-1)
+    found: Array = np.divide(apart, scale, out=np.where(apart > 0, np.inf, 0.0), where=scale > 0)
+    return found
 
 
 def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
     """Logarithm of the ratio of determinants by which the worlds turn noise into a run's solution, shape (B, S)."""
     found = np.zeros(one.scale.shape)
+    one, other, run = (each.parts[-1] for each in (one, other, run))
     if one.curved and other.curved and run.curved:
         convexity = run.curved.convexity
         for b in np.flatnonzero((one.value != other.value).any(axis=(1, 2, 3))).tolist():
@@ -145,10 +151,15 @@ def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
     return found
 
 
-def _over(shift: Shift, entry: Entry) -> float:
-    """Largest of the three norms over its bound; of an approximate release, the epsilon of the shift over its own."""
+def _over(l1: Array, l2: Array, linf: Array, stretch: Array, entry: Entry) -> float:
+    """Largest of the three norms over its bound; of an approximate release, the epsilon of the shift over its own.
+
+    Of a solution, the l2 norm, or the epsilon, has what the determinants differ by as well: the sum bounds the
+    likelihood ratio.
+    """
+    shift = Shift(l1.max(), (l2 + stretch).max(), linf.max())
     if entry.law == "approximate":
-        shift = Shift(0, _gaussian_epsilon(shift.l2, entry.delta), 0)
+        shift = Shift(0, _gaussian_epsilon(l2.max(), entry.delta) + stretch.max(), 0)
     pairs = zip(shift, entry.shift, strict=True)
     with np.errstate(divide="ignore"):
         used = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]
@@ -162,7 +173,8 @@ def _gaussian_epsilon(shift: float, delta: float) -> float:
 
     if not 0 < shift < np.inf:
         return shift
-    return float(get_epsilon_gaussian(1 / shift, delta)) if 0 < delta < 1 else np.inf
+    with np.errstate(divide="ignore"):  # hardly any shift costs nothing
+        return float(get_epsilon_gaussian(1 / shift, delta)) if 0 < delta < 1 else np.inf
 
 
 def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
@@ -193,6 +205,9 @@ def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
 
 def _log_density(run: Taped, world: Taped) -> Array:
     """Logarithm of the density of the noise that a release is due to in a world, but for a constant: shape (B, S)."""
+    if run.inside and world.inside:
+        # What the solver leaves is no Gaussian shift for whoever sees the sum alone.
+        run, world = run.inside, world.inside
     noise = (run.total - world.value).reshape(*run.scale.shape, -1)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.abs(noise / world.scale[..., None])

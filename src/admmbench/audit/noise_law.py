@@ -46,7 +46,8 @@ def find(pair: Pair, canary: str) -> Finding:
 def _standardised(run: Run, law: str) -> Array:
     """Noise over its declared scale, of all releases with a law: shape (R, S, entries)."""
     found = [np.zeros((0, run.federation.problem.n_seeds, 0))]
-    for release in (each for tape in run.tapes for each in tape if each.law == law):
+    releases = (part for tape in run.tapes for each in tape for part in each.parts)
+    for release in (each for each in releases if each.law == law):
         noisy = (release.scale > 0).all(axis=1)
         if not noisy.any():
             continue

@@ -4,7 +4,8 @@ An additive release is recorded where it is made, ``value + draw``: value, scale
 tape again, the noisy values of the tape replace its own. So everything that follows from releases alone is the same in
 both runs, and the values before noise differ only because the data of the two runs differ.
 
-Spherical noise is part of a subproblem, whose solution is what is released: see `admmbench.audit.solutions`.
+Spherical noise is part of a subproblem, whose solution is what is released, and so is one of AMP's two noises: see
+`admmbench.audit.solutions`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,14 @@ class Taped:
     entered
         What the ledger of each agent was told of it.
     curved
-        Of a solution; None where the sum is released.
+        Of a solution; None where the sum is released, or the loss has several predictions.
+    grid
+        Spacing of the noise, shape (B, S); of spherical noise in scales.
+    inside
+        Of a noisy solution whose problem has noise too: that part of the release. It is due to the noise ``total -
+        value`` at what is released.
+    exact
+        Of a part inside: the solution before its noise, and the sum of gradient and noise at it.
     """
 
     t: int
@@ -117,6 +125,14 @@ class Taped:
     scale: Array
     entered: list[list[Entry]]
     curved: Curved | None = None
+    grid: Array | None = None
+    inside: Taped | None = None
+    exact: tuple[Array, Array] | None = None
+
+    @property
+    def parts(self) -> list[Taped]:
+        """The release, and the part inside."""
+        return [self, self.inside] if self.inside else [self]
 
 
 class Inner(NamedTuple):
@@ -124,6 +140,7 @@ class Inner(NamedTuple):
 
     noise: Array
     scale: Array
+    grid: Array
     entered: list[list[Entry]]
 
 
@@ -141,9 +158,6 @@ class TapedNoise(Noise):
     louder
         Factors of what is drawn, for each seed: values before noise, and what ledgers are told, must not depend on
         where the noise happens to lead.
-    follows
-        Whether noise that ledgers are not told of by the source is put on tape: otherwise only the method knows what it
-        is for.
     inner
         Spherical noise that was drawn, while it is not known what it is for.
     missed
@@ -158,15 +172,15 @@ class TapedNoise(Noise):
     tape: list[Taped]
     again: Sequence[Taped] | None
     louder: Array | None
-    follows: bool
     inner: Inner | None
     missed: int
     unsolved: bool
     faults: list[str]
     _accounted: list[Releases]
     _places: set[tuple[int, int]]
-    # While what is drawn is an ingredient of spherical noise.
+    # While what is drawn is an ingredient of spherical noise, and the grid of that.
     _unseen = False
+    _grid: Array
 
     @classmethod
     def like(
@@ -175,12 +189,11 @@ class TapedNoise(Noise):
         agents: slice,
         dtype: DTypeLike,
         louder: Array | None = None,
-        follows: bool = False,
     ) -> Self:
         """Source with the keys of another."""
         made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
         made.agents, made.tape, made.again = agents, [], None
-        made.louder, made.follows = louder, follows
+        made.louder = louder
         made.inner, made.missed, made.unsolved, made.faults = None, 0, False, []
         made._accounted = [ledger.releases() for ledger in made.ledgers]
         made._places = set()
@@ -209,12 +222,15 @@ class TapedNoise(Noise):
                     f"The ledger of agent {agent} was told {each.times} {each.law} in round {t} beside what was drawn."
                 )
 
+    @property
+    def next(self) -> Taped | None:
+        """The release of the tape that is played next, if there is one."""
+        place = len(self.tape)
+        return None if self.again is None or place >= len(self.again) else self.again[place]
+
     def played(self, own: Array) -> Array:
         """What is released next: the source's own, or that of the tape."""
-        place = len(self.tape)
-        if self.again is None or place >= len(self.again):
-            return own
-        return self.again[place].released
+        return own if self.next is None else self.next.released
 
     def spherical(self, scale: Array) -> Array | float:
         """See `Noise`; whoever solves the subproblem says what it is for."""
@@ -222,18 +238,8 @@ class TapedNoise(Noise):
         noise = super().spherical(scale)
         self._unseen = False
         self.missed += 1
-        self.inner = Inner(np.asarray(noise), np.array(scale), self._entered())
+        self.inner = Inner(np.asarray(noise), np.array(scale), self._grid, self._entered())
         return noise
-
-    def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
-        """See `Noise`; only the method knows what it is for, if it is built in."""
-        if self.follows:
-            return super().unentered(std, grid, counted)
-        self._unseen = True
-        drawn = super().unentered(std, grid, counted)
-        self._unseen = False
-        self.missed += 1
-        return drawn
 
     def _entered(self) -> list[list[Entry]]:
         """What the ledgers were told since this was asked last."""
@@ -250,6 +256,7 @@ class TapedNoise(Noise):
         self._places.add(place)
         drawn = super()._draw(law, scale if self.louder is None else scale * self.louder, grid)
         if self._unseen:
+            self._grid = grid
             return drawn
         return TapedDraw(**vars(drawn), source=self, asked=(law, scale), entered=self._entered())
 
@@ -292,6 +299,7 @@ class TapedDraw(Draw):
                 noisy,
                 np.array(scale),
                 told,
+                grid=self.grid,
             )
         )
         return noisy.astype(precision)

@@ -156,10 +156,9 @@ class Player:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = watched(copy.deepcopy(spec.method))
         federation = assemble(spec, data, pool)
-        blocks, foreign = federation.blocks, reach.is_foreign(type(spec.method))
+        blocks = federation.blocks
         self.noise = [
-            TapedNoise.like(block.noise, block.agents, spec.dtype, louder, foreign)
-            for block in blocks
+            TapedNoise.like(block.noise, block.agents, spec.dtype, louder) for block in blocks
         ]
         pairs = zip(blocks, self.noise, strict=True)
         federation = replace(federation, blocks=[replace(b, noise=own) for b, own in pairs])
