@@ -76,6 +76,7 @@ BILLION = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: " + "9" * 5000, r"9\.\.\. \(5000 characters\), which is too large"),
         ("a:\n\tb: 1", "line 2 is no YAML: found character that cannot start any token"),
         ("a: 1\nb: \0", "line 2 has the character 0x0000"),
+        (r'a: "\x07"', "line 1 has the character 0x0007, which is not printed"),
         ("title: [", "line 1 is no YAML|line 2 is no YAML"),
     ],
 )

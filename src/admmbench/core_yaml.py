@@ -21,6 +21,7 @@ import yaml
 _DEEPEST, _LARGEST = 100, 1_000_000
 _STANDARD = "tag:yaml.org,2002:"
 _MERGE = "<<"
+_UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
 def _float(text: str) -> float:
@@ -137,7 +138,7 @@ class _Reader:
     """Makes values of the events of libyaml's parser, or of PyYAML's own where it was built without."""
 
     def __init__(self, text: str, place: Callable[[int], str]) -> None:
-        if bad := yaml.reader.Reader.NON_PRINTABLE.search(text):
+        if bad := _UNPRINTABLE.search(text):
             line = text.count("\n", 0, bad.start()) + 1
             raise ReadError(f"{place(line)} has the character {ord(bad[0]):#06x}, as no YAML may")
         self._place = place
@@ -248,6 +249,8 @@ class _Reader:
     def _scalar(self, event: Any) -> Any:
         plain, quoted = event.implicit
         tag = event.tag
+        if bad := _UNPRINTABLE.search(event.value):  # neither may a page or a figure
+            raise self._fault(event, f"has the character {ord(bad[0]):#06x}, which is not printed")
         if tag == "!" or (quoted and tag is None) or tag == _STANDARD + "str":
             return event.value
         if not plain and not str(tag).startswith(_STANDARD):

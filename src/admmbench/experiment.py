@@ -51,7 +51,9 @@ class Method(Strict):
     """One curve of an experiment: an algorithm with its parameters."""
 
     name: Annotated[str, Field(description="algorithm, or the path of a plug-in ending in .py")]
-    label: Annotated[str, Field(min_length=1, description="how plots and tables call it")]
+    label: Annotated[
+        str, Field(min_length=1, max_length=200, description="how plots and tables call it")
+    ]
     variant: Literal["paper", "reference"] = "paper"
     params: dict[str, Any] = {}
     epsilon: Annotated[

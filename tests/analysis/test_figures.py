@@ -436,11 +436,44 @@ def test_budgets_on_the_way_to_something_else_go_from_light_to_dark(figure):
 
 def test_text_of_files_is_text(results, figure, tmp_path):
     drawing, printed = save(results, [figure()], tmp_path)
-    root = ET.fromstring(drawing.read_text("utf-8"))
-    said = ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(said)
+    shown = said(drawing.read_text("utf-8"))
+    assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(shown)
     assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
     assert b"/Type3" not in printed.read_bytes()
+
+
+ODD = ["ObjP, $5 or $10", r"T $\foo$", r"a\$b_c^2%", "_hidden", "<b>&amp;", "שלום 🎉", "#{x}~"]
+
+
+def said(text):
+    root = ET.fromstring(text)
+    return ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("kind", ["curves", "tradeoff", "agents", "ranks"])
+def test_labels_are_as_they_were_written(kind, figure, tmp_path):
+    if kind == "ranks":
+        ranked_, looks_ = ranked(range(1, len(ODD) + 1), [[1] * len(ODD)], 2)
+        renamed = ranked_.assign_coords(algorithm=ODD)
+        text = as_svg(diagram.draw(renamed, dict(zip(ODD, looks_.values(), strict=True))), "x")
+    elif kind == "agents":
+        pairs = (ODD[i : i + 2] for i in range(0, len(ODD) - 1, 2))
+        wanted = figure(kind="agents", metric="loss_mean")
+        found = (of_agents([0, 1, 2, 3]).assign_coords(algorithm=pair) for pair in pairs)
+        text = "".join(svg(each, wanted) for each in found)
+        text = f"<all>{re.sub('<[?!][^>]*>', '', text)}</all>"
+    else:
+        results = build({label: {0.1: 0.2, 1: 0.001} for label in ODD}, dataset_note="$a$ and $b$")
+        wanted = figure(kind=kind, log=True, caption="$x$")
+        drawing, _ = save(results, [wanted], tmp_path)
+        text = drawing.read_text("utf-8")
+        assert "Data: $a$ and $b$." in " ".join(said(text))
+        assert not any("mathdefault" in each for each in said(text))  # powers of ten
+    shown = set(said(text))
+    assert {label for label in ODD if label not in shown} <= (
+        {ODD[-1]} if kind == "agents" else set()
+    )
 
 
 @pytest.mark.parametrize(

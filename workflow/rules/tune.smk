@@ -51,13 +51,16 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         params:
-            of=inline_yaml(
+            # Functions, as Snakemake would look for wildcards in the braces of a text.
+            of=lambda wildcards, experiment=experiment: inline_yaml(
                 [
                     [search.label, search.budget]
                     for search in search_files(experiment).values()
                 ]
             ),
-            kept=inline_yaml(settings_kept(experiment)),
+            kept=lambda wildcards, experiment=experiment: inline_yaml(
+                settings_kept(experiment)
+            ),
         shell:
             "admmbench choose {input:q} --of {params.of:q} --kept {params.kept:q}"
             " --output {output:q} > {log:q} 2>&1"

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from admmbench import statistics
-from admmbench.figures.style import SMALL_PRINT, STYLE, budget, looks
+from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT, STYLE, budget, looks
 from admmbench.files import write
 
 if TYPE_CHECKING:
@@ -49,13 +49,23 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
     """
     shown = figure.select(results)
     # The canvas is needed for a layout without pyplot's global state.
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(AS_WRITTEN):
         drawing = figure.draw(shown, looks(results))
         FigureCanvasAgg(drawing)
         lost = _lost(shown, figure)
         entries = _entries(drawing, shown, {label for label, _ in lost})
         _add_foot(drawing, entries, _notes(shown, figure, lost))
+    with mpl.rc_context(STYLE):
+        _set_numbers(drawing)
     return drawing
+
+
+def _set_numbers(drawing: Drawing) -> None:
+    """Let numbers at ticks be formulas, as powers of ten are."""
+    for panel in drawing.axes:
+        for axis in (panel.xaxis, panel.yaxis):
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                tick.label1.set_parse_math(True)
 
 
 def svg(results: xr.Dataset, figure: Figure) -> str:

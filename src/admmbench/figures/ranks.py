@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
 from matplotlib.textpath import TextPath
 
-from admmbench.figures.style import SMALL_PRINT, STYLE, WIDTHS, Look
+from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT, WIDTHS, Look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,7 +50,7 @@ def draw(ranks: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
     top = _AXIS + _BAR * (ranks.sizes["group"] + 1)
     size = (WIDTHS["page"], top + _NAME * half + _MARGIN)
     means = ranks["mean_rank"].values
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(AS_WRITTEN):
         start = max(_NARROWEST, _NUMBER + max(map(_width, names))) + _MARGIN
         stop = size[0] - start
         places = np.interp(means, (1, len(labels)), (start, stop))

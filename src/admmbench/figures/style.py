@@ -64,6 +64,9 @@ STYLE = {
 }
 
 
+AS_WRITTEN = {**STYLE, "text.parse_math": False}
+"""With text of users, in which ``$`` begins no formula; numbers at ticks of a logarithmic axis are formulas."""
+
 SMALL_PRINT = 7.0
 """Size of the smallest text, in points: what journals ask for."""
 
