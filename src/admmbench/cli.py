@@ -197,6 +197,11 @@ def _parser() -> argparse.ArgumentParser:
     command = _command(commands, "report", _report, "write the report of a study")
     command.add_argument("folders", type=_place, nargs="+", help="folders of its experiments")
     command.add_argument("--configuration", default="", help="name of this study on the page")
+    command.add_argument(
+        "--keep-what-exists",
+        action="store_true",
+        help="of a study that failed: join the runs that are there, and say what is missing and why",
+    )
     command.add_argument("--output", type=_place, required=True, help="HTML file to write")
 
     command = _command(commands, "overview", _overview, "write the page that links all reports")
@@ -556,26 +561,15 @@ def _figures(options: argparse.Namespace) -> None:
 
 def _report(options: argparse.Namespace) -> None:
     from admmbench.analysis import claims, reference, report, verdicts
-    from admmbench.audit import Audit
-    from admmbench.config import AUDITS, labels, read_experiment
+    from admmbench.analysis.gathered import gather, gather_what_exists
+    from admmbench.config import labels
     from admmbench.installed import find_all
-    from admmbench.jobs import seal
 
-    sections = []
-    for folder in options.folders:
-        _, experiment = read_experiment(folder, figures=True)
-        drawings = {
-            figure.name: (folder / "figures" / f"{figure.name}.svg").read_text("utf-8")
-            for figure in experiment.figures
-        }
-        results = seal.read(folder / "results.nc")
-        audits = [
-            (run, Audit.from_dict(read_sealed(folder / AUDITS / name)))
-            for name, run in experiment.audits.items()
-        ]
-        sections.append(report.Section(results, experiment, drawings, audits))
-    names = [section.name for section in sections]
-    kept = reference.load(names)
+    take = gather_what_exists if options.keep_what_exists else gather
+    gathered = [take(folder) for folder in options.folders]
+    sections = [each.section for each in gathered if each.section]
+    missing = [row for each in gathered for row in each.missing]
+    kept = reference.load([section.name for section in sections])
     stated, known = claims.load(find_all("claims").values()), labels()
     found, kept_found = (
         verdicts.evaluate(stated, each, known)
@@ -583,7 +577,12 @@ def _report(options: argparse.Namespace) -> None:
     )
     sections = [replace(section, kept=kept.get(section.name)) for section in sections]
     meta = report.Meta(configuration=options.configuration, version=__version__)
-    report.write(options.output, sections, found, meta, kept_found)
+    report.write(options.output, sections, found, meta, kept_found, missing)
+    if missing:
+        print(f"The report of what exists is {options.output}; it names what is missing and why.")
+        print(
+            f"To write it again when more of it exists: {shlex.join(['admmbench', *sys.argv[1:]])}"
+        )
 
 
 def _overview(options: argparse.Namespace) -> None:

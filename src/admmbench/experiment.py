@@ -211,12 +211,10 @@ class Experiment(Strict):
                     raise ValueError(f"figures.{number}.algorithms: {fault}")
         self._check_methods()
         self._check_held_out()
-        found = (measured(spec) for spec in self._methods)
-        metrics = [name for names in found for name in names if self.timed or name != "seconds"]
         for number, figure in enumerate(self.figures):
             for metric in figure.metrics:
-                if metric not in metrics:
-                    fault = unknown("metric", metric, metrics)
+                if metric not in self.metrics:
+                    fault = unknown("metric", metric, self.metrics)
                     key = "metric" if metric == figure.metric else "beside"
                     raise ValueError(f"figures.{number}.{key}: {fault}")
             self._check_axis(number, figure)
@@ -340,6 +338,12 @@ class Experiment(Strict):
     def budget_of(self) -> str:
         """What the budgets are for, in words."""
         return "one iteration" if self.privacy.total is None else "the whole run"
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What its methods measure, as variables of the results."""
+        found = (measured(spec) for spec in self._methods)
+        return [name for names in found for name in names if self.timed or name != "seconds"]
 
     @cached_property
     def runs(self) -> list[Run]:

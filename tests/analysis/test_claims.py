@@ -669,7 +669,6 @@ def test_budget_that_was_not_run(tmp_path, results):
     [
         ({"algorithm": "ObjQ"}, r"paper\.yaml: claim one: unknown label 'ObjQ'; did you mean 'Obj"),
         ({"experiment": "studdy"}, r"claim one: unknown experiment 'studdy'; did you mean 'study'"),
-        ({"metric": "test_eror"}, r"claim one: unknown metric 'test_eror'; did you mean 'test_err"),
         (
             {"tolerence": 3},
             r"paper\.yaml: claims\.0\.value: unknown key 'tolerence'; did you mean 'tolerance'",
@@ -680,6 +679,17 @@ def test_budget_that_was_not_run(tmp_path, results):
 def test_a_wrong_name_is_one_clear_message(tmp_path, results, change, message):
     with pytest.raises(claims.ClaimError, match=message):
         judge(tmp_path, results, **{**VALUE, **change})
+
+
+def test_metrics_are_checked_before_a_study_runs(tmp_path, results):
+    """Afterwards a metric may be missing because the runs that measure it failed."""
+    loaded = make(tmp_path, **{**VALUE, "metric": "test_eror"})
+    with pytest.raises(
+        claims.ClaimError, match="unknown metric 'test_eror'; did you mean 'test_err"
+    ):
+        claims.check(loaded, {"study": ["ObjP"]}, {"study": ["test_error"]})
+    (verdict,) = evaluate(loaded, {"study": results})
+    assert (verdict.verdict, verdict.why) == ("not run", "No run measures test_eror.")
 
 
 def test_known_names_tell_left_out_from_misspelt(tmp_path, results):

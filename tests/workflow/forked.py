@@ -66,6 +66,8 @@ def _become(
     os.environ.update(environment)
     for number, handle in enumerate(standard):
         os.dup2(handle, number)
+    # Those of the server remember another kind of file.
+    sys.stdout, sys.stderr = (open(number, "w", buffering=1, closefd=False) for number in (1, 2))  # noqa: SIM115
     sys.path[:0] = [str(folder), environment["PYTHONPATH"]]
     _forget_other_source(Path(environment["PYTHONPATH"]))
     sys.argv = [module, *words]

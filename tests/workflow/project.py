@@ -151,7 +151,8 @@ class Project:
         """Jobs that a dry run would do: runs, by folder and file name, and names of other rules."""
         shown = self.run("--dry-run", "--printshellcmds")
         rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
-        others = {rule for rule in rules if rule != "all" and not rule.startswith("run_")}
+        named = {re.sub("^figures_.*", "figures", rule) for rule in rules}
+        others = {rule for rule in named if rule != "all" and not rule.startswith("run_")}
         return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))
 
     def files(self) -> dict[str, bytes]:
@@ -162,6 +163,11 @@ class Project:
             for path in results.rglob("*")
             if path.suffix in (".nc", ".svg", ".pdf", ".html")
         }
+
+    @property
+    def report_page(self) -> str:
+        """The report."""
+        return (self.folder / "results/report/tiny/index.html").read_text()
 
     def own_source(self) -> Path:
         """Give the project a source of its own to change."""

@@ -8,6 +8,7 @@ import subprocess
 
 import h5py
 import pytest
+import yaml
 
 from admmbench.datasets import describe
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
@@ -24,6 +25,20 @@ class Faulty(ObjP):
             {fault}
         return super().round(t, state, federation)
 """
+SCALE = {"rounds": 1, "seeds": 1, "agents": 1, "n_train": 1}
+CLAIM = {
+    "id": "mine-error",
+    "experiment": "tiny",
+    "kind": "value",
+    "statement": "ObjP has an error of 10 %.",
+    "source": "table 1",
+    "metric": "test_eror",
+    "algorithm": "ObjP",
+    "epsilon": 0.5,
+    "published": 10,
+    "tolerance": 1,
+    "unit": "%",
+}
 # The digits with one pixel that is no number.
 UNREADABLE = """
 import numpy as np
@@ -112,7 +127,7 @@ def test_prepared_data_that_were_altered(project, finished):
     assert "remove the folder" in shown
     shutil.rmtree(path.parent)
     project.configure()
-    project.run("--", "results")
+    project.run()
     assert_same(project.files(), finished.files())
 
 
@@ -155,6 +170,53 @@ def test_no_network(project):
     assert "Traceback" not in shown
     assert untouched(project) == before
     assert not list(project.folder.glob("resources/datasets/*mnist*"))
+
+
+def test_what_cannot_be_had_is_a_row_of_the_report(project, finished):
+    """All data are asked for before the first run; one that is not there costs its own experiment alone."""
+    shutil.rmtree(project.folder / "resources/datasets")
+    overlay, away = (
+        project.folder / "config" / name for name in ("tiny.yaml", "experiments/away.yaml")
+    )
+    away.write_text(yaml.safe_dump({**STUDY, "title": "Away", "dataset": "mnist"}))
+    overlay.write_text("experiments: [away, tiny]\n")
+    project.configure(epsilon=[0.5, 1])
+    shown = project.fails(**offline())
+    assert shown.rindex("rule prepare:") < shown.index("rule run_digits_objp")
+    assert "--keep-what-exists" in shown
+    assert '<td data-label="Missing">all runs</td>' in project.report_page
+    assert "no data: cannot get train-images-idx3-ubyte" in project.report_page
+    assert 'id="tiny-figures"' in project.report_page
+    assert (project.folder / "results/tiny/results.nc").exists()
+    overlay.write_text("experiments: [tiny]\n")
+    project.configure()
+    project.run()
+    assert project.report_page == finished.report_page
+
+
+def test_a_figure_that_was_deleted_is_drawn_again(project, finished):
+    (project.folder / "results/tiny/figures/error.svg").unlink()
+    project.run()
+    assert_same(project.files(), finished.files())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("paper: [", "own.yaml: cannot be read"),
+        ("paper: mine\nscale: {}\nclaims: []\nclaim: 1", "own.yaml: unknown key 'claim'"),
+        (
+            yaml.safe_dump({"paper": "mine", "scale": {"tiny": SCALE}, "claims": [CLAIM]}),
+            "unknown metric 'test_eror'",
+        ),
+    ],
+)
+def test_claims_are_checked_before_the_first_job(project, content, message):
+    (project.folder / "config/claims/own.yaml").write_text(content)
+    project.configure(epsilon=[0.5, 1])
+    before = untouched(project)
+    assert message in project.fails()
+    assert untouched(project) == before
 
 
 def test_a_mirror_that_serves_wrong_bytes(project, tmp_path):
@@ -202,6 +264,12 @@ def test_methods_that_fail(project, finished):
     assert shown.count("Traceback") == 1
     assert untouched(project) == before
     assert nothing_half_written(project)
+    for row, why in {
+        "Killed at ε = 0.5": "ended without a message",
+        "Greedy at ε = 0.5": "out of memory",
+        "Faulty at ε = 0.5": "Faulty.round raised in round 3: KeyError: &#39;gamma&#39;",
+    }.items():
+        assert f'{row}</td><td data-label="Why" class="lines">{why}' in project.report_page
     project.configure()
-    project.run("--", "results")
+    project.run()
     assert_same(project.files(), finished.files())

@@ -98,6 +98,14 @@ def definition(experiment, kind):
     return STUDY.definition(experiment, f"{kind}.json")
 
 
+def figure_files(folder, experiment, suffix):
+    """Files of an experiment's figures, in its folder of results."""
+    return [
+        f"{RESULTS}/{folder}/figures/{figure.name}.{suffix}"
+        for figure in STUDY.experiments[experiment].figures
+    ]
+
+
 def prepared(dataset):
     """Folder of a prepared data set."""
     return f"{RESOURCES}/datasets/{dataset_folder(dataset)}"

@@ -1,35 +1,49 @@
-rule figures:
-    """Draw the figures of an experiment, as SVG and PDF."""
-    input:
-        results=f"{RESULTS}/{{experiment}}/results.nc",
-        figures=f"{RESULTS}/{{experiment}}/figures.json",
-    output:
-        report(
-            directory(f"{RESULTS}/{{experiment}}/figures"),
-            patterns=["{figure}.svg"],
-            category="{experiment}",
-            caption="../report/figure.rst",
-            labels={"figure": "{figure}"},
-        ),
-    log:
-        f"{RESULTS}/{{experiment}}/logs/figures.log",
-    conda:
-        "../envs/environment.yaml"
-    resources:
-        mem_mb=2000,
-        runtime=30,
-    params:
-        fingerprint=fingerprint.of_modules(("admmbench.figures.drawing",)),
-    shell:
-        "admmbench figures {input.figures:q} --results {input.results:q}"
-        " --output {output:q} > {log:q} 2>&1"
+# A rule for each experiment, which names its figures: one that is deleted is drawn again.
+for experiment in EXPERIMENTS:
+    if not STUDY.experiments[experiment].figures:
+        continue
+
+    rule:
+        name:
+            rule_name("figures", experiment)
+        input:
+            results=f"{RESULTS}/{{experiment}}/results.nc",
+            figures=f"{RESULTS}/{{experiment}}/figures.json",
+        output:
+            [
+                report(
+                    path,
+                    category="{experiment}",
+                    caption="../report/figure.rst",
+                    labels={"figure": Path(path).stem},
+                )
+                for path in figure_files("{experiment}", experiment, "svg")
+            ],
+            figure_files("{experiment}", experiment, "pdf"),
+        log:
+            f"{RESULTS}/{{experiment}}/logs/figures.log",
+        wildcard_constraints:
+            experiment=re.escape(experiment),
+        conda:
+            "../envs/environment.yaml"
+        resources:
+            mem_mb=2000,
+            runtime=30,
+        params:
+            folder=subpath(output[0], parent=True),
+            fingerprint=fingerprint.of_modules(("admmbench.figures.drawing",)),
+        shell:
+            "admmbench figures {input.figures:q} --results {input.results:q}"
+            " --output {params.folder:q} > {log:q} 2>&1"
 
 
 rule report:
     """Write the report: what was run, figures, tables, claims, provenance."""
     input:
         results=DATASETS,
-        figures=[f"{RESULTS}/{name}/figures" for name in EXPERIMENTS],
+        figures=[
+            path for name in EXPERIMENTS for path in figure_files(name, name, "svg")
+        ],
         definitions=[
             f"{RESULTS}/{name}/{file}.json"
             for name in EXPERIMENTS
@@ -51,17 +65,15 @@ rule report:
         mem_mb=2000,
         runtime=30,
     params:
-        folders=[f"{RESULTS}/{name}" for name in EXPERIMENTS],
         # Their content counts, not where they are installed.
         claims=fingerprint.of_text(
             "".join(path.read_text("utf-8") for path in find_all("claims").values())
         ),
         kept=digests(EXPERIMENTS),
-        configuration=" + ".join(CONFIGURATION),
+        study=ARGUMENTS,
         fingerprint=fingerprint.of_page("admmbench.analysis.report"),
     shell:
-        "admmbench report {params.folders:q}"
-        " --configuration {params.configuration:q} --output {output:q} > {log:q} 2>&1"
+        "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule overview:

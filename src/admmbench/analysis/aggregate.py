@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,10 @@ _SHARED = (
 )
 
 
-def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
-    """Join all runs of an experiment.
+def aggregate(
+    name: str, experiment: Experiment, folder: Path, runs: Sequence[Run] | None = None
+) -> xr.Dataset:
+    """Join the runs of an experiment.
 
     Parameters
     ----------
@@ -53,23 +56,25 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
         Its definition.
     folder
         Folder that holds the runs, see `admmbench.runs.Run.path`.
+    runs
+        Those of the experiment that are joined, at least one; all if absent.
 
     Returns
     -------
     xarray.Dataset
-        Dims ``algorithm`` (labels, in the order of the configuration), ``epsilon``, ``seed``, ``round``. Points of the
-        grid that the experiment does not ask for are NaN, with ``status`` -1.
+        Dims ``algorithm`` (labels with a run, in the order of the configuration), ``epsilon``, ``seed``, ``round``.
+        Points of the grid without a run are NaN, with ``status`` -1.
 
     Raises
     ------
     StaleResultError
-        If a file is missing, damaged or altered, or was made by other code or with other parameters than
-        the present ones.
+        If a run is missing, damaged or altered, or was made by other code or with other parameters.
     """
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
-    for run in experiment.runs:
+    runs = experiment.runs if runs is None else runs
+    for run in runs:
         key = run.label, run.spec.stated_budget
-        traces.setdefault(key, []).append(_for_each_seed(_read(folder / run.path, run), run))
+        traces.setdefault(key, []).append(_for_each_seed(read(folder / run.path, run), run))
     firsts = [blocks[0] for blocks in traces.values()]
     points = [
         xr.concat(
@@ -86,8 +91,10 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
         combine_attrs="drop_conflicts",
     )
     assert isinstance(joined, xr.Dataset)
-    labels = [method.label for method in experiment.algorithms]
-    joined = joined.sel(algorithm=labels).assign_coords(_methods(experiment))
+    labels = {run.label for run in runs}
+    methods = [method for method in experiment.algorithms if method.label in labels]
+    joined = joined.sel(algorithm=[method.label for method in methods])
+    joined = joined.assign_coords(_methods(experiment, methods, runs))
     joined = joined.transpose("algorithm", "epsilon", "seed", "round")
     return _described(joined, name, experiment, firsts)
 
@@ -187,10 +194,11 @@ def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
     return common
 
 
-def _methods(experiment: Experiment) -> dict[str, Any]:
+def _methods(
+    experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
+) -> dict[str, Any]:
     """Coordinates that say what is behind a label."""
-    methods = experiment.algorithms
-    specs = {run.label: run.spec for run in experiment.runs}
+    specs = {run.label: run.spec for run in runs}
     facts = [_facts(specs[method.label]) for method in methods]
     return {
         **{name: ("algorithm", [each[name] for each in facts]) for name in facts[0]},
@@ -200,7 +208,7 @@ def _methods(experiment: Experiment) -> dict[str, Any]:
         "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
         "features": ("algorithm", [specs[method.label].n_features for method in methods]),
         "delta": ("algorithm", [specs[method.label].delta for method in methods]),
-        **_at_budgets(experiment),
+        **_at_budgets(experiment, methods, runs),
         "fingerprint": (
             "algorithm",
             [fingerprint.of_run(specs[method.label]) for method in methods],
@@ -228,11 +236,13 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     }
 
 
-def _at_budgets(experiment: Experiment) -> dict[str, Any]:
+def _at_budgets(
+    experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
+) -> dict[str, Any]:
     """What may differ from budget to budget: rounds, 0 where nothing was run, and what tuning chose, as JSON."""
-    rounds = {(run.label, run.spec.stated_budget): run.spec.rounds for run in experiment.runs}
+    rounds = {(run.label, run.spec.stated_budget): run.spec.rounds for run in runs}
     budgets = sorted({budget for _, budget in rounds})
-    grid = [[(method, budget) for budget in budgets] for method in experiment.algorithms]
+    grid = [[(method, budget) for budget in budgets] for method in methods]
     chosen = [[experiment.settings(*point) for point in own] for own in grid]
     dims = "algorithm", "epsilon"
     return {
@@ -254,8 +264,14 @@ def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
     return trace.assign(seconds=share.assign_attrs(attrs))
 
 
-def _read(path: Path, run: Run) -> xr.Dataset:
-    """Open a result, and refuse one that is not what the configuration asks for."""
+def read(path: Path, run: Run) -> xr.Dataset:
+    """Open a result, and refuse one that is not what the configuration asks for.
+
+    Raises
+    ------
+    StaleResultError
+        If it is missing, damaged or altered, or was made by other code or with other parameters.
+    """
     trace, fix = seal.read(path), MADE_AGAIN.format(path)
     for key, wanted in provenance.requested(run.spec).items():
         found = trace.attrs.get(key)

@@ -8,14 +8,16 @@ it is in :mod:`admmbench.analysis.verdicts`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from admmbench import statistics
+from admmbench.config import Study, labels
 from admmbench.core_yaml import ReadError, read_yaml
+from admmbench.installed import find_all
 from admmbench.validation import Strict, messages, unknown
 
 
@@ -278,6 +280,55 @@ def _read(file: Path) -> list[Claim]:
         update = {"paper": content.paper, "file": str(file), "requires": scale}
         claims.append(claim.model_copy(update=update))
     return claims
+
+
+def check(
+    claims: Iterable[Claim],
+    known: Mapping[str, Collection[str]],
+    metrics: Mapping[str, Collection[str]] | None = None,
+    *,
+    complete: bool = True,
+) -> None:
+    """Check the names in claims.
+
+    Parameters
+    ----------
+    claims
+        As `load` gives them.
+    known
+        Labels of each experiment.
+    metrics
+        What is measured in each experiment of which that is known.
+    complete
+        Whether there are no experiments but these.
+
+    Raises
+    ------
+    ClaimError
+        If a claim names an unknown experiment, label or metric.
+    """
+    for claim in claims:
+        if complete and claim.experiment not in known:
+            refuse(claim.file, claim.id, "experiment", claim.experiment, known)
+        for what, names, valid in (
+            ("label", [label for label, _ in claim.selections()], known),
+            ("metric", [claim.metric], metrics or {}),
+        ):
+            for name in names:
+                if claim.experiment in valid and name not in valid[claim.experiment]:
+                    refuse(claim.file, claim.id, what, name, valid[claim.experiment])
+
+
+def check_of(study: Study) -> None:
+    """Check all files of claims by the names of the user's and the papers' experiments, before a study runs.
+
+    Raises
+    ------
+    ClaimError
+        If a file is not valid, or names something that does not exist.
+    """
+    metrics = {name: experiment.metrics for name, experiment in study.experiments.items()}
+    check(load(find_all("claims").values()), labels(), metrics)
 
 
 def refuse(file: str, claim: str, what: str, name: str, valid: Collection[str]) -> None:

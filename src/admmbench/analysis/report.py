@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench import files, statistics
 from admmbench.analysis import answer, evidence, explore, permalinks, reference, standings, tables
@@ -55,6 +55,17 @@ class Meta:
     version: str = ""
 
 
+class Missing(NamedTuple):
+    """Something that could not be had."""
+
+    experiment: str
+    """Its title."""
+    what: str
+    """Such as a method and its budgets."""
+    why: str
+    """The reason, as it was said by what failed."""
+
+
 @dataclass(frozen=True)
 class Section:
     """One experiment of the report.
@@ -90,6 +101,7 @@ def render(
     verdicts: Sequence[Verdict],
     meta: Meta,
     references: Sequence[Verdict] = (),
+    missing: Sequence[Missing] = (),
 ) -> str:
     """Make the page.
 
@@ -104,6 +116,8 @@ def render(
         Head of the page.
     references
         What became of the claims in the results that are kept with the project.
+    missing
+        What could not be had; the page begins with it.
 
     Returns
     -------
@@ -118,6 +132,7 @@ def render(
     leading = standings.content(experiments)
     page = TEMPLATES.get_template("report.html.jinja").render(
         meta=meta,
+        missing=missing,
         answer=_answer(experiments),
         standings=leading,
         parts=_incomplete(sections, leading),
@@ -142,6 +157,7 @@ def write(
     verdicts: Sequence[Verdict],
     meta: Meta,
     references: Sequence[Verdict] = (),
+    missing: Sequence[Missing] = (),
 ) -> Path:
     """Render the page into a file, which is replaced as a whole or not at all.
 
@@ -151,7 +167,7 @@ def write(
         The file.
     """
     target = Path(path)
-    files.write(target, render(sections, verdicts, meta, references))
+    files.write(target, render(sections, verdicts, meta, references, missing))
     return target
 
 

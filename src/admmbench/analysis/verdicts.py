@@ -9,11 +9,11 @@ scale (rounds, seeds, agents, training samples), which the file gives for each e
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from admmbench import statistics
-from admmbench.analysis.claims import Claim, Order, Trend, refuse
+from admmbench.analysis.claims import Claim, Order, Trend, check
 from admmbench.analysis.judging import judge, published
 from admmbench.analysis.selection import Selection, Verdict
 from admmbench.analysis.wording import at
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def evaluate(
     claims: Iterable[Claim],
     results: Mapping[str, xr.Dataset],
-    known: Mapping[str, Iterable[str]] | None = None,
+    known: Mapping[str, Collection[str]] | None = None,
 ) -> list[Verdict]:
     """Judge each claim by the results.
 
@@ -48,16 +48,14 @@ def evaluate(
     Raises
     ------
     ClaimError
-        If a claim names an unknown experiment, label or metric.
+        If a claim names an unknown experiment or label.
     """
-    return [_judge(claim, results, known) for claim in claims]
-
-
-def _judge(
-    claim: Claim, results: Mapping[str, xr.Dataset], known: Mapping[str, Iterable[str]] | None
-) -> Verdict:
-    _check_names(claim, results, known)
-    return _found(claim, results).model_copy(update={"published": published(claim)})
+    given = list(claims)
+    names = {name: [str(x) for x in ds["algorithm"].values] for name, ds in results.items()}
+    check(given, {**names, **(known or {})}, complete=known is not None)
+    return [
+        _found(claim, results).model_copy(update={"published": published(claim)}) for claim in given
+    ]
 
 
 def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
@@ -67,7 +65,8 @@ def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
         why = f"The experiment {claim.experiment} is not part of this configuration."
         return Verdict(claim=claim, verdict="not run", why=why)
     if claim.metric not in ds:
-        refuse(claim.file, claim.id, "metric", claim.metric, [*map(str, ds.data_vars)])
+        why = f"No run measures {claim.metric}."
+        return Verdict(claim=claim, verdict="not run", why=why)
     present, absent = _split(claim, ds)
     lacking = _lacking(claim, ds, present)
     if absent and not isinstance(claim, Order | Trend):
@@ -90,18 +89,6 @@ def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
         update = {"verdict": "not run", "why": why, "seeds": 0, "size": 0.0}
         return verdict.model_copy(update=update)
     return verdict.model_copy(update={"why": why})
-
-
-def _check_names(
-    claim: Claim, results: Mapping[str, xr.Dataset], known: Mapping[str, Iterable[str]] | None
-) -> None:
-    names = {name: [str(x) for x in ds["algorithm"].values] for name, ds in results.items()}
-    labels = {**names, **{name: list(given) for name, given in (known or {}).items()}}
-    if known is not None and claim.experiment not in labels:
-        refuse(claim.file, claim.id, "experiment", claim.experiment, labels)
-    for label, _ in claim.selections():
-        if claim.experiment in labels and label not in labels[claim.experiment]:
-            refuse(claim.file, claim.id, "label", label, labels[claim.experiment])
 
 
 def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:

@@ -60,8 +60,10 @@ def run(overlays: Sequence[Path], options: Sequence[str], console: Console) -> i
             main(_words(overlays, options))
     except SystemExit as end:
         status = interrupts.STATUS if watching.interrupted else int(end.code or 0)
+        if watching.progress and watching.progress.of(State.FAILED):
+            watch.report_what_exists()  # where the folder's own Snakefile has no ``onerror``
     finally:
-        watch.current = None
+        watch.current = watch.remains = None
         watching.close()
     _conclude(watching, status, console)
     return status
