@@ -140,7 +140,7 @@ def test_a_damaged_one_is_refused(attempt, expected, tmp_path, caplog, damage, m
     assert (tmp_path / "x.nc").read_bytes() == expected
 
 
-@pytest.mark.parametrize("key", ["fingerprint", "versions", "data_checksums"])
+@pytest.mark.parametrize("key", ["fingerprint", "versions", "data_checksums", "arithmetic"])
 def test_a_stale_one_is_refused(attempt, tmp_path, monkeypatch, caplog, key):
     identity = job._identity
     with pytest.raises(StoppedError):

@@ -1,14 +1,18 @@
 """Jobs: files that are complete or absent, and the same bytes every time."""
 
+import os
 import resource
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
-from admmbench.jobs import fingerprint, job
+from admmbench.jobs import fingerprint, job, provenance
 
 SPEC = RunSpec(
     dataset="digits",
@@ -58,3 +62,19 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_results_name_what_they_are_rounded_by():
+    """Kernels of linear algebra and instructions; both may be chosen by the environment."""
+    code = "from admmbench.jobs import provenance; print(provenance.arithmetic())"
+    chosen = {"OPENBLAS_CORETYPE": "Nehalem", "NUMBA_CPU_NAME": "generic"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **chosen},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    own = simulate("digits", "iadmm", rounds=1).arithmetic
+    assert own == provenance.arithmetic() != done.stdout.strip()
+    assert done.stdout.startswith("openblas Nehalem; numba generic ")

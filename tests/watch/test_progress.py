@@ -167,3 +167,15 @@ def test_other_jobs_are_ignored(clock):
 
 def test_nothing_to_do_is_done(clock):
     assert Progress([], 1, clock).outlook() == (1, 0)
+
+
+def test_a_log_that_vanishes_or_is_of_tomorrow_is_no_fault(clock, tmp_path, monkeypatch):
+    line = "x: round 40 of 200, 9 s, about 36 s left"
+    running = job(1, 90, log=tmp_path / "log")
+    (tmp_path / "log").write_text(line)
+    os.utime(tmp_path / "log", (time.time() + 9e4,) * 2)
+    assert running.reported() == ("round 40 of 200", 36)
+    (tmp_path / "log").unlink()
+    assert running.reported() is None
+    monkeypatch.setattr(Job, "last_lines", lambda self, count: [line])
+    assert running.reported() == ("round 40 of 200", 36)

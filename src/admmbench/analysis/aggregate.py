@@ -40,6 +40,7 @@ _SHARED = (
     "n_classes",
     "versions",
     "machine",
+    "arithmetic",
 )
 
 

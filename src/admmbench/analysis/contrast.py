@@ -236,4 +236,5 @@ _FACTS = {
     "dtype": "Precisions",
     "rounds": "Rounds",
     "machine": "Machines",
+    "arithmetic": "Arithmetic",
 }

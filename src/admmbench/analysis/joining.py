@@ -12,7 +12,7 @@ import xarray as xr
 from admmbench.outcomes import Outcome
 
 # Facts of a whole file that its parts need not share.
-_MAY_DIFFER = {"machine", "shares", "versions"}
+_MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
 # What stands for a method or a run that is not there, by the kind of its type.
 _NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
 _POINT = ("algorithm", "epsilon")
@@ -28,7 +28,8 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
 
     Returns
     -------
-    All methods, budgets and seeds. ``fingerprint`` of a method, ``machine`` and ``versions`` name those of both files.
+    All methods, budgets and seeds. ``fingerprint`` of a method, ``arithmetic``, ``machine`` and ``versions`` name those
+    of both files.
 
     Raises
     ------
@@ -50,7 +51,11 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     joined["algorithm"] = joined["algorithm"].astype(str).assign_attrs(first["algorithm"].attrs)
     coordinates = [name for name in joined if name in first.coords]
     both = {
-        "machine": each_once([str(each.attrs.get("machine", "")) for each in (first, second)]),
+        **{
+            name: each_once([str(each.attrs.get(name, "")) for each in (first, second)])
+            for name in ("arithmetic", "machine")
+            if name in {**first.attrs, **second.attrs}
+        },
         "versions": _versions(first, second),
     }
     return joined.set_coords(coordinates).assign_attrs({**first.attrs, **both})

@@ -147,6 +147,7 @@ def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
         "data": data.key,
         "data_checksums": data.checksums,
         "versions": provenance.versions(),
+        "arithmetic": provenance.arithmetic(),
     }
 
 

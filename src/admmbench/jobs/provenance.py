@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_info
+
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
@@ -36,6 +38,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
         "citation": dataset.citation,
         "versions": _json(versions()),
         "machine": machine(),
+        "arithmetic": arithmetic(),
     }
 
 
@@ -73,6 +76,20 @@ def _json(value: Any) -> str:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that the numbers depend on."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+@lru_cache
+def arithmetic() -> str:
+    """What sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
+
+    The libraries choose them by the processor, or as their environment variables say.
+    """
+    from numba.core.registry import cpu_target
+
+    found = (each for each in threadpool_info() if each["user_api"] == "blas")
+    blas = {f"{each['internal_api']} {each.get('architecture', '')}".strip() for each in found}
+    _, processor, features = cpu_target.target_context.codegen().magic_tuple()
+    return f"{', '.join(sorted(blas))}; numba {processor} {fingerprint.of_text(features)[:8]}"
 
 
 @lru_cache

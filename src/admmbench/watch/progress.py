@@ -98,10 +98,10 @@ class Job:
         for line in reversed(self.last_lines(3)):
             if found := _LINE.search(line):
                 assert self.log is not None
-                age = time.time() - self.log.stat().st_mtime
-                return Report(
-                    f"{found[1]} {found[2]} of {found[3]}", max(float(found[4]) - age, 0.0)
-                )
+                left = float(found[4])
+                with contextlib.suppress(OSError):  # another attempt may have removed it
+                    left -= max(time.time() - self.log.stat().st_mtime, 0.0)
+                return Report(f"{found[1]} {found[2]} of {found[3]}", max(left, 0.0))
         return None
 
 
