@@ -146,12 +146,13 @@ def test_noise_for_samples_is_that_of_a_search_by_dp_accounting():
         return ledger
 
     multiplier = dp.calibrate_dp_mechanism(
-        dp.rdp.RdpAccountant,
+        lambda: dp.pld.PLDAccountant(value_discretization_interval=1e-3),
         lambda m: dp.SelfComposedDpEvent(
             dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(m)), 500
         ),
         target_epsilon=2.0,
         target_delta=DELTA,
+        bracket_interval=dp.LowerEndpointAndGuess(0.5, 2),
     )
     # The release is scaled for a replaced record, which moves it twice as far.
     found = 2 * gaussian_multiplier(calibrate(spend, 2.0, DELTA), DELTA)

@@ -8,7 +8,6 @@ import hashlib
 import logging
 import lzma
 import os
-import re
 import sys
 import time
 import uuid
@@ -20,8 +19,6 @@ from admmbench.files import cache_folder, expanded
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 
-#: Checksums that can be compared.
-CHECKSUM = re.compile("sha256:[0-9a-f]{64}|git-blob-sha1:[0-9a-f]{40}")
 #: Attempts per URL, and seconds before the second one (doubled before each further one).
 ATTEMPTS = 3
 RETRY_DELAY = 1.0

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench import partition, plugins, privacy
+from admmbench import partition, privacy
 from admmbench.algorithms.base import Algorithm, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
@@ -120,19 +120,12 @@ def run_rounds(
     Raises
     ------
     AlgorithmError
-        If the algorithm raises, or a plug-in.
+        If the algorithm raises.
     """
     computed = spec.computed
-    try:
-        with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-            federation = assemble(computed, dataset, pool)
-            trace = _rounds(computed, federation, progress or _silent, keeper)
-    except (AlgorithmError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if not plugins.is_foreign(error):
-            raise
-        raise AlgorithmError(f"{spec.algorithm}: {plugins.raised(error)}") from error
+    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+        federation = assemble(computed, dataset, pool)
+        trace = _rounds(computed, federation, progress or _silent, keeper)
     return trace if computed is spec else trace.repeated(spec.seeds)
 
 
@@ -255,9 +248,7 @@ def do_round(
     """Let a method do a round; an `AlgorithmError` says in which round it raised."""
     try:
         return method.round(t, state, federation)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    except Exception as error:
         raise AlgorithmError(
             f"{type(method).__name__}.round raised in round {t}: {type(error).__name__}: {error}"
         ) from error

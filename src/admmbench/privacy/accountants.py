@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from admmbench.privacy.remembered import remembered
 
+Array = NDArray[np.floating[Any]]
+
 
 class Shift(NamedTuple):
     """How far a neighbour moves a value at most, in units of the scale of its noise."""
@@ -151,14 +153,6 @@ COMPOSED = "epsilon_composed"
 ORDERS = 1 + np.geomspace(0.0101, 1e6, 400)
 """Orders of the Renyi divergences: dp-accounting converts those above 1.01."""
 
-SAMPLED_ORDERS = np.concatenate(
-    [[2.0, 3.0], np.arange(4, 11, 0.5), 1 + np.geomspace(10.03, 999.7, 26)]
-)
-"""Orders for releases of samples: fewer, as dp-accounting sums a series at each, and none where the series is long.
-
-With fewer orders a total is larger, by a few parts in a thousand, and still valid.
-"""
-
 # Of sums of deltas, over the delta of the total.
 _ROUNDING = 1e-9
 # Below this product of order and shift, a bound replaces a divergence that would be lost in rounding.
@@ -174,11 +168,16 @@ _SMALL = 1e-3
 )
 @remembered
 def _rdp(releases: Releases, delta: float) -> float:
+    """Renyi differential privacy; with releases of samples it or privacy loss distributions, whichever is smaller."""
+    found = _renyi(releases, delta)
+    return min(found, _distributions(releases, delta)) if releases.sampled and found else found
+
+
+def _renyi(releases: Releases, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
 
-    Releases of samples have the divergences of Mironov, Talwar and Zhang (2019), and cost at most as much as without
-    sampling. Epsilons and deltas of approximate releases add up, with the total of all others at the delta that is
-    left (Dwork and Roth 2014, theorem 3.16).
+    Releases of samples cost at most as much as without sampling. Epsilons and deltas of approximate releases add up,
+    with the total of all others at the delta that is left (Dwork and Roth 2014, theorem 3.16).
     """
     if releases.approximate:
         return _beside_approximate(releases, delta)
@@ -189,17 +188,23 @@ def _rdp(releases: Releases, delta: float) -> float:
     if releases.only_gaussian:
         with np.errstate(divide="ignore"):  # its search meets deltas of 0
             return float(get_epsilon_gaussian(_inverse_root(releases.gaussian), delta))
-    orders = SAMPLED_ORDERS if releases.sampled else ORDERS
-    total = releases.gaussian * orders / 2
+    total = releases.gaussian * ORDERS / 2
     for shift, count in releases.laplace:
-        total += count * laplace_divergence(shift, orders)
+        total += count * laplace_divergence(shift)
     for epsilon, count in releases.pure:
-        total += count * pure_divergence(epsilon, orders)
+        total += count * pure_divergence(epsilon)
     for each, count in releases.sampled:
         total += count * sampled_divergence(each)
-    epsilon, _ = compute_epsilon(orders, total, delta)
+    epsilon, _ = compute_epsilon(ORDERS, total, delta)
     found = min(float(epsilon), _basic(releases))
-    return min(found, _rdp(_of_all_records(releases), delta)) if releases.sampled else found
+    return min(found, _renyi(_of_all_records(releases), delta)) if releases.sampled else found
+
+
+def _distributions(releases: Releases, delta: float) -> float:
+    """Privacy loss distributions; infinite where they find no total."""
+    from admmbench.privacy.distributions import total_epsilon
+
+    return total_epsilon(releases, delta)
 
 
 def _beside_approximate(releases: Releases, delta: float) -> float:
@@ -215,30 +220,69 @@ def _beside_approximate(releases: Releases, delta: float) -> float:
 def _of_all_records(releases: Releases) -> Releases:
     """Releases as if every record took part in each: then they cost more."""
     gaussian = releases.gaussian
-    gaussian += sum(count / each.multiplier**2 for each, count in releases.sampled)
+    gaussian += sum(over_square(count, each.multiplier) for each, count in releases.sampled)
     return releases._replace(gaussian=gaussian, sampled=())
 
 
-@lru_cache
-def sampled_divergence(release: Sampled) -> NDArray[np.float64]:
-    """Renyi divergences, at `SAMPLED_ORDERS`, of a Gaussian release of a Poisson sample.
+# A sum over outputs of a release reaches as far as orders of so many multipliers need, and no higher.
+_REACH = 250
 
-    Neighbours are those of zero_out: a record that takes part contributes nothing in the other data set.
+
+@lru_cache
+def sampled_divergence(release: Sampled) -> Array:
+    """Renyi divergences of a Gaussian release of a Poisson sample (Mironov, Talwar and Zhang 2019, section 3).
+
+    Neighbours are those of zero_out: a record that takes part contributes nothing in the other data set. With the
+    ratio r of both densities, the moment of order a is the mean of r^a without the record. It is summed here, because
+    dp-accounting has a bound only where an order is not an integer, often a loose one below 2. At large orders a bound
+    is enough here as well: the divergence without sampling.
 
     Returns
     -------
-    Shape of `SAMPLED_ORDERS`.
+    Shape of `ORDERS`.
     """
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    accountant = RdpAccountant(SAMPLED_ORDERS, NeighboringRelation.REPLACE_SPECIAL)
-    accountant.compose(PoissonSampledDpEvent(release.sampling, GaussianDpEvent(release.multiplier)))
-    found: NDArray[np.float64] = accountant.rdp
+    found = ORDERS * over_square(0.5, release.multiplier)
+    orders = ORDERS[: np.searchsorted(ORDERS, _REACH * release.multiplier)]
+    if not orders.size:
+        return found
+    log_weight, log_ratio = _ratios(release, orders[-1])
+    once = _change(1.0, log_weight, log_ratio)
+    for k, a in enumerate(orders):
+        powers = log_weight + a * log_ratio
+        largest = powers.max()
+        log_moment = float(largest + np.log(np.exp(powers - largest).sum()))
+        if log_moment < 1:  # few digits of it may be left
+            # r has the mean 1, so that r^a - 1 - a (r - 1) has the mean of r^a - 1, but less cancels.
+            change = _change(a, log_weight, log_ratio) - a * once
+            log_moment = math.log1p(change.sum() + 2.0**-50 * a * np.abs(once).sum())
+        found[k] = min(found[k], log_moment / (a - 1))
     return found
 
 
-def laplace_divergence(shift: Shift, orders: NDArray[np.float64] = ORDERS) -> NDArray[np.float64]:
+def _change(a: float, log_weight: Array, log_ratio: Array) -> Array:
+    """r^a - 1, times the weight."""
+    power, weight = a * log_ratio, np.exp(log_weight)
+    small = weight * np.expm1(np.minimum(power, 1))
+    found: Array = np.where(power < 1, small, np.exp(log_weight + power) - weight)
+    return found
+
+
+def _ratios(release: Sampled, shift: float) -> tuple[Array, Array]:
+    """Logarithms of the weights of outputs without a record, as far as this shift moves them, and of the ratios there.
+
+    A sum over equal steps converges fast if a step is small beside the standard deviation and beside the distance to
+    the singularity of the logarithm of the ratio, pi times the variance.
+    """
+    from admmbench.privacy.distributions import log_ratio
+
+    std = release.multiplier
+    step = std / 8 * min(1, 4 * std)
+    x = np.arange(-10 * std, shift + 10 * std, step)
+    log_weight = math.log(step / std / math.sqrt(2 * math.pi)) - (x / std) ** 2 / 2
+    return log_weight, log_ratio(*release, x)
+
+
+def laplace_divergence(shift: Shift, orders: Array = ORDERS) -> Array:
     """Bound on the Renyi divergences of values with Laplace noise on every entry.
 
     One entry that shifts by r has the divergence D(r) of Mironov (2017), proposition 6, which is convex and 0 at 0; so
@@ -253,10 +297,10 @@ def laplace_divergence(shift: Shift, orders: NDArray[np.float64] = ORDERS) -> ND
     up = np.log(a / (2 * a - 1)) + (a - 1) * r
     down = np.log((a - 1) / (2 * a - 1)) - a * r
     entry = _at_most_concentrated(np.logaddexp(up, down), r, orders)
-    return np.minimum(shift.entries * entry, a * shift.l2**2 / 2)
+    return np.minimum(shift.entries * entry, a * square(shift.l2) / 2)
 
 
-def pure_divergence(epsilon: float, orders: NDArray[np.float64] = ORDERS) -> NDArray[np.float64]:
+def pure_divergence(epsilon: float, orders: Array = ORDERS) -> Array:
     """Renyi divergences of the worst (epsilon, 0)-private release.
 
     That is randomised response (Kairouz, Oh and Viswanath 2015).
@@ -269,16 +313,26 @@ def pure_divergence(epsilon: float, orders: NDArray[np.float64] = ORDERS) -> NDA
     return _at_most_concentrated(both - np.logaddexp(0, epsilon), epsilon, orders)
 
 
-def _at_most_concentrated(
-    logarithm: NDArray[np.float64], epsilon: float, orders: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _at_most_concentrated(logarithm: Array, epsilon: float, orders: Array) -> Array:
     """Divergence of an epsilon-DP release, from the logarithm of its moment: at most that of epsilon^2 / 2 of zCDP."""
-    concentrated = orders * epsilon**2 / 2
+    concentrated = orders * square(epsilon) / 2
     exact = logarithm / (orders - 1)
-    found: NDArray[Any] = np.where(
+    found: Array = np.where(
         orders * epsilon < _SMALL, concentrated, np.minimum(exact, concentrated)
     )
     return found
+
+
+def square(x: float) -> float:
+    """Square of a number; infinite where it is out of reach."""
+    return x**2 if x < 1e150 else x * x
+
+
+def over_square(x: float, multiplier: float) -> float:
+    """A number over the square of a multiplier; infinite where it is out of reach."""
+    if multiplier > 1e-150:
+        return x / square(multiplier)
+    return x / multiplier / multiplier if multiplier else math.inf
 
 
 def _inverse_root(x: float) -> float:
@@ -293,67 +347,21 @@ def _basic(releases: Releases) -> float:
     return laplace + sum(count * epsilon for epsilon, count in releases.pure)
 
 
-# Points of a grid in the loss of one entry: as many as its distribution needs, which has two values if it is small.
-_GRID_PER_LOSS = 20
-_TWO_VALUES = 1 / 400
-
-
 @accountant(
     "pld",
     "epsilon_pld",
     "composed privacy loss epsilon, privacy loss distributions",
     "ε by privacy loss distributions",
-    comment="tighter where releases are not Gaussian, or of samples; takes seconds to minutes each time",
+    comment="tighter where releases are not Gaussian; takes seconds to minutes each time",
     composes=_any,
     usual=False,
 )
 @remembered
 def _pld(releases: Releases, delta: float) -> float:
-    """Privacy loss distributions (dp-accounting), entry by entry.
-
-    Of pure and of approximate releases the worst with their parameters are assumed.
-    """
-    if releases.only_gaussian:
-        return _rdp(releases, delta)
-    from dp_accounting.pld import privacy_loss_distribution as pld
-    from dp_accounting.pld.common import DifferentialPrivacyParameters
-
-    grid = _interval(releases)
-    total = pld.identity(grid)
-    for shift, count in releases.laplace:
-        if shift.linf:
-            single = pld.from_laplace_mechanism(1 / shift.linf, value_discretization_interval=grid)
-            total = total.compose(single.self_compose(count * math.ceil(shift.entries)))
-    if releases.gaussian:
-        std = _inverse_root(releases.gaussian)
-        total = total.compose(pld.from_gaussian_mechanism(std, value_discretization_interval=grid))
-    stated = [(Approximate(epsilon, 0), count) for epsilon, count in releases.pure]
-    for each, count in (*stated, *releases.approximate):
-        single = pld.from_privacy_parameters(DifferentialPrivacyParameters(*each), grid)
-        total = total.compose(single.self_compose(count))
-    for sample, count in releases.sampled:
-        single = pld.from_gaussian_mechanism(
-            sample.multiplier, value_discretization_interval=grid, sampling_prob=sample.sampling
-        )
-        total = total.compose(single.self_compose(count))
-    found = float(total.get_epsilon_for_delta(delta))
-    # Losses around 700 underflow in dp-accounting, which then finds infinity; as it does where deltas add up to delta.
-    return found if math.isfinite(found) else _rdp(releases, delta)
-
-
-def _interval(releases: Releases) -> float:
-    """Spacing of losses that suits the smallest of them."""
-    losses = [shift.linf for shift, _ in releases.laplace if shift.linf]
-    losses += [epsilon for epsilon, _ in releases.pure]
-    losses += [each.epsilon for each, _ in releases.approximate if each.epsilon]
-    if releases.gaussian:
-        losses.append(math.sqrt(releases.gaussian))
-    # Losses of samples are spread over about so much, in more than two values.
-    spacings = [each.sampling / each.multiplier / _GRID_PER_LOSS for each, _ in releases.sampled]
-    if losses:
-        smallest = min(losses)
-        spacings.append(smallest / min(_GRID_PER_LOSS, max(1, math.ceil(smallest / _TWO_VALUES))))
-    return min(spacings)
+    """Privacy loss distributions, or Renyi differential privacy where that is smaller."""
+    found = _rdp(releases, delta)
+    exact = releases.only_gaussian or releases.sampled  # or has distributions already
+    return found if exact else min(found, _distributions(releases, delta))
 
 
 @accountant(
@@ -373,6 +381,6 @@ def _moments(releases: Releases, delta: float) -> float:
     if not releases.gaussian:
         return 0.0
     log = math.log(1 / delta)
-    best = math.sqrt(2 * log / releases.gaussian)  # over the reals
-    taus = {max(1, math.floor(best)), math.ceil(best)}
+    best = min(max(1, math.sqrt(2 * log / releases.gaussian)), 1e300)  # over the reals
+    taus = {math.floor(best), math.ceil(best)}
     return min((tau + 1) / 2 * releases.gaussian + log / tau for tau in taus)

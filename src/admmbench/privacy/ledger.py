@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.privacy.accountants import ACCOUNTANTS, Approximate, Releases, Sampled, Shift
+from admmbench.privacy.accountants import (
+    ACCOUNTANTS,
+    Approximate,
+    Releases,
+    Sampled,
+    Shift,
+    over_square,
+)
 
 # Of norms, which are computed in floating point.
 _ROUNDED = 1 + 1e-9
@@ -62,7 +69,7 @@ class Ledger:
         elif sampling < 1:
             self._sampled[Sampled(multiplier, sampling)] += count
         else:
-            self._gaussian += count / multiplier**2
+            self._gaussian += over_square(count, multiplier)
 
     def pure(self, epsilon: float, count: int = 1) -> None:
         """Record releases that are (epsilon, 0)-differentially private, whatever their noise."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
-from admmbench.privacy.accountants import Releases, Sampled, Shift
+from admmbench.privacy.accountants import Releases, Sampled, Shift, square
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
@@ -163,7 +163,7 @@ class Release:
             multiplier = gaussian_multiplier(privacy.epsilon, privacy.delta)
             if sampling < 1:
                 return Releases(sampled=((Sampled(multiplier / times, sampling), 1),))
-            return Releases(gaussian=(times / multiplier) ** 2)
+            return Releases(gaussian=square(times / multiplier))
         return Releases(pure=((spent, 1),))
 
     def neighbours(self, relation: Relation) -> str:

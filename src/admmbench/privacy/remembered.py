@@ -23,7 +23,7 @@ Compose = Callable[["Releases", float], float]
 
 
 def remembered(compose: Compose) -> Compose:
-    """Keep what a function composes in the cache folder, until its module or a package that it needs changes.
+    """Keep what a function composes in the cache folder, until a module beside it or a package that it needs changes.
 
     Files have the totals of releases that differ in their number alone, as those of one run after its rounds.
     """
@@ -61,7 +61,8 @@ class _File:
 
 @lru_cache
 def _file(compose: Compose, kinds: str, delta: float) -> _File:
-    source = Path(compose.__code__.co_filename).read_bytes()
+    modules = sorted(Path(compose.__code__.co_filename).parent.glob("*.py"))
+    source = b"".join(module.read_bytes() for module in modules)
     code = [hashlib.sha256(source).hexdigest(), compose.__name__, *map(version, _PACKAGES)]
     text = json.dumps([code, kinds, delta])
     return _File(f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:16]}.json")
