@@ -9,6 +9,7 @@ from admmbench.algorithms import list_algorithms, resolve
 from admmbench.audit.canaries import Worlds
 from admmbench.audit.probe import probe
 from admmbench.checks.made import make_dataset
+from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 
 # Parameters that set how far a method steps: far below and far above their defaults, and growing.
@@ -58,6 +59,13 @@ def probed(algorithm, params, variant="paper", **given):
         **given,
     )
     return {each.level: each for each in probe(spec, worlds(), range(1, 6))}
+
+
+@pytest.mark.parametrize("name", ["outp", "dp_admm", "pvp", "private_admm"])
+def test_a_bound_that_is_lost_in_rounding_errors_of_models_ends_the_run(name):
+    growing = {"c1": 1e-2, "c2": 0, "growth": 1e5, "period": 1, "cap": 1e20}
+    with pytest.raises(AlgorithmError, match=r"in round [2-5].*FloatingPointError.*smaller"):
+        probed(name, {"rho": growing})
 
 
 @pytest.mark.parametrize(("name", "variant"), METHODS)

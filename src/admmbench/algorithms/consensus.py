@@ -32,6 +32,10 @@ from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
 Order = Literal["server", "agents"]
+# Rounding errors of some operations in double precision, as a part of a model; and what part of a bound they may be.
+_ROUNDING, _ALLOWED = 2.0**-50, 2.0**-10
+# Above this bound only models beyond all use have such errors.
+_SMALL = 1e-6
 Entry = TypeVar("Entry", float, Array)
 """One entry of a model, or all entries."""
 
@@ -103,8 +107,23 @@ class Subproblem:
         tolerance
             Largest norm of the subproblem's gradient that counts as solved: then what is released is within
             tolerance / stiffness of the solution, for either neighbour.
+
+        Raises
+        ------
+        FloatingPointError
+            If the bound is for the worst case, and too small beside the models, whose size is known to all.
         """
-        return Sensitivity(l2=np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness))
+        bound = np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness)
+        guarded = self.privacy.private and self.privacy.sensitivity == "global"
+        if guarded and bound.min() < _SMALL:
+            size = _norms(self.w) + _norms(self.z) + _norms(self.dual) / stiffness
+            if (np.isfinite(size) & (_ROUNDING * size > _ALLOWED * bound)).any():
+                raise FloatingPointError(
+                    f"one record moves a solution by {bound.min():.1e} at most, which is nearly lost in the rounding "
+                    f"errors of models of norm {size.max():.1e}, so that noise cannot hide it; rho is too large (use "
+                    "a smaller one, a smaller cap, or fewer rounds)"
+                )
+        return Sensitivity(l2=bound)
 
 
 @parameters
@@ -221,6 +240,11 @@ def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
         )
     own = parts.weights[:, :, 0, 0] * sensitivity.l2
     return np.where(parts.n_samples[:, None] > 0, own, 0.0)
+
+
+def _norms(models: Array) -> Array:
+    """Norm of each model, float64, without the last two axes."""
+    return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)
 
 
 def message(z: Entry, dual: Entry, rho: float) -> Entry:

@@ -14,7 +14,7 @@ from admmbench.audit.tapes import Taped
 from admmbench.audit.worlds import Run
 
 LEVEL = "coupling"
-# Rounding of double precision, in units of what is compared.
+# Both worlds do the same with the same values, in any precision: this is room for sums in another order.
 _ROUNDING = 1e-9
 
 
