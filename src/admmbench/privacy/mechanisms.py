@@ -377,7 +377,7 @@ class Noise:
         TypeError
             If there is no bound in l1.
         """
-        bound = _bound(sensitivity, "l1", "Laplace", self._t)
+        bound = _bound(sensitivity, "l1", "Laplace", self._first)
         if not self.privacy.private:
             return 0.0
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
@@ -418,7 +418,7 @@ class Noise:
             )
         if std is None:
             return self._gaussian(sensitivity, 1, sampling)
-        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian", self._t), self._apart)
+        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian", self._first), self._apart)
         check_sampling(self.privacy.relation, sampling)
         times = self.release.contributions(self.privacy.relation)
         multipliers = (std / (times * bound)).min(axis=1).tolist()
@@ -455,7 +455,7 @@ class Noise:
 
     def _gaussian(self, sensitivity: Sensitivity, parts: int, sampling: float) -> Draw | float:
         """Noise of one of so many parts, whose sum is a release with the stated budget."""
-        bound = _bound(sensitivity, "l2", "Gaussian", self._t)
+        bound = _bound(sensitivity, "l2", "Gaussian", self._first)
         if not self.privacy.private:
             return 0.0
         # A part should be many steps of the grid, so that a sum of rounded numbers is as smooth as one of them.
@@ -498,6 +498,11 @@ class Noise:
         """Enter in all ledgers a cost for which the method has a proof."""
         self._beside("enter")
         self._add(cost)
+
+    @property
+    def _first(self) -> bool:
+        """Whether nothing was released yet."""
+        return self._t <= 1 and not self._releases
 
     def _beside(self, what: str) -> None:
         """Refuse what nothing follows from, unless the method declares it."""
@@ -617,10 +622,10 @@ class Sampler:
         ]
 
 
-def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str, t: int) -> Array:
+def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str, first: bool) -> Array:
     """Bound in the norm that a law's scale is stated in; a bare number does not say its norm.
 
-    Later than in the first round, a seed that diverges has NaN.
+    Later than in the first release of all, a seed that diverges has NaN.
     """
     bound: Array | None = getattr(sensitivity, norm, None)
     if bound is None:
@@ -629,7 +634,7 @@ def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str, t: int
             f"Sensitivity({norm}=...), not {type(sensitivity).__name__}"
             + (" without it" if isinstance(sensitivity, Sensitivity) else "")
         )
-    if np.less(bound, 0).any() or (t <= 1 and np.isnan(bound).any()):
+    if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
         raise ValueError(
             f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
         )
