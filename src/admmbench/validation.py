@@ -145,7 +145,12 @@ Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
 PerhapsInfinite = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[PerhapsInfinite, Field(gt=0), AfterValidator(_budget)]
 Epsilons = Annotated[
-    list[Epsilon], BeforeValidator(_as_list), AfterValidator(distinct), Field(min_length=1)
+    list[Epsilon],
+    AfterValidator(distinct),
+    Field(min_length=1),
+    BeforeValidator(
+        _as_list, json_schema_input_type=Annotated[list[Epsilon], Field(min_length=1)] | Epsilon
+    ),
 ]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Whole, Field(ge=1, le=10**9)]

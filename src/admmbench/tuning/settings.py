@@ -90,7 +90,10 @@ def _tunable(path: str) -> str:
 
 
 Axes = Annotated[
-    dict[Annotated[str, AfterValidator(_tunable)], Annotated[Axis, BeforeValidator(_axis)]],
+    dict[
+        Annotated[str, AfterValidator(_tunable)],
+        Annotated[Axis, BeforeValidator(_axis, json_schema_input_type=Axis | Number)],
+    ],
     BeforeValidator(_whole_rounds),
 ]
 
