@@ -168,8 +168,17 @@ def test_what_a_killed_process_left_goes_after_an_hour(folder):
     old, young = (f"results/runs/{FOLDER}/.{POINT}.nc.{word}.tmp" for word in ("a", "b"))
     make(folder, old, hours=2)
     make(folder, young)
-    make(folder, "resources/datasets/.mnist.0a.part", hours=2)
-    assert found() == ["resources/datasets/.mnist.0a.part", old]
+    others = [
+        "cache/files/mnist/.train.gz.0a.part",
+        "cache/prepared/.digits-0a.0b.old",
+        "resources/datasets/.mnist.0a.part/dataset.json",
+        "resources/files/mnist/.train.gz.0a.part",
+        "results/report/config/.index.html.0a.tmp",
+    ]
+    make(folder, *others, hours=2)
+    before = time.time() - 7200
+    os.utime(folder / "resources/datasets/.mnist.0a.part", (before, before))
+    assert found() == sorted([*(each.removesuffix("/dataset.json") for each in others), old])
 
 
 def test_what_is_kept_to_be_fast_goes_after_a_month(folder):

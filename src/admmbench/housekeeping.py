@@ -14,7 +14,7 @@ from typing import Any
 
 from admmbench import compiled
 from admmbench.config import AUDITS, FIGURES, MANIFEST, Study
-from admmbench.files import private_folder
+from admmbench.files import cache_folder, private_folder
 from admmbench.installed import CONFIG, OWN
 from admmbench.privacy import remembered
 from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
@@ -36,6 +36,8 @@ _OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
 _POINT = re.compile(
     r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(_etc-[0-9a-f]+)?(\.(nc|log|tsv))?"
 )
+# Folders of data: as studies and Python prepare them, and what was downloaded.
+_OF_A_CACHE = ("datasets", "prepared", "files")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _MOST_NOTICES = 3
@@ -51,8 +53,8 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     """Find files that none of the given studies asks for.
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
-    folders of prepared data, besides what killed processes left unfinished more than an hour ago, and code that was
-    compiled and privacy totals that were composed more than a month ago.
+    folders of prepared data, besides what killed processes left unfinished more than an hour ago, there or in the
+    user's cache, and code that was compiled and privacy totals that were composed more than a month ago.
 
     Parameters
     ----------
@@ -65,12 +67,17 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     """
     studies = list(studies)
     found: set[Path] = set()
-    for results in {Path(study.config.results) for study in studies}:
-        found.update(_of_results(results))
-    for cache in {Path(study.config.data.cache) for study in studies}:
-        found.update(_of_data(cache / "datasets"))
+    results = {Path(study.config.results) for study in studies}
+    caches = {Path(study.config.data.cache) for study in studies}
+    for folder in results:
+        found.update(_of_results(folder))
+    for folder in caches:
+        found.update(_of_data(folder / "datasets"))
     with contextlib.suppress(OSError):  # there may be no such folder
         found.update(_kept(private_folder()))
+    parts = (cache / part for cache in {*caches, cache_folder()} for part in _OF_A_CACHE)
+    for folder in (*results, *parts):
+        found.update(path for path in folder.rglob(".*") if _unfinished(path))
     for study in studies:
         found.difference_update(_asked(study))
     return sorted(found)
@@ -89,13 +96,13 @@ def _of_results(results: Path) -> Iterator[Path]:
 def _of_runs(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
     for pattern in patterns:
         for path in folder.glob(pattern):
-            if _POINT.fullmatch(path.name) or _unfinished(path):
+            if _POINT.fullmatch(path.name):
                 yield path
 
 
 def _of_data(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir() if folder.exists() else ():
-        if (path / "dataset.json").exists() or _unfinished(path):
+        if (path / "dataset.json").exists() and not _UNFINISHED.fullmatch(path.name):
             yield path
 
 

@@ -283,6 +283,13 @@ DATASETS = {
 }
 
 
+@pytest.mark.parametrize("text", ["unknown", "PCG64, seed 0", "sha256:", "0" * 64, "md5:00"])
+def test_text_that_is_no_checksum_is_refused(tmp_path, text):
+    body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
+    found = fails(of_dataset(str(plug_in(tmp_path, DATASET, body, "text"))), "facts are complete")
+    assert f"checksums: {text!r} of 'a.csv' is no checksum" in found
+
+
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_broken_data_set_is_caught(tmp_path, name):
     body, message = DATASETS[name]

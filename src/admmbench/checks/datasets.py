@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from admmbench.datasets import (
 )
 from admmbench.problems import as_problem
 
+# Of whatever algorithm.
+_CHECKSUM = re.compile(r"[a-z0-9-]+:[0-9a-f]{32,}")
 _FACTS = (
     *("name", "settings", "n_train", "n_test", "n_features", "class_names", "domain"),
     *("checksums", "note", "citation", "licence", "default_problem", "target_unit", "drawn"),
@@ -83,6 +86,12 @@ def facts_are_complete(case: _Case) -> None:
         bool(info.checksums) or info.drawn,
         "describe() gives no checksums: of its files, or of what it reads",
     )
+    for source, checksum in info.checksums.items():
+        ensure(
+            _CHECKSUM.fullmatch(checksum),
+            f"checksums: {checksum!r} of {source!r} is no checksum, such as sha256:<64 hex digits>: if the data "
+            "changed, nobody would notice; state that of the data, and compare it in read()",
+        )
     for file in info.files:
         ensure(
             info.checksums.get(file.name) == file.checksum,

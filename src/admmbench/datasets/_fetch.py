@@ -5,6 +5,7 @@ content inside.
 """
 
 import hashlib
+import io
 import logging
 import lzma
 import os
@@ -14,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from admmbench.files import cache_folder, expanded
 
@@ -22,6 +24,8 @@ __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 #: Attempts per URL, and seconds before the second one (doubled before each further one).
 ATTEMPTS = 3
 RETRY_DELAY = 1.0
+#: Bytes of a file that states no size, at most.
+MOST = 2**31
 #: Seconds to wait for a connection and for the next bytes.
 TIMEOUT = (10.0, 60.0)
 
@@ -47,7 +51,7 @@ class RemoteFile:
     checksum
         ``"sha256:<hex>"``, or ``"git-blob-sha1:<hex>"`` where the git hash is what is published.
     size
-        Bytes, if known; only for messages.
+        Bytes, if known. No more are downloaded or unpacked; `MOST` where it is not known.
     """
 
     name: str
@@ -55,6 +59,11 @@ class RemoteFile:
     mirror_path: str
     checksum: str
     size: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Bytes of its content, at most."""
+        return MOST if self.size is None else self.size
 
 
 def checksum(content: bytes, algorithm: str) -> str:
@@ -86,12 +95,10 @@ def checksum(content: bytes, algorithm: str) -> str:
     raise ValueError(f"unknown checksum algorithm {algorithm!r}; known: sha256, git-blob-sha1")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, decompressed if its name ends in ``.xz``."""
-    if path.suffix != ".xz":
-        return path.read_bytes()
-    with lzma.open(path) as stream:
-        return stream.read()
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """Return the content of a file, decompressed if its name ends in ``.xz``; only so many bytes, if `most` says so."""
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as stream:
+        return stream.read(most)
 
 
 def _mirror_folder(mirror: str | os.PathLike[str] | None) -> Path | None:
@@ -191,9 +198,13 @@ def _find(file: RemoteFile, folders: dict[str, Path]) -> tuple[Path | None, list
 def _fault(path: Path, file: RemoteFile) -> str:
     """Say what is wrong with a copy of a file; empty if nothing is."""
     try:
-        content = read_bytes(path)
+        if not path.is_file():  # reading a pipe would wait for ever
+            return "no regular file"
+        content = read_bytes(path, file.most + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
         return f"unreadable ({type(error).__name__}: {error})"
+    if len(content) > file.most:
+        return f"wrong content, more than {file.most:,} bytes"
     found = checksum(content, file.checksum.partition(":")[0])
     return "" if found == file.checksum else f"wrong content, {found}, {len(content):,} bytes"
 
@@ -211,7 +222,7 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
     for url in file.urls:
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
-            fault = _transfer(url, temporary, progress) or _fault(temporary, file)
+            fault = _transfer(url, temporary, progress, file.most) or _fault(temporary, file)
             if not fault:
                 temporary.replace(target)
                 return target
@@ -221,7 +232,24 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
     return None
 
 
-def _transfer(url: str, path: Path, progress: bool) -> str:
+class _TooMuchError(Exception):
+    """More came than there should be."""
+
+
+class _Bounded(io.FileIO):
+    """A file that is written, so many bytes at most."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(path, "wb")
+        self._most = most
+
+    def write(self, content: Any) -> int:
+        if self.tell() + len(content) > self._most:
+            raise _TooMuchError
+        return super().write(content)
+
+
+def _transfer(url: str, path: Path, progress: bool, most: int) -> str:
     """Download a URL to a path with a few attempts; return what went wrong, empty if nothing."""
     terminal = sys.stderr.isatty()
     if progress and not terminal:
@@ -237,8 +265,11 @@ def _transfer(url: str, path: Path, progress: bool) -> str:
         if attempt:
             time.sleep(RETRY_DELAY * 2 ** (attempt - 1))
         try:
-            download(url, str(path), None)
+            with _Bounded(path, most) as file:
+                download(url, file, None)
             return ""
+        except _TooMuchError:
+            return f"wrong content, more than {most:,} bytes"
         except requests.HTTPError as error:
             status = error.response.status_code if error.response is not None else 0
             fault = f"HTTP status {status}"
