@@ -1,10 +1,11 @@
 """Files: written whole, through links, and read only as they were written."""
 
+import errno
 import math
 
 import pytest
 
-from admmbench.files import read_sealed, sealed_json, write
+from admmbench.files import read_sealed, replacing, sealed_json, write
 
 
 def test_a_link_stays_one(tmp_path):
@@ -12,6 +13,14 @@ def test_a_link_stays_one(tmp_path):
     write(tmp_path / "link", "ε")
     assert (tmp_path / "file").read_text("utf-8") == "ε"
     assert (tmp_path / "link").is_symlink()
+
+
+def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
+    path = tmp_path / "x"
+    write(path, "former")
+    with pytest.raises(OSError, match=r"No space left on device: '.*/x'$"), replacing(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("x", "former")]
 
 
 CONTENT = {"ε": [1, 0.1, math.inf, None], "deep": {"b": True, "a": "x"}}

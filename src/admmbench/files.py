@@ -196,6 +196,10 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(path)
+    except OSError as error:
+        if error.filename in (None, name):  # a full disk has none
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
