@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status: int | None = options.command(options)
         except KeyboardInterrupt:
             return interrupts.said()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a plug-in may call sys.exit(0)
             if heard:  # what was called made another error of it
                 return interrupts.said()
             if os.environ.get("ADMMBENCH_DEBUG"):
@@ -66,8 +66,9 @@ def _check_outputs(options: argparse.Namespace) -> None:
             check_output(path / "file" if in_folder else path)
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     from admmbench.engine.rounds import AlgorithmError
+    from admmbench.plugins import raised
 
     cause = error.__cause__ if isinstance(error, AlgorithmError) else error
     if isinstance(cause, MemoryError):
@@ -82,7 +83,7 @@ def _message(error: Exception) -> str:
         error, _UNFORESEEN
     ):
         return str(error) or type(error).__name__
-    return f"{type(error).__name__}: {error} (ADMMBENCH_DEBUG=1 shows where)"
+    return f"{raised(error)} (ADMMBENCH_DEBUG=1 shows where)"
 
 
 def _written_whatever_the_locale() -> None:
@@ -376,7 +377,7 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
     if options.traceback:
         return "".join(traceback.format_exception(error)).rstrip()
     cause = error.__cause__ if isinstance(error, AlgorithmError) and error.__cause__ else error
-    return raised(cause, expanded(options.name))
+    return raised(cause)
 
 
 def _prepare(options: argparse.Namespace) -> None:
@@ -394,12 +395,12 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from admmbench.datasets import load_dataset, open_prepared
+    from admmbench.datasets import load_dataset, open_as
     from admmbench.jobs import job
     from admmbench.progress import shown
 
     spec = _spec(options)
-    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
+    data = open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
     title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title) as progress:
 
@@ -420,13 +421,13 @@ def _run(options: argparse.Namespace) -> None:
 
 def _audit(options: argparse.Namespace) -> int:
     from admmbench.audit import AuditSettings, audit, table
-    from admmbench.datasets import load_dataset, open_prepared
+    from admmbench.datasets import load_dataset, open_as
     from admmbench.progress import shown
     from admmbench.validation import checked
 
     spec = _spec(options)
     settings = checked(AuditSettings, _mapping(options.audit, "--audit"), "audit")
-    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
+    data = open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
     _collect_garbage()
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
         found = audit(spec, data, settings, progress)
@@ -447,7 +448,7 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _tune(options: argparse.Namespace) -> None:
-    from admmbench.datasets import load_dataset, open_prepared
+    from admmbench.datasets import load_dataset, open_as
     from admmbench.progress import shown
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
@@ -458,7 +459,7 @@ def _tune(options: argparse.Namespace) -> None:
     if not axes:
         raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
     settings = checked(TuningSettings, _mapping(options.tuning, "--tuning"), "tuning")
-    data = open_prepared(options.data, verify=True) if options.data else load_dataset(spec.dataset)
+    data = open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
     kept = options.output.with_suffix(".trials")
     _collect_garbage()
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
@@ -496,7 +497,7 @@ def _choose(options: argparse.Namespace) -> None:
 
 def _time(options: argparse.Namespace) -> None:
     from admmbench.config import read_experiment
-    from admmbench.datasets import open_prepared
+    from admmbench.datasets import open_as
     from admmbench.jobs import fingerprint, job
     from admmbench.progress import shown
 
@@ -509,7 +510,7 @@ def _time(options: argparse.Namespace) -> None:
     with shown("Timing one by one", "run") as progress:
         job.time_one_by_one(
             [run.spec for run in runs],
-            open_prepared(options.data, verify=True),
+            open_as(experiment.dataset, options.data),
             [options.folder / "runs" / run.path for run in runs],
             [planned[fingerprint.code(run.spec)] for run in runs],
             progress,

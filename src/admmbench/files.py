@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 
@@ -27,9 +28,17 @@ def _umask() -> int:
 _UMASK = _umask()
 
 
+class _FromSource(importlib.machinery.SourceFileLoader):
+    """Bytecode beside a file stands for its size and second of change, so that it may be that of another content."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def import_file(path: Path, name: str) -> ModuleType:
-    """Import a Python file that is in no package, as a module of this name."""
-    spec = importlib.util.spec_from_file_location(name, path)
+    """Import a Python file that is in no package, as a module of this name; always from its source."""
+    loader = _FromSource(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

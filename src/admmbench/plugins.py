@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import importlib
+import inspect
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -27,46 +28,113 @@ def installed(group: str) -> dict[str, str]:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Import a Python file that is in no package.
+    """Import a Python file that is in no package, once for each content.
 
     Raises
     ------
     ValueError
         If there is no such file, or if it raises; the message gives the line of the file.
     """
+    what = f"plug-in {str(path)!r}"
     if not path.is_file():
-        raise ValueError(f"plug-in {str(path)!r}: there is no such file")
-    with _explained(f"plug-in {str(path)!r}", path):
-        return _load(path, path.stat().st_mtime_ns)
+        fault = "is no regular file" if path.exists() else "there is no such file"
+        raise ValueError(f"{what}: {fault}")
+    with explained(f"{what} cannot be imported"):
+        return _load(path.resolve(), path.read_bytes())
 
 
-@contextlib.contextmanager
-def _explained(what: str, path: Path) -> Iterator[None]:
-    """Make one `ValueError` of what a module raises when it is imported."""
-    try:
-        yield
-    except Exception as error:
-        raise ValueError(f"{what} cannot be imported:\n{raised(error, path)}") from error
-
-
-def raised(error: BaseException, path: Path) -> str:
-    """Say what was raised, and by which lines of a file."""
-    own = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).resolve() == path.resolve()
-    ]
-    lines = [*traceback.format_list(own), *traceback.format_exception_only(error)]
-    return "".join(lines).rstrip()
+# Names of the modules that were loaded here from outside the package.
+_FOREIGN: set[str] = set()
 
 
 @lru_cache
-def _load(path: Path, changed: int) -> ModuleType:
-    """Import it once for each content."""
+def _load(path: Path, content: bytes) -> ModuleType:
     # Files of one name in several folders are several modules.
-    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    place = hashlib.sha256(str(path).encode()).hexdigest()[:8]
     name = f"_admmbench_plugin_{path.stem}_{place}"
+    _FOREIGN.add(name)
     return import_file(path, name)
+
+
+@contextlib.contextmanager
+def explained(what: str, *passing: type[Exception]) -> Iterator[None]:
+    """Make one `ValueError` of whatever a plug-in raises: its ``sys.exit(0)`` must not end a command with status 0.
+
+    Parameters
+    ----------
+    what
+        Begins the message.
+    passing
+        Exceptions that a plug-in may raise: their messages are for users.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, MemoryError, *passing)):
+            raise
+        raise ValueError(f"{what}: {raised(error)}") from error
+
+
+@contextlib.contextmanager
+def answerable() -> Iterator[None]:
+    """Do the same where the suite and plug-ins work together, if a plug-in raised; any `ValueError` passes."""
+    try:
+        yield
+    except (KeyboardInterrupt, MemoryError, ValueError):
+        raise
+    except BaseException as error:
+        if not is_foreign(error):
+            raise
+        raise ValueError(raised(error)) from error
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Whether a plug-in raised, or something that it called, other than the suite in refusing what it was given."""
+    *_, (last, _) = traceback.walk_tb(error.__traceback__)
+    refused = isinstance(error, ValueError) and last.f_globals["__name__"].startswith("admmbench.")
+    return bool(_lines(error)) and not refused
+
+
+def raised(error: BaseException) -> str:
+    """Say in one line what was raised, and by which line of a plug-in."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError) and error.filename:
+        where, text = f'File "{error.filename}", line {error.lineno}: ', error.msg
+    else:
+        where = "".join(f"{line}: " for line in _lines(error)[-1:])
+    return f"{where}{type(error).__name__}" + (f": {text}" if text else "")
+
+
+def _lines(error: BaseException) -> list[str]:
+    """Lines of plug-ins that an exception came through, the one that raised it last."""
+    return [
+        f'File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__") in _FOREIGN
+    ]
+
+
+@cache
+def meaning(source: bytes) -> str:
+    """Hash of a module's source without docstrings, comments and formatting: equal for modules that mean the same."""
+    return hashlib.sha256(bare(ast.parse(source)).encode()).hexdigest()[:16]
+
+
+def bare(tree: ast.Module) -> str:
+    """Source without docstrings, comments and formatting."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Docstrings, also those of attributes: text that is only an expression."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def subclasses(module: ModuleType, base: type[T]) -> list[type[T]]:
@@ -139,11 +207,22 @@ class Registry(Generic[T]):
         module = f"{self.package}.{name}" if here else installed(self.group).get(name)
         if module is None:
             raise ValueError(unknown(self.kind, name, self.names()))
-        found = find_spec(module)
-        path = found.origin if found and found.origin else module
-        with _explained(f"{self.kind} {name!r}", Path(path)):
+        if not here:
+            _FOREIGN.add(module)
+        with explained(f"{self.kind} {name!r} cannot be imported"):
             return importlib.import_module(module)
 
     def resolve(self, name: str) -> type[T]:
-        """Class of a module; see `find_module` for the names."""
-        return only_subclass(self.find_module(name), self.base)
+        """Class of a module; see `find_module` for the names.
+
+        Raises
+        ------
+        ValueError
+            As `find_module`; also if the class does not define what its base asks for.
+        """
+        module = self.find_module(name)
+        found = only_subclass(module, self.base)
+        if inspect.isabstract(found):
+            missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
+            raise ValueError(f"{module.__file__}: {found.__name__} does not define {missing}")
+        return found

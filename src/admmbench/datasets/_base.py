@@ -1,5 +1,6 @@
 """What a data set is: its static facts, its arrays, and the definition that a module gives."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +122,7 @@ class Dataset:
     ----------
     name
     settings
-        All settings, so that ``{"name": name, **settings}`` loads the same again.
+        All settings, so that ``{"name": name, **settings}`` loads the same again; of a plug-in, with its path as name.
     X_train
         Features, float32, C-contiguous, shape (n_train, n_features).
     y_train
@@ -142,6 +143,8 @@ class Dataset:
     citation, licence
     default_problem, target_unit, drawn
         See `DatasetInfo`.
+    key
+        Digest of what determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
     """
 
     name: str
@@ -160,6 +163,7 @@ class Dataset:
     default_problem: str = "softmax"
     target_unit: str = "1"
     drawn: bool = False
+    key: str = ""
 
     @property
     def n_classes(self) -> int:
@@ -283,25 +287,27 @@ def check_samples(
     Raises
     ------
     DatasetError
-        On a wrong shape, a value that is NaN or outside `info.domain`, or a label that is no class or no number.
+        On a wrong shape, a value that is not finite or outside `info.domain`, or a label that is no class or no number.
     """
     if X.ndim != 2 or X.shape[1] != info.n_features or y.shape != X.shape[:1]:
         raise DatasetError(
             f"{source}: features of shape {X.shape} and labels of shape {y.shape}, "
             f"expected (n, {info.n_features}) and (n,)"
         )
-    if y.size == 0:
+    if X.size == 0:
         return
     low, high = info.domain
     smallest, largest = float(X.min()), float(X.max())  # NaN if any value is
-    if not (low <= smallest and largest <= high):
+    if not (low <= smallest and largest <= high and math.isfinite(largest - smallest)):
         raise DatasetError(
-            f"{source}: features in [{smallest}, {largest}], expected within [{low}, {high}]"
+            f"{source}: features in [{smallest}, {largest}], expected finite ones within "
+            f"[{low}, {high}], the domain: widen it, or scale the features"
         )
     if not info.n_classes:
         if not np.isfinite(y).all():
             raise DatasetError(f"{source}: targets that are no numbers")
     elif y.min() < 0 or y.max() >= info.n_classes:
         raise DatasetError(
-            f"{source}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}"
+            f"{source}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}, "
+            "the indices of class_names"
         )

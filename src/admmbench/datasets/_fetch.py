@@ -9,6 +9,7 @@ import io
 import logging
 import lzma
 import os
+import re
 import sys
 import time
 import uuid
@@ -21,6 +22,8 @@ from admmbench.files import cache_folder, expanded
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 
+#: Checksums that can be compared.
+CHECKSUM = re.compile("sha256:[0-9a-f]{64}|git-blob-sha1:[0-9a-f]{40}")
 #: Attempts per URL, and seconds before the second one (doubled before each further one).
 ATTEMPTS = 3
 RETRY_DELAY = 1.0

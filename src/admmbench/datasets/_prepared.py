@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, check_samples
+from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo
+from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
 from admmbench.files import sealed_json, unsealed
 
@@ -25,7 +26,6 @@ __all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 4
 METADATA = "dataset.json"
-ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 # Fields that are neither arrays nor in DatasetInfo under the same name and meaning.
 _INFO_FIELDS = (
     "settings",
@@ -41,7 +41,9 @@ _INFO_FIELDS = (
 )
 
 
-def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays: Arrays) -> None:
+def write_prepared(
+    directory: str | os.PathLike[str], info: DatasetInfo, arrays: Arrays, key: str = ""
+) -> None:
     """Check the arrays of a data set and write them to a folder in one step.
 
     Parameters
@@ -52,16 +54,18 @@ def write_prepared(directory: str | os.PathLike[str], info: DatasetInfo, arrays:
         Facts of the data set.
     arrays
         Its arrays.
+    key
+        Digest of what determines them.
 
     Raises
     ------
     DatasetError
         If the arrays are not as described, the folder cannot be written, or it holds other things.
     """
-    _check(info, arrays)
+    check_arrays(info, arrays)
     try:
         with _replacing(Path(directory)) as staging:
-            _write(staging, info, arrays)
+            _write(staging, info, arrays, key)
     except OSError as error:
         raise DatasetError(f"cannot write prepared {info.name} to {directory}: {error}") from error
 
@@ -94,6 +98,7 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
         }
         return Dataset(
             name=metadata["name"],
+            key=metadata["key"],
             attributes={
                 name: Attribute(tuple(values), *(arrays[each] for each in _files_of(name)))
                 for name, values in metadata["attributes"].items()
@@ -105,48 +110,11 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
         raise _damaged(folder, f"{METADATA} is incomplete ({error!r})") from error
 
 
-def _check(info: DatasetInfo, arrays: Arrays) -> None:
-    target = np.int64 if info.n_classes else np.float32
-    expected_types = (np.float32, target, np.float32, target)
-    for name, dtype in zip(ARRAYS, expected_types, strict=True):
-        found_type = getattr(arrays, name).dtype
-        if found_type != dtype:
-            raise DatasetError(f"{info.name}: {name} is {found_type}, expected {np.dtype(dtype)}")
-    check_samples(arrays.X_train, arrays.y_train, info, f"{info.name}, training part")
-    check_samples(arrays.X_test, arrays.y_test, info, f"{info.name}, test part")
-    counts = {
-        "training rows": (arrays.y_train.size, info.n_train if info.exact else arrays.y_train.size),
-        "test rows": (arrays.y_test.size, info.n_test),
-    }
-    for what, (found, expected) in counts.items():
-        if found != expected:
-            raise DatasetError(f"{info.name}: {found:,} {what}, expected {expected:,}")
-    _check_attributes(info, arrays)
-
-
-def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
-    found = {name: len(attribute.values) for name, attribute in arrays.attributes.items()}
-    if found != info.attributes:
-        raise DatasetError(
-            f"{info.name}: attributes with numbers of values {found}, expected {info.attributes}"
-        )
-    for name, attribute in arrays.attributes.items():
-        for codes, y in ((attribute.train, arrays.y_train), (attribute.test, arrays.y_test)):
-            if codes.dtype != np.int32 or codes.shape != y.shape:
-                raise DatasetError(
-                    f"{info.name}: {name} has {codes.size:,} values of type {codes.dtype} for {y.size:,} rows, "
-                    "expected one int32 for each"
-                )
-            if codes.size and not (codes.min() >= 0 and codes.max() < found[name]):
-                raise DatasetError(f"{info.name}: {name} has a value without a name")
-        if name == "writer" and np.any(np.diff(attribute.train) < 0):
-            raise DatasetError(f"{info.name}: training rows are not in the order of their writers")
-
-
-def _write(folder: Path, info: DatasetInfo, arrays: Arrays) -> None:
+def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
     metadata: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "name": info.name,
+        "key": key,
         "attributes": {name: each.values for name, each in arrays.attributes.items()},
         **{key: getattr(info, key) for key in _INFO_FIELDS},
         "arrays": {},

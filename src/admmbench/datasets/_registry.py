@@ -3,8 +3,7 @@
 import hashlib
 import json
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,8 @@ from filelock import FileLock
 from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, fetch
+from admmbench.datasets._checks import check_name, checked_info
+from admmbench.datasets._fetch import DatasetError, RemoteFile, fetch
 from admmbench.files import cache_folder
 from admmbench.validation import suggestion, unknown
 
@@ -23,10 +23,14 @@ __all__ = [
     "describe",
     "find_module",
     "is_built_in",
+    "is_foreign",
+    "key",
     "list_datasets",
     "load_dataset",
     "normalize",
+    "open_as",
     "prepare",
+    "tables_of",
 ]
 
 Spec = str | Mapping[str, Any] | Dataset
@@ -41,13 +45,11 @@ _DATASETS = plugins.Registry(
     ),
     base=DatasetDefinition,  # type: ignore[type-abstract]
 )
-# Of files, by the names that their classes state: from then on the name will do.
-_LOADED: dict[str, DatasetDefinition] = {}
 
 
 def list_datasets() -> list[str]:
     """Return the names of all data sets, sorted."""
-    return sorted({*_DATASETS.names(), *_LOADED})
+    return _DATASETS.names()
 
 
 def find_module(name: str) -> ModuleType:
@@ -58,7 +60,12 @@ def find_module(name: str) -> ModuleType:
     ValueError
         If there is none; the message gives the nearest name.
     """
-    return sys.modules[type(_definition(name)).__module__]
+    return _DATASETS.find_module(name)
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a data set comes from outside the package."""
+    return name not in _DATASETS.built_in
 
 
 def normalize(spec: Spec) -> dict[str, Any]:
@@ -98,7 +105,22 @@ def normalize(spec: Spec) -> dict[str, Any]:
         if key not in definition.defaults:
             near = suggestion(key, definition.defaults) or "; it takes no settings"
             raise ValueError(f"data set {definition.name!r} has no setting {key!r}{near}")
-    return {"name": definition.name, **definition.validate({**definition.defaults, **settings})}
+    with plugins.explained(f"data set {name!r}: validate() raised", ValueError):
+        complete = definition.validate({**definition.defaults, **settings})
+    return {"name": name, **_plain(complete, name)}
+
+
+def _plain(settings: Any, name: str) -> dict[str, Any]:
+    """Settings as JSON has them: numbers and lists of Python."""
+    try:
+        found = json.loads(json.dumps(settings, default=lambda value: value.tolist()))
+    except (TypeError, ValueError, AttributeError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError(
+            f"data set {name!r}: the settings {settings!r} are no mapping of JSON values"
+        )
+    return found
 
 
 def is_built_in(spec: Spec) -> bool:
@@ -106,7 +128,10 @@ def is_built_in(spec: Spec) -> bool:
     name, *_ = normalize(spec).values()
     if name not in _DATASETS.built_in:
         return False
-    return not isinstance(spec, Dataset) or spec.domain == describe(normalize(spec)).domain
+    if not isinstance(spec, Dataset):
+        return True
+    own = normalize(spec)
+    return spec.key == key(own) and spec.domain == describe(own).domain
 
 
 def describe(spec: Spec) -> DatasetInfo:
@@ -124,7 +149,50 @@ def describe(spec: Spec) -> DatasetInfo:
     if isinstance(spec, Dataset):  # perhaps one that the user made
         return spec.info
     settings = normalize(spec)
-    return _definition(settings.pop("name")).describe(settings)
+    name = settings.pop("name")
+    definition = _definition(name)
+    with plugins.explained(f"data set {name!r}: describe() raised"):
+        found = definition.describe(dict(settings))
+    try:
+        return checked_info(found, definition, settings)
+    except ValueError as error:
+        raise ValueError(f"data set {name!r}: {error}") from None
+
+
+def key(spec: Spec) -> str:
+    """Digest of all that determines the arrays of a data set, where it comes from included: its identity.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`, also for the errors.
+    """
+    return spec.key if isinstance(spec, Dataset) else _key(normalize(spec)["name"], describe(spec))
+
+
+def open_as(spec: Spec, directory: str | os.PathLike[str]) -> Dataset:
+    """Open a prepared data set whose content is verified, and which is the one that is meant.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`.
+    directory
+        What `prepare` wrote.
+
+    Raises
+    ------
+    DatasetError
+        If the folder holds another data set, or see `open_prepared`.
+    """
+    found, info = _prepared.open_prepared(directory, verify=True), describe(spec)
+    if found.key == key(spec):
+        return found
+    theirs, ours = ({"name": each.name, **each.settings} for each in (found, info))
+    how = f"{theirs}, not {ours}" if theirs != ours else f"{found.name!r} of another definition"
+    raise DatasetError(
+        f"{directory} holds {how}: name its own folder, or prepare it with `admmbench prepare`"
+    )
 
 
 def prepare(
@@ -151,12 +219,20 @@ def prepare(
     DatasetError
         If a file cannot be had or is wrong, or `directory` cannot be written.
     """
-    info = describe(spec)
-    definition = _definition(info.name)
-    paths = fetch(
-        info.files, mirror=mirror, cache=cache, progress=progress, advise=definition.advise
-    )
-    _prepared.write_prepared(directory, info, definition.read(info, paths))
+    info, name = describe(spec), normalize(spec)["name"]
+    definition = _definition(name)
+
+    def advise(is_present: Callable[[RemoteFile], bool]) -> str:
+        with plugins.explained(f"data set {name!r}: advise() raised"):
+            return definition.advise(is_present)
+
+    paths = fetch(info.files, mirror=mirror, cache=cache, progress=progress, advise=advise)
+    with plugins.explained(f"data set {name!r}: read() raised", DatasetError):
+        arrays = definition.read(info, paths)
+    try:
+        _prepared.write_prepared(directory, info, arrays, _key(name, info))
+    except DatasetError as error:
+        raise DatasetError(f"{name}: {error}" if is_foreign(name) else str(error)) from None
 
 
 def load_dataset(
@@ -199,7 +275,8 @@ def load_dataset(
     if isinstance(spec, Dataset):
         return spec
     info = describe(spec)
-    directory = cache_folder(cache) / "prepared" / f"{info.name}-{_key(info)}"
+    name = f"{info.name}-{key(spec)}-{_prepared.FORMAT_VERSION}"
+    directory = cache_folder(cache) / "prepared" / name
     with suppress(DatasetError):
         return _prepared.open_prepared(directory, verify=True)
     with _lock(directory):
@@ -209,27 +286,38 @@ def load_dataset(
         return _prepared.open_prepared(directory, verify=True)
 
 
-def _definition(name: Any) -> DatasetDefinition:
-    if name in _LOADED:
-        return _LOADED[name]
-    if str(name).endswith(".py"):
-        found = _DATASETS.resolve(str(name))()
-        if found.name in _DATASETS.built_in:
-            raise ValueError(f"{name}: there is already a data set {found.name!r}")
-        _LOADED[found.name] = found
-        return found
-    if name not in _DATASETS.built_in and name not in list_datasets():
+def _definition(name: str) -> DatasetDefinition:
+    is_file = name.endswith(".py")
+    if not is_file and is_foreign(name) and name not in list_datasets():
         raise ValueError(unknown("data set", name, list_datasets()))
-    return _DATASETS.resolve(name)()
+    cls = _DATASETS.resolve(name)
+    with plugins.explained(f"data set {name!r}: {cls.__name__}() raised"):
+        made = cls()
+    stated = getattr(made, "name", None)
+    check_name(stated, f"data set {name!r}: name")
+    if not isinstance(made.defaults, Mapping):
+        raise ValueError(f"data set {name!r}: defaults: {made.defaults!r} is no mapping")
+    if is_file and stated in _DATASETS.built_in:
+        raise ValueError(f"{name}: there is already a data set {stated!r}")
+    if not is_file and stated != name:
+        raise ValueError(f"data set {name!r}: name: its class states {stated!r}")
+    return made
 
 
-def _key(info: DatasetInfo) -> str:
-    """Return a short hash of all that determines the prepared bytes."""
-    content = [_prepared.FORMAT_VERSION, info.settings, info.checksums]
-    module = find_module(info.name)
-    if not module.__name__.startswith("admmbench.") and module.__file__:
-        content.append(Path(module.__file__).read_text("utf-8"))  # its author may be at work on it
+def _key(name: str, info: DatasetInfo) -> str:
+    content = [info.name, info.settings, info.checksums]
+    if is_foreign(name):  # its author may be at work on it, and others may take its name
+        module = find_module(name)
+        path = Path(str(module.__file__))
+        tables = [hashlib.sha256(table.read_bytes()).hexdigest() for table in tables_of(module)]
+        content += [plugins.meaning(path.read_bytes()), tables]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def tables_of(module: ModuleType) -> list[Path]:
+    """Tables beside a module that are a part of it: their names begin with its name."""
+    path = Path(str(module.__file__))
+    return sorted(path.parent.glob(f"{path.stem}_*.csv"))
 
 
 def _lock(directory: Path) -> AbstractContextManager[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench import partition, privacy
+from admmbench import partition, plugins, privacy
 from admmbench.algorithms.base import Algorithm, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
@@ -120,12 +120,19 @@ def run_rounds(
     Raises
     ------
     AlgorithmError
-        If the algorithm raises.
+        If the algorithm raises, or a plug-in.
     """
     computed = spec.computed
-    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-        federation = assemble(computed, dataset, pool)
-        trace = _rounds(computed, federation, progress or _silent, keeper)
+    try:
+        with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+            federation = assemble(computed, dataset, pool)
+            trace = _rounds(computed, federation, progress or _silent, keeper)
+    except (AlgorithmError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if not plugins.is_foreign(error):
+            raise
+        raise AlgorithmError(f"{spec.algorithm}: {plugins.raised(error)}") from error
     return trace if computed is spec else trace.repeated(spec.seeds)
 
 
@@ -248,7 +255,9 @@ def do_round(
     """Let a method do a round; an `AlgorithmError` says in which round it raised."""
     try:
         return method.round(t, state, federation)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise AlgorithmError(
             f"{type(method).__name__}.round raised in round {t}: {type(error).__name__}: {error}"
         ) from error

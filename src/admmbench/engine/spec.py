@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from admmbench import algorithms, datasets, partition, problems
+from admmbench import algorithms, datasets, partition, plugins, problems
 from admmbench.algorithms.base import Algorithm, Guarantee
 from admmbench.algorithms.consensus import Consensus
 from admmbench.core_yaml import inline_yaml
@@ -216,7 +216,14 @@ class RunSpec(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Resolve every name and refuse what cannot run, without touching data."""
+        """Resolve every name and refuse what cannot run, without touching data but a user's own."""
+        with plugins.answerable():
+            self._check_all()
+        return self
+
+    def _check_all(self) -> None:
+        if isinstance(self.dataset, datasets.Dataset):
+            datasets.check_dataset(self.dataset)
         if self.evaluate_every > self.rounds:
             raise ValueError(
                 f"evaluate_every: expected at most the number of rounds, {self.rounds}, got {self.evaluate_every}"
@@ -245,7 +252,6 @@ class RunSpec(Strict):
         if self.privacy.trust == "secure_sum":
             self._check_secure_sum()
         self._check_total()
-        return self
 
     def _check_secure_sum(self) -> None:
         """Noise of several agents hides a record only where each value is computed at what all agents know."""
@@ -316,13 +322,6 @@ class RunSpec(Strict):
     def info(self) -> datasets.DatasetInfo:
         """Static facts of the data set."""
         return datasets.describe(self.dataset)
-
-    @property
-    def _dataset_name(self) -> str:
-        """Name of the data set, or the path of its module."""
-        if isinstance(self.dataset, datasets.Dataset):
-            return self.dataset.name
-        return str(self.dataset if isinstance(self.dataset, str) else self.dataset["name"])
 
     @cached_property
     def method(self) -> Algorithm[Any, Any]:
@@ -499,7 +498,7 @@ class RunSpec(Strict):
         """Every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
         params = TypeAdapter(type(self.method)).dump_python(self.method, exclude={"variant"})
         return {
-            "dataset": datasets.normalize(self.dataset) | {"name": self._dataset_name},
+            "dataset": datasets.normalize(self.dataset),
             "algorithm": self.algorithm,
             "params": params,
             "variant": self.variant,

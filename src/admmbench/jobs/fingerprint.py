@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import admmbench
-from admmbench import algorithms, datasets
+from admmbench import algorithms, datasets, plugins
 from admmbench.engine.spec import RunSpec
 from admmbench.kept import Kept
 
@@ -61,8 +61,7 @@ def of_dataset(name: str) -> str:
     """Fingerprint of what prepares a data set."""
     module = datasets.find_module(name)
     inside, files = _inside_and_files([module])
-    path = Path(str(module.__file__))
-    data = tuple(sorted(path.parent.glob(f"{path.stem}_*.csv")))
+    data = tuple(datasets.tables_of(module))
     return of_modules((f"{_PACKAGE}.datasets", *inside), files, data=data)
 
 
@@ -145,9 +144,10 @@ class _Source(NamedTuple):
 
 
 # Parsing all modules takes longer than a small run. So what was found in a file is kept under the hash of its bytes.
+_MAKERS = (__file__, str(plugins.__file__))
 _MEANINGS = Kept(
     f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
-    f"{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]}.json"
+    f"{hashlib.sha256(b''.join(Path(module).read_bytes() for module in _MAKERS)).hexdigest()[:8]}.json"
 )
 _NEW: dict[str, _Source] = {}
 _known = lru_cache(_MEANINGS.read)
@@ -161,25 +161,8 @@ def _read(path: Path) -> _Source:
         return _Source(*kept)
     tree = ast.parse(content)
     names = [list(pair) for pair in _named(tree)]
-    found = _NEW[key] = _Source(of_text(_bare(tree)), names)
+    found = _NEW[key] = _Source(of_text(plugins.bare(tree)), names)
     return found
-
-
-def _bare(tree: ast.Module) -> str:
-    """Source without docstrings, comments and formatting."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    """Docstrings, also those of attributes: text that is only an expression."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 @lru_cache

@@ -144,6 +144,7 @@ def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
     return {
         **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),
         "seeds": list(spec.seeds),
+        "data": data.key,
         "data_checksums": data.checksums,
         "versions": provenance.versions(),
         "arithmetic": provenance.arithmetic(),

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 from numpy.typing import DTypeLike
 
-from admmbench.datasets import Dataset, DatasetInfo
+from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
 from admmbench.problems import optimum
 from admmbench.problems.base import (
@@ -139,17 +139,6 @@ class Rows(LossProblem):
         )
 
 
-def _within_domain(data: Dataset) -> None:
-    """Bounds on records rest on the domain of the features."""
-    low, high = data.domain
-    least, most = float(data.X_train.min()), float(data.X_train.max())
-    if least < low or most > high:
-        raise ValueError(
-            f"{data.name}: features range from {least:g} to {most:g}, its domain is [{low:g}, {high:g}]; bounds on "
-            "records, and privacy with them, need the domain to hold: widen it, or scale the features"
-        )
-
-
 class BoundRows(BoundProblem["RowParts"]):
     """The problem on a data set that is shared out over agents.
 
@@ -172,8 +161,7 @@ class BoundRows(BoundProblem["RowParts"]):
     Raises
     ------
     ValueError
-        If the data set lacks the targets of the loss, has features outside its domain, or there is no worst case to
-        bound.
+        If the data set lacks the targets of the loss, or there is no worst case to bound.
     """
 
     def __init__(
@@ -201,7 +189,6 @@ class BoundRows(BoundProblem["RowParts"]):
         self.holders = sum(size > 0 for size in sizes)
         """Agents that have records."""
         self._box = max(abs(bound) for bound in data.domain)
-        _within_domain(data)
         self.X = self._bounded(data.X_train)
         self.y = self.loss.targets(data.y_train, dtype)
         whole = self.model_shape[1] * dtype.itemsize

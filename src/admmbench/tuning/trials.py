@@ -89,7 +89,7 @@ def tune(
         setting is not chosen.
     """
     part = held_out(data, settings.held_out)
-    identity = [code, spec.complete(), settings.model_dump(), data.info.checksums]
+    identity = [code, spec.complete(), settings.model_dump(), data.key]
     made = _Made(kept, json.dumps(identity, sort_keys=True, default=str))
     done = itertools.count(1)
 
