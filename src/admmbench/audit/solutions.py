@@ -34,7 +34,7 @@ def watched(method: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
     """Method whose solutions are put on tape, where their noise is in the subproblem."""
     declared = method.release
     copied = copy.copy(method)
-    if isinstance(method, AMP):
+    if isinstance(method, AMP) and type(method).perturbed is AMP.perturbed:
         object.__setattr__(copied, "perturbed", lambda *of: _perturbed(method, *of))
     elif isinstance(method, Consensus) and declared is not None and declared.law == SPHERICAL:
         object.__setattr__(copied, "update", lambda sub: _released(sub, method.update(sub)))
@@ -131,7 +131,6 @@ def _released(sub: Subproblem, own: Array) -> Array:
         noise.unsolved = True
         return own
     convexity = whole.penalty_curvature + sub.rho + np.maximum(ridge, 0)
-
     noise.missed -= 1
     noise.tape.append(
         Taped(
