@@ -114,6 +114,10 @@ def test_a_record_shifts_many_entries_a_little():
     tenfold.laplace(worst_record(0.05, 784), 200_000)
     single.laplace(number(0.05), 20_000)
     assert ledger.epsilon(1e-6) == pytest.approx(0.797, abs=1e-3)
+    # Losses of so many entries are normal, with the mean and half the variance n (r - 1 + e^-r).
+    entries, r = 20_000 * 1568, 0.05 / 1568
+    exact = gaussian_epsilon(1 / math.sqrt(entries * r**2 * (1 - r / 3)), 1e-6)
+    assert exact <= ledger.epsilon(1e-6, "pld") <= 1.001 * exact
     assert tenfold.epsilon(1e-6) == pytest.approx(2.764, abs=1e-3)
     assert single.epsilon(1e-6) == pytest.approx(59.8, abs=0.1)
 

@@ -352,7 +352,7 @@ def _basic(releases: Releases) -> float:
     "epsilon_pld",
     "composed privacy loss epsilon, privacy loss distributions",
     "ε by privacy loss distributions",
-    comment="tighter where releases are not Gaussian; takes seconds to minutes each time",
+    comment="tighter where releases are not Gaussian",
     composes=_any,
     usual=False,
 )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating[Any]]
 
-# Points of a grid, at most: more memory and time are not spent, and totals are larger.
-_POINTS = 2**17
+# Points of a release and of a sum, at most: more memory and time are not spent, and totals are larger.
+_POINTS, _POINTS_OF_SUM = 2**17, 2**20
 # Points in a loss, or in a standard deviation of losses. A small loss of one entry has two values, and needs no more.
 _PER_LOSS, _PER_DEVIATION, _TWO_VALUES = 20, 16, 1 / 400
 # Losses and multipliers between which all numbers here are finite.
@@ -212,14 +212,11 @@ def total_epsilon(releases: Releases, delta: float) -> float:
 
     Of pure and of approximate releases the worst with their parameters are assumed.
     """
-    # What Fourier transforms and divergences are rounded by is less than this.
-    number = sum(count for kind in releases if isinstance(kind, tuple) for _, count in kind)
-    left = delta - 2.0**-52 * (10 + number)
     noise = [each.multiplier for each, _ in releases.sampled]
-    if left <= 0 or not all(1 / _RANGE[1] < each < 1 / _RANGE[0] for each in noise):
+    if not all(1 / _RANGE[1] < each < 1 / _RANGE[0] for each in noise):
         return math.inf
     sides = (False, True) if releases.sampled else (False,)
-    return max(_total(list(_laws(releases, side, delta)), delta, left) for side in sides)
+    return max(_total(list(_laws(releases, side, delta)), delta) for side in sides)
 
 
 def _laws(releases: Releases, absent: bool, delta: float) -> Iterator[tuple[Law, int, float]]:
@@ -247,18 +244,20 @@ def _laws(releases: Releases, absent: bool, delta: float) -> Iterator[tuple[Law,
         yield law, count, law.deviation / _PER_DEVIATION
 
 
-def _total(laws: Sequence[tuple[Law, int, float]], delta: float, left: float) -> float:
-    """Total epsilon at what is left of delta, of the losses of one of two neighbours."""
+def _total(laws: Sequence[tuple[Law, int, float]], delta: float) -> float:
+    """Total epsilon of the losses of one of two neighbours."""
+    # What Fourier transforms and divergences are rounded by is less than this.
+    left = delta - 2.0**-52 * sum(10 + number for _, number, _ in laws)
     spacing = min(each for _, _, each in laws)
     longest = max(high - low for law, _, _ in laws for low, high in [law.ends])
-    if not (_RANGE[0] < spacing and longest < _RANGE[1]):
+    if left <= 0 or not (_RANGE[0] < spacing and longest < _RANGE[1]):
         return math.inf
     while longest > _POINTS * spacing:
         spacing *= 2
     while True:
         grids = [(on_grid(law, spacing), number) for law, number, _ in laws]
         low, high = _window(grids, _CUT * delta)
-        if high - low < _POINTS:
+        if high - low < _POINTS_OF_SUM:
             return _epsilon(_sum(grids, low, high, _CUT * delta), left)
         spacing *= 2
 
