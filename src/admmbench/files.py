@@ -43,8 +43,7 @@ def import_file(path: Path, name: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up by name
-    # Bytecode that is kept may be damaged, or of a file that was edited within the same second.
-    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
+    spec.loader.exec_module(module)
     return module
 
 
