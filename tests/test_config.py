@@ -75,7 +75,7 @@ def test_every_experiment_can_be_read_and_has_figures(path):
         ({"timed": 1}, "timed: expected true or false, got 1"),
         ({"rounds": "20"}, "rounds: expected a number, got '20'"),
         ({"rounds": None}, r"rounds: Input should be a valid integer \(got None\)"),
-        ({"algorithms": [None]}, r"algorithms\.0: "),
+        ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
         ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
         ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
         ({"figures": [{"name": "a" * 101, "kind": "curves"}]}, r"figures\.0\.name: .*at most 100"),
@@ -280,8 +280,9 @@ def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     for name, methods in {"a": None, "b": [{"name": "objp"}, {"label": "B"}], "c": 5}.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump({"algorithms": methods}))
+    (folder / "d.yaml").write_text("title: [")
     found = config.labels()
-    assert [found[name] for name in ("a", "b", "c")] == [[], ["B"], []]
+    assert [found[name] for name in ("a", "b", "c", "d")] == [[], ["B"], [], []]
 
 
 def test_overrides_on_the_command_line_are_yaml(tmp_path):

@@ -241,13 +241,17 @@ def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> 
 def labels() -> dict[str, list[str]]:
     """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
     return {
-        name: [str(method["label"]) for method in _of_draft(read_mapping(path))]
+        name: [str(method["label"]) for method in _of_draft(path)]
         for name, path in find_all("experiments").items()
     }
 
 
-def _of_draft(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _of_draft(path: Path) -> list[Mapping[str, Any]]:
     """Methods with labels, of an experiment that nobody has checked: its author may be at work on it."""
+    try:
+        content = read_mapping(path)
+    except ConfigError:
+        return []
     methods = content.get("algorithms")
     given = methods if isinstance(methods, list) else []
     return [method for method in given if isinstance(method, Mapping) and "label" in method]

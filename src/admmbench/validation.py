@@ -263,6 +263,8 @@ def messages(error: ValidationError, given: Any, path: str = "") -> list[str]:
         keys = _written(each["loc"], given)
         where = ".".join([path] * bool(path) + keys)
         text = each["msg"].removeprefix("Value error, ")
+        if each["type"] in ("model_type", "dataclass_type"):
+            text = "Input should be a mapping of keys to values"
         shown = each["type"] not in ("value_error", "missing")
         text += f" (got {shortened(repr(each['input']))})" if shown else ""
         faults.setdefault(where, []).append(text)

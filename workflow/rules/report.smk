@@ -69,7 +69,7 @@ rule report:
         claims=fingerprint.of_text(
             "".join(path.read_text("utf-8") for path in find_all("claims").values())
         ),
-        kept=digests(EXPERIMENTS),
+        kept=KEPT,
         study=ARGUMENTS,
         fingerprint=fingerprint.of_page("admmbench.analysis.report"),
     shell:
