@@ -627,6 +627,11 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump(chosen))
     experiment = load(tmp_path, **TUNED)
     assert experiment.untuned == ["DP-GD at 2"]
+    # They are those of what was tuned, not of all that has this label.
+    for of, untuned in (("dpsgd on digits, softmax", "2"), ("objp on digits, softmax", "1, 2")):
+        stated = {**chosen["DP-GD"][1.0], "of": of}
+        (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump({"DP-GD": {1.0: stated}}))
+        assert load(tmp_path, **TUNED).untuned == [f"DP-GD at {untuned}"]
     (run,) = [each.spec for each in experiment.runs if each.label == "DP-GD"]
     assert (run.rounds, run.evaluate_every, run.params["learning_rate"]) == (5, 5, 0.25)
     assert run.as_problem.describe()["records"] == {"max_l2_norm": 4.0}

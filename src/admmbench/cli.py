@@ -465,7 +465,8 @@ def _tune(options: argparse.Namespace) -> None:
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title, "trial") as progress:
         found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
-    write(options.output, sealed_json(found.to_dict(), indent=1))
+    content = {**found.to_dict(), "of": spec.definitions}
+    write(options.output, sealed_json(content, indent=1))
     kept.unlink(missing_ok=True)
 
 

@@ -393,9 +393,22 @@ class Experiment(Strict):
         return chosen.settings if chosen else None
 
     def chosen(self, method: Method, budget: float) -> Chosen | None:
-        """What tuning came to; None if that was along other axes, or if the method was not tuned at this budget."""
+        """What tuning came to; None if it was along other axes, at other budgets, or of another method."""
         found = self.tuned.get(method.label, {}).get(budget)
-        return found if found and set(found.settings) == set(method.tune) else None
+        if found is None or set(found.settings) != set(method.tune):
+            return None
+        return found if found.of in ("", self._definitions[method.label]) else None
+
+    @cached_property
+    def _definitions(self) -> dict[str, str]:
+        """Method, data set and loss of each label that is tuned, by their content."""
+        return {
+            method.label: self._complete(
+                method, (method.epsilon or self.budgets)[0], _starts(method)
+            ).definitions
+            for method in self.algorithms
+            if method.tune
+        }
 
     @property
     def all_chosen(self) -> dict[str, dict[float, Chosen]]:

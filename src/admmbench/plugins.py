@@ -43,6 +43,8 @@ def load_file(path: Path) -> ModuleType:
         return _load(path.resolve(), path.read_bytes())
 
 
+# What follows where a value of another type was returned.
+_OF_TYPES = (TypeError, AttributeError, LookupError)
 # Names of the modules that were loaded here from outside the package.
 _FOREIGN: set[str] = set()
 
@@ -76,20 +78,25 @@ def explained(what: str, *passing: type[Exception]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def answerable() -> Iterator[None]:
-    """Do the same where the suite and plug-ins work together, if a plug-in raised; any `ValueError` passes."""
+def answerable(*names: str) -> Iterator[None]:
+    """Do the same where the suite and plug-ins of these names work together; any `ValueError` passes."""
     try:
         yield
     except (KeyboardInterrupt, MemoryError, ValueError):
         raise
     except BaseException as error:
-        if not is_foreign(error):
+        if not is_foreign(error, *names):
             raise
-        raise ValueError(raised(error)) from error
+        raise ValueError(f"{', '.join(names)}: {raised(error)}") from error
 
 
-def is_foreign(error: BaseException) -> bool:
-    """Whether a plug-in raised, or something that it called, other than the suite in refusing what it was given."""
+def is_foreign(error: BaseException, *names: str) -> bool:
+    """Whether a plug-in raised, or something that it called, other than the suite in refusing what it was given.
+
+    Where one of the names is that of a file, an error of types is put down to what this returned.
+    """
+    if isinstance(error, _OF_TYPES) and any(name.endswith(".py") for name in names):
+        return True
     *_, (last, _) = traceback.walk_tb(error.__traceback__)
     refused = isinstance(error, ValueError) and last.f_globals["__name__"].startswith("admmbench.")
     return bool(_lines(error)) and not refused
@@ -112,6 +119,15 @@ def _lines(error: BaseException) -> list[str]:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_globals.get("__name__") in _FOREIGN
     ]
+
+
+def identity(module: ModuleType) -> str:
+    """Name of a module that stands for its content: others outside the package may have its name."""
+    name = module.__name__.rpartition(".")[2]
+    if module.__name__.startswith("admmbench."):
+        return name
+    path = Path(str(module.__file__))
+    return f"{path.stem}-{meaning(path.read_bytes())[:8]}"
 
 
 @cache

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from admmbench import housekeeping, simulate
 from admmbench.checks.made import make_dataset
 from admmbench.core_yaml import parse_words
+from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.runs import Run
 
@@ -203,3 +204,66 @@ def test_infinity_as_people_write_it(text):
         RunSpec(dataset="digits", algorithm="objp", epsilon=yaml.safe_load(text)).epsilon
         == math.inf
     )
+
+
+PLUG_IN = """
+from admmbench.algorithms.objp import ObjP
+from admmbench.api import RegressionLoss, parameters
+"""
+METHOD = "@parameters\nclass Mine(ObjP):\n    {}\n"
+LOSS = """
+@parameters
+class Mine(RegressionLoss):
+    slope_bound = curvature_bound = 1.0
+
+    def value(self, u, y): return {}
+    def slope(self, u, y): return {}
+    def curvature(self, u, y): return 1.0
+"""
+FAULTS = {
+    "ends": (
+        METHOD.format("def check(self, *given): raise SystemExit(0)"),
+        "in check: SystemExit: 0",
+    ),
+    "raises": (
+        METHOD.format("def guarantee(self, which): return {}[0]"),
+        "in guarantee: KeyError: 0",
+    ),
+    "returns nothing": (
+        METHOD.format("def guarantee(self, which): return None"),
+        "no attribute 'kind'",
+    ),
+    "states text": (METHOD.format("release = 'laplace'"), "no attribute 'under'"),
+    "is not complete": (
+        "from admmbench.api import Linearized\nclass Mine(Linearized): pass\n",
+        "step",
+    ),
+    "adds up values": (
+        LOSS.format("(u - y).sum()", "u"),
+        r"losses of 2 records have shape \(\), expected \(2,\)",
+    ),
+    "adds up slopes": (LOSS.format("u", "u.sum()"), r"slopes of 2 records have shape"),
+    "has no value": (LOSS.format("None", "u"), r"losses of 2 records have shape \(\)"),
+    "exits": (LOSS.format("exit(0)", "u"), "in value: SystemExit: 0"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_plug_in_does_wrong_names_its_file(fault, tmp_path):
+    body, message = FAULTS[fault]
+    path = tmp_path / "plug_in.py"
+    path.write_text(PLUG_IN + body)
+    given = {"dataset": "diabetes", "algorithm": "objp", "agents": 2, "epsilon": 1}
+    given["problem" if "RegressionLoss):" in body else "algorithm"] = str(path)
+    with pytest.raises(ValueError, match=message) as caught:
+        RunSpec(**given)
+    assert "plug_in.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit(0)", "return {}[0]", "return None"])
+def test_a_method_that_cannot_begin_is_named(body, tmp_path):
+    path = tmp_path / "plug_in.py"
+    path.write_text(PLUG_IN + METHOD.format(f"def init(self, federation): {body}"))
+    data = make_dataset()
+    with pytest.raises(AlgorithmError, match=r"plug_in\.py: "):
+        run_rounds(RunSpec(dataset=data, algorithm=str(path), agents=2, seeds=1), data)

@@ -130,9 +130,9 @@ def run_rounds(
     except (AlgorithmError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if not plugins.is_foreign(error):
+        if not plugins.is_foreign(error, *spec.names):
             raise
-        raise AlgorithmError(f"{spec.algorithm}: {plugins.raised(error)}") from error
+        raise AlgorithmError(f"{', '.join(spec.names)}: {plugins.raised(error)}") from error
     return trace if computed is spec else trace.repeated(spec.seeds)
 
 

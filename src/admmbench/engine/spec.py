@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -217,7 +218,7 @@ class RunSpec(Strict):
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Resolve every name and refuse what cannot run, without touching data but a user's own."""
-        with plugins.answerable():
+        with plugins.answerable(*self.names):
             self._check_all()
         return self
 
@@ -317,6 +318,20 @@ class RunSpec(Strict):
         if all(seed == seeds[0] + place for place, seed in enumerate(seeds)):
             return f"{seeds[0]}-{seeds[-1]}"
         return list(seeds)
+
+    @property
+    def names(self) -> list[str]:
+        """Names or paths of the method, and of a loss that is asked for."""
+        stated = self.problem.get("loss") if isinstance(self.problem, Mapping) else self.problem
+        loss = stated.get("name") if isinstance(stated, Mapping) else stated
+        return [self.algorithm, *([loss] if isinstance(loss, str) else [])]
+
+    @property
+    def definitions(self) -> str:
+        """Which method, data set and loss these are, by their content."""
+        data = datasets.find_module(str(datasets.normalize(self.dataset)["name"]))
+        modules = algorithms.find_module(self.algorithm), data, sys.modules[self.as_problem.module]
+        return "{} on {}, {}".format(*map(plugins.identity, modules))
 
     @cached_property
     def info(self) -> datasets.DatasetInfo:

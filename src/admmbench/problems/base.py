@@ -151,6 +151,8 @@ class LossProblem(Problem):
             )
         try:
             self.loss.check(data)
+            if not self.module.startswith("admmbench."):
+                self.loss.check_shapes(data)
         except ValueError as error:
             raise ValueError(f"problem: loss {self.loss_name}: {error}") from None
 

@@ -128,11 +128,14 @@ class Chosen(Strict):
         On held-out rows, mean over seeds.
     edges
         Paths of settings whose best value has no worse value beside it that was tried, in one of the two directions.
+    of
+        Method, data set and loss that were tuned, by their content; whatever the experiment states, if absent.
     """
 
     settings: dict[str, Value]
     error: float
     edges: list[str] = []
+    of: str = ""
 
 
 def _each_once(found: Any) -> Any:

@@ -96,6 +96,14 @@ class Loss(ABC):
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if the targets of a data set are not those of the loss."""
 
+    def check_shapes(self, data: DatasetInfo) -> None:
+        """Raise a ValueError if a function does not give each record its values: sums would hide it."""
+        K, y = self.outputs(data), self.targets(np.zeros(2, np.int64), np.dtype(np.float64))
+        for name, expected in (("losses", (2,)), ("slopes", (2, K)), ("mistakes", (2,))):
+            found = np.shape(getattr(self, name)(np.zeros((2, K)), y))
+            if found != expected:
+                raise ValueError(f"{name} of 2 records have shape {found}, expected {expected}")
+
     @abstractmethod
     def outputs(self, data: DatasetInfo) -> int:
         """K, predictions for each record."""
