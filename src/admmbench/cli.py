@@ -48,7 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status: int | None = options.command(options)
         except KeyboardInterrupt:
             return interrupts.said()
-        except (Exception, SystemExit) as error:  # a plug-in may call sys.exit(0)
+        except (Exception, SystemExit) as error:
+            from admmbench.plugins import is_foreign
+
+            if isinstance(error, SystemExit) and not is_foreign(error):
+                raise  # such as of a console whose reader is gone
             if heard:  # what was called made another error of it
                 return interrupts.said()
             if os.environ.get("ADMMBENCH_DEBUG"):

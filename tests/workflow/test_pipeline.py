@@ -147,7 +147,7 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     assert "Nothing to be done" in project.run("--", "tune")
     # Along other axes it was not tuned.
     methods[0]["tune"] = {"rounds": 4}
-    project.configure(**study, algorithms=methods)
+    project.configure(**study, algorithms=[*methods, other])
     assert "to be tuned first" in project.fails()
 
 
