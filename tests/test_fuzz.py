@@ -82,7 +82,7 @@ ODD: list[Any] = [
     *("a{b}", "../x", ".py", "x.py", "0-1", "9-1", "a\nb", "x" * 300, "ε", [], {}, [None], [[]]),
     *([1, "x"], {"x": 1}, {1: 2}, {"name": None}, {"": {}}, {"scheme": "x"}, [1, 1], "0-99999999"),
 ]
-ANY = st.sampled_from(ODD) | st.recursive(
+ANY = st.sampled_from(ODD).map(copy.deepcopy) | st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text("aε-.0{$", max_size=4),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=4,
