@@ -113,6 +113,11 @@ def test_too_little_noise_in_or_on_the_solution_of_amp(
     assert sentence in found[level]
 
 
+def test_loud_noise_on_the_solution_of_amp_is_no_fault():
+    """What is sent shows both noises together."""
+    assert short_audit("amp", TWO, rounds=1, params={"tolerance": 0.01}).complete
+
+
 def test_amp_with_half_of_the_noise_that_it_asks_for(drawn):
     drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
     assert "its mean size is" in failed(short_audit("amp", rounds=1))["noise law"]

@@ -51,7 +51,8 @@ def _standardised(run: Run, law: str) -> Array:
         noisy = (release.scale > 0).all(axis=1)
         if not noisy.any():
             continue
-        added = (release.total - release.value)[noisy]
+        added = release.total - release.value if release.drawn is None else release.drawn
+        added = added[noisy]
         added = added.reshape(*added.shape[:2], -1)
         found.append(added / release.scale[noisy][..., None])
     return np.concatenate(found[1:] or found)

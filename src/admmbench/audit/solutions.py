@@ -44,7 +44,7 @@ def watched(method: Algorithm[Any, Any]) -> Algorithm[Any, Any]:
 def _perturbed(method: AMP, parts: RowParts, noise: Noise) -> Array:
     """Let AMP find its noisy solution, and put the noise in its problem on tape beside that on the solution."""
     assert isinstance(noise, TapedNoise)
-    found: list[tuple[Taped, Array, tuple[Array, Array]]] = []
+    found: list[tuple[Taped, Array, Array, tuple[Array, Array]]] = []
 
     def gradient(v: Array) -> Array:
         return parts.gradient(v, mean_over=parts.n_samples).value
@@ -59,13 +59,13 @@ def _perturbed(method: AMP, parts: RowParts, noise: Noise) -> Array:
         elif noise.louder is not None:
             b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
         v = method.minimize(parts, b, ridge, convexity, tolerance)
-        found.append((drawn, ridge, (v, gradient(v) + b)))
+        found.append((drawn, ridge, b, (v, gradient(v) + b)))
         return v
 
     watching = copy.copy(method)
     object.__setattr__(watching, "minimize", minimize)
     sent = watching.perturbed(parts, noise)
-    (drawn, ridge, (v, linear)), whole = found[0], parts.whole
+    (drawn, ridge, b, (v, linear)), whole = found[0], parts.whole
     left = linear + _quadratic(parts, v, ridge)
     if noise.again is None and not (_norms(left) <= _UNSOLVED * drawn.scale).all():
         noise.unsolved, noise.missed = True, noise.missed + 1
@@ -80,6 +80,7 @@ def _perturbed(method: AMP, parts: RowParts, noise: Noise) -> Array:
         _curved(noise, parts, sent, ridge + whole.penalty_curvature),
         drawn.grid,
         exact=(v, linear),
+        drawn=b,
     )
     noise.tape[-1] = replace(noise.tape[-1], entered=drawn.entered, inside=inside)
     return sent

@@ -115,6 +115,8 @@ class Taped:
         value`` at what is released.
     exact
         Of a part inside: the solution before its noise, and the sum of gradient and noise at it.
+    drawn
+        Of a part inside: its noise, which what is released shows together with that on the solution.
     """
 
     t: int
@@ -128,6 +130,7 @@ class Taped:
     grid: Array | None = None
     inside: Taped | None = None
     exact: tuple[Array, Array] | None = None
+    drawn: Array | None = None
 
     @property
     def parts(self) -> list[Taped]:
