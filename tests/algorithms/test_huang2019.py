@@ -629,7 +629,7 @@ def test_a_sample_is_paid_for_as_one(trust):
     found = float(trace.noise_magnitude.mean())
     assert found == pytest.approx(std * math.sqrt(2 / math.pi), rel=0.05)
     one = dp.PoissonSampledDpEvent(q, dp.GaussianDpEvent(2 * multiplier))
-    accountant = dp.rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_SPECIAL)
+    accountant = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL)
     accountant.compose(dp.SelfComposedDpEvent(one, rounds))
     assert float(trace.epsilon_total[-1]) == pytest.approx(accountant.get_epsilon(DELTA), rel=0.02)
     assert trace.epsilon_total.attrs["guarantee"] == "conditional"

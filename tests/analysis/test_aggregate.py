@@ -265,7 +265,7 @@ def test_results_of_another_configuration_are_refused(runs, tmp_path, change, me
 
 
 def test_a_missing_run_is_named(runs):
-    with pytest.raises(StaleResultError, match=r"epsilon=0\.1\+seeds=0-1\.nc: is not there"):
+    with pytest.raises(StaleResultError, match=r"epsilon=0\.1\+seeds=0-1\.nc: cannot be read"):
         aggregate("small", Experiment.model_validate({**DEFINITION, "rounds": 5}), runs)
 
 
