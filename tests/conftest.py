@@ -54,8 +54,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Long tests first, and more examples for who explores."""
     items.sort(key=lambda item: LONGEST.isdisjoint((item.path.parent.name, item.path.name)))
     if _explores(config):
-        tests = {item.obj for item in items if item.get_closest_marker("hypothesis")}
-        for test in tests:
+        tests = {item.obj for item in items if isinstance(item, pytest.Function)}
+        for test in filter(hypothesis.is_hypothesis_test, tests):
             own = test._hypothesis_internal_use_settings
             test._hypothesis_internal_use_settings = hypothesis.settings(
                 own, max_examples=EXPLORED * own.max_examples

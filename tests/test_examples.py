@@ -1,13 +1,13 @@
 """Examples of property tests: the same ones everywhere, or fresh ones and more of them."""
 
 import importlib
-from types import SimpleNamespace
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-import hypothesis
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tests import conftest
 
 
 def drawn():
@@ -30,19 +30,32 @@ def test_examples_are_the_same_whatever_is_imported(tmp_path, monkeypatch):
     assert drawn() == before
 
 
-def test_who_explores_draws_ten_times_as_many():
-    @hypothesis.settings(max_examples=7)
-    @given(st.integers())
-    def test(number):
-        counted.append(number)
+COUNTED = """
+import hypothesis
+from hypothesis import strategies as st
 
-    def item():
-        marks = {"hypothesis": True}.get
-        return SimpleNamespace(obj=test, get_closest_marker=marks, path=conftest.Path(__file__))
+counted = []
 
-    for profile, count in (("same", 7), ("explore", 70)):
-        counted: list[int] = []
-        config = SimpleNamespace(getoption={"--hypothesis-profile": profile}.get)
-        conftest.pytest_collection_modifyitems(config, [item(), item()])
-        test()
-        assert len(counted) == count
+@hypothesis.settings(max_examples=7)
+@hypothesis.given(st.integers())
+def test_counted(number):
+    counted.append(number)
+
+def test_count():
+    assert len(counted) == 70
+"""
+
+
+def test_who_explores_draws_ten_times_as_many(tmp_path):
+    """In a session of its own, as profiles and marks come from there."""
+    (tmp_path / "test_counted.py").write_text(COUNTED)
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *")
+    options = ["--hypothesis-profile", "explore", f"--rootdir={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", tmp_path],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
