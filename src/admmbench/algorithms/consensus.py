@@ -94,7 +94,12 @@ class Subproblem:
         return counts
 
     def solution_sensitivity(
-        self, c1: Array | float, stiffness: Array | float, tolerance: float = 0.0
+        self,
+        c1: Array | float,
+        stiffness: Array | float,
+        tolerance: float = 0.0,
+        *,
+        worst_case: bool = False,
     ) -> Sensitivity:
         """How far a contribution moves the solution: c1 / (m stiffness) in l2, half of lemmas 1 and 4 of huang2019.
 
@@ -107,6 +112,8 @@ class Subproblem:
         tolerance
             Largest norm of the subproblem's gradient that counts as solved: then what is released is within
             tolerance / stiffness of the solution, for either neighbour.
+        worst_case
+            Whether c1 is one for all admissible records, also where the run has local sensitivities.
 
         Raises
         ------
@@ -114,7 +121,8 @@ class Subproblem:
             If the bound is for the worst case, and too small beside the models, whose size is known to all.
         """
         bound = np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness)
-        guarded = self.privacy.private and self.privacy.sensitivity == "global"
+        worst_case = worst_case or self.privacy.sensitivity == "global"
+        guarded = self.privacy.private and worst_case
         if guarded and bound.min() < _SMALL:
             size = _norms(self.w) + _norms(self.z) + _norms(self.dual) / stiffness
             if (np.isfinite(size) & (_ROUNDING * size > _ALLOWED * bound)).any():

@@ -54,7 +54,8 @@ class OutP(OutputPerturbation):
             return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not depend on the data.
         stiffness = np.asarray(sub.rho + schedule["inverse_eta"])
-        bound = sub.solution_sensitivity(sub.parts.whole.gradient_bound, stiffness)
+        c1 = sub.parts.whole.gradient_bound
+        bound = sub.solution_sensitivity(c1, stiffness, worst_case=True)
         return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
 
     def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
