@@ -205,7 +205,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(path)
     except OSError as error:
-        if error.filename in (None, name):  # a full disk has none
+        if error.errno and error.filename in (None, name):  # a full disk has none
             error.filename = str(path)
         raise
     finally:
