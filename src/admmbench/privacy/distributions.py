@@ -30,6 +30,8 @@ _POINTS, _POINTS_OF_SUM = 2**17, 2**20
 _PER_LOSS, _PER_DEVIATION, _TWO_VALUES = 20, 16, 1 / 400
 # Losses and multipliers between which all numbers here are finite.
 _RANGE = 1e-100, 1e5
+# Points between 0 and the total, at least, if there may be as many.
+_PER_TOTAL = 4
 # The part of delta that goes to what is cut off.
 _CUT = 1e-6
 
@@ -254,12 +256,19 @@ def _total(laws: Sequence[tuple[Law, int, float]], delta: float) -> float:
         return math.inf
     while longest > _POINTS * spacing:
         spacing *= 2
+    epsilon = math.inf
     while True:
         grids = [(on_grid(law, spacing), number) for law, number, _ in laws]
         low, high = _window(grids, _CUT * delta)
         if high - low < _POINTS_OF_SUM:
-            return _epsilon(_sum(grids, low, high, _CUT * delta), left)
-        spacing *= 2
+            epsilon = min(epsilon, _epsilon(_sum(grids, low, high, _CUT * delta), left))
+            # A total that is small beside the losses needs a finer grid than they do.
+            small = 0 < epsilon < _PER_TOTAL * spacing
+            if not small or 4 * max(longest / spacing, high - low) > _POINTS_OF_SUM:
+                return epsilon
+            spacing /= 4
+        else:
+            spacing *= 2
 
 
 def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:
