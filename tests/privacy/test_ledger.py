@@ -331,7 +331,7 @@ def hockey_stick(p, q, epsilon):
     return np.maximum(p - math.exp(epsilon) * q, 0).sum()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.floats(0.2, 20),
     st.floats(-4, -0.05).map(lambda power: 10**power),
