@@ -5,14 +5,12 @@ rule prepare:
     log:
         f"{RESULTS}/logs/prepare/{{dataset}}.log",
     cache: CACHING
-    # All data are fetched before the first run, so that what cannot be had is known at once: with the whole machine,
-    # and before all other jobs.
+    # Data are fetched before all other jobs begin, so that what cannot be had is known at once.
     priority: 1
     # If several copies of the project put the same data into the cache at once, one of them may fail.
     retries: int(CACHING)
     conda:
         "../envs/environment.yaml"
-    threads: workflow.cores or 1
     resources:
         mem_mb=2000,
         runtime=60,
