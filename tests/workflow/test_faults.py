@@ -173,7 +173,7 @@ def test_no_network(project):
 
 
 def test_what_cannot_be_had_is_a_row_of_the_report(project, finished):
-    """All data are asked for before the first run; one that is not there costs its own experiment alone."""
+    """All data are asked for before the first run begins; one that is not there costs its own experiment alone."""
     shutil.rmtree(project.folder / "resources/datasets")
     overlay, away = (
         project.folder / "config" / name for name in ("tiny.yaml", "experiments/away.yaml")
@@ -182,7 +182,7 @@ def test_what_cannot_be_had_is_a_row_of_the_report(project, finished):
     overlay.write_text("experiments: [away, tiny]\n")
     project.configure(epsilon=[0.5, 1])
     shown = project.fails(**offline())
-    assert shown.rindex("rule prepare:") < shown.index("rule run_digits_objp")
+    assert shown.rindex("localrule prepare:") < shown.index("localrule run_digits_objp")
     assert "--keep-what-exists" in shown
     assert '<td data-label="Missing">all runs</td>' in project.report_page
     assert "no data: cannot get train-images-idx3-ubyte" in project.report_page
