@@ -49,7 +49,7 @@ check: env
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py')
-	$(BIN)/snakefmt --check workflow src/admmbench/templates
+	$(BIN)/snakefmt --check workflow src/admmbench/scaffold
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
 
 # The site, from nothing and without a network; a warning is an error.

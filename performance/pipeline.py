@@ -19,9 +19,9 @@ from pathlib import Path
 
 import yaml
 
-from admmbench.config import read
 from admmbench.datasets import load_dataset
 from admmbench.jobs.simulate import run_spec
+from admmbench.study.config import read
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("config", "workflow", "src")

@@ -15,8 +15,10 @@ from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from admmbench import compiled
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Dataset
+
+pytest_plugins = ["tests.made"]  # fixtures of made-up results
 
 # A slow machine is no fault of the code. What hypothesis chooses where it finds itself in continuous integration is not
 # taken over.

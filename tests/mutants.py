@@ -42,15 +42,12 @@ LIBRARIES = (
 # What is broken, and the tests of it in the order in which they are run.
 ROOMS = {
     "algorithms": "algorithms regression contracts",
+    "frames": "algorithms regression contracts",
     "problems": "problems regression contracts",
     "privacy": "privacy algorithms/test_updates.py contracts",
     "partition.py": "test_partition.py problems regression",
-    "statistics.py": "analysis/test_statistics.py analysis",
-    **dict.fromkeys(
-        ("analysis/verdicts.py", "analysis/judging.py", "analysis/selection.py"),
-        "analysis/test_claims.py analysis/test_report.py",
-    ),
-    "analysis/decisions.py": "analysis/test_decisions.py analysis/test_claims.py",
+    "results": "results report",
+    "claims": "claims report/test_report.py",
 }
 # Tests that know a module, where its own name does not say which.
 FIRST = {

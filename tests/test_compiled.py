@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from admmbench import compiled, plugins
-from admmbench.algorithms.linearized import proximal_step, trust_region_step
 from admmbench.files import import_file, write
+from admmbench.frames.linearized import proximal_step, trust_region_step
 
 FACTOR = 2.0
 
@@ -235,7 +235,7 @@ METHOD = textwrap.dedent('''
 def run(path, cache):
     """Training loss of the plug-in, by a process of its own."""
     code = (
-        "from admmbench import simulate; from admmbench.checks.made import make_dataset; import sys; "
+        "from admmbench import simulate; from admmbench.contracts.made import make_dataset; import sys; "
         "t = simulate(make_dataset(), sys.argv[1], agents=2, rounds=3, seeds=1, dtype='float64'); "
         "print(repr(float(t.train_loss[0, -1])))"
     )

@@ -12,9 +12,9 @@ import pytest
 import xarray as xr
 import yaml
 
-from admmbench import checks
-from admmbench.config import check_experiment
+from admmbench import contracts
 from admmbench.privacy.accountants import ACCOUNTANTS
+from admmbench.study.config import check_experiment
 from tests.pages import ROOT, blocks, save
 
 # These pages share a project, from the files that one is told to save.
@@ -38,8 +38,8 @@ def project(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_keep_their_contracts(name, project):
     if "Loss" in (project / name).read_text():
-        pytest.importorskip("admmbench.checks.losses")
-    for check in checks.of(name):
+        pytest.importorskip("admmbench.contracts.losses")
+    for check in contracts.of(name):
         check.run()
 
 

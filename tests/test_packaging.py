@@ -13,7 +13,7 @@ import yaml
 from hatchling import build
 
 import admmbench
-from admmbench.analysis import explore
+from admmbench.report import explore
 from tests.wheel import ROOT, wheel
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -82,7 +82,7 @@ def test_a_wheel_has_all_that_the_report_includes(packed):
     parts = [f"templates/{name}.js" for name in explore.SCRIPTS]
     parts += ["templates/explore.css", "templates/report.css"]
     parts += ["vendor/plot.min.js", "vendor/LICENSES.txt", "vendor/README.md"]
-    assert {f"admmbench/analysis/{part}" for part in parts} <= packed
+    assert {f"admmbench/report/{part}" for part in parts} <= packed
 
 
 def test_a_wheel_has_the_workflow_and_the_configurations(packed):

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const target = "../src/admmbench/analysis/vendor";
+const target = "../src/admmbench/report/vendor";
 const { metafile } = await build({
   entryPoints: ["plot.js"],
   outfile: `${target}/plot.min.js`,

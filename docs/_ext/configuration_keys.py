@@ -6,7 +6,7 @@ import json
 from numpydoc.docscrape import NumpyDocString
 from sphinx.util.docutils import SphinxDirective
 
-from admmbench.config import schemas
+from admmbench.study.config import schemas
 
 
 class ConfigurationKeys(SphinxDirective):

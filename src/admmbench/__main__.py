@@ -3,7 +3,7 @@
 import gc
 import sys
 
-from admmbench import interrupts
+from admmbench.jobs import interrupts
 
 # Imports make a million objects that stay: searching them for garbage takes a seventh of a small job's time.
 # Commands that run for long turn garbage collection on again.

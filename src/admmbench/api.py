@@ -4,7 +4,17 @@ It re-exports names of other modules. A job's fingerprint follows each name to i
 plug-in's results again when something that the plug-in uses changed, and not otherwise.
 """
 
-from admmbench.algorithms.base import (
+from admmbench.datasets import (
+    Arrays,
+    Attribute,
+    DatasetDefinition,
+    DatasetError,
+    DatasetInfo,
+    RemoteFile,
+    checksum,
+    read_bytes,
+)
+from admmbench.frames.base import (
     Algorithm,
     Array,
     ColumnBlock,
@@ -17,14 +27,8 @@ from admmbench.algorithms.base import (
     RowFederation,
     factors,
 )
-from admmbench.algorithms.consensus import (
-    Consensus,
-    ConsensusState,
-    Models,
-    OverRows,
-    Subproblem,
-)
-from admmbench.algorithms.constrained import (
+from admmbench.frames.consensus import Consensus, ConsensusState, Models, OverRows, Subproblem
+from admmbench.frames.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,
@@ -36,27 +40,11 @@ from admmbench.algorithms.constrained import (
     start_fields,
     update_multipliers,
 )
-from admmbench.algorithms.exact import Exact
-from admmbench.algorithms.linearized import (
-    Linearized,
-    Schedule,
-    Step,
-    proximal_step,
-    trust_region_step,
-)
-from admmbench.algorithms.optimum import Optimum, Whole
-from admmbench.algorithms.sharing import Sharing, SharingState
-from admmbench.datasets import (
-    Arrays,
-    Attribute,
-    DatasetDefinition,
-    DatasetError,
-    DatasetInfo,
-    RemoteFile,
-    checksum,
-    read_bytes,
-)
-from admmbench.outcomes import Outcome
+from admmbench.frames.exact import Exact
+from admmbench.frames.linearized import Linearized, Schedule, Step, proximal_step, trust_region_step
+from admmbench.frames.optimum import Optimum, Whole
+from admmbench.frames.outcomes import Outcome
+from admmbench.frames.sharing import Sharing, SharingState
 from admmbench.privacy import (
     Approximate,
     Draw,
@@ -67,11 +55,12 @@ from admmbench.privacy import (
     gaussian_multiplier,
     on_grid,
 )
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient, Problem
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.constrained import BoundConstrained
 from admmbench.problems.constraints import Functions
-from admmbench.problems.losses.base import (
+from admmbench.problems.loss import (
     BinaryLoss,
     Convention,
     Loss,
@@ -81,7 +70,6 @@ from admmbench.problems.losses.base import (
 )
 from admmbench.problems.needs import Need, require
 from admmbench.problems.rows import BoundRows, RowParts
-from admmbench.sensitivity import Sensitivity
 from admmbench.validation import parameters
 
 __all__ = [

@@ -7,17 +7,18 @@ import contextlib
 import hashlib
 import importlib
 import inspect
+import pkgutil
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from admmbench.files import expanded, import_file
-from admmbench.validation import unknown
+from admmbench.files import import_file
+from admmbench.validation import expanded, unknown
 
 T = TypeVar("T")
 
@@ -190,11 +191,9 @@ class Registry(Generic[T]):
     kind
         What they are, in a word.
     package
-        Package of the built-in ones, a module for each.
+        Package of the built-in ones, a module for each; modules whose names begin with ``_`` are something else.
     group
         Entry-point group of installed ones.
-    built_in
-        Their names.
     base
         What their classes extend.
     """
@@ -202,8 +201,13 @@ class Registry(Generic[T]):
     kind: str
     package: str
     group: str
-    built_in: tuple[str, ...]
     base: type[T]
+
+    @cached_property
+    def built_in(self) -> frozenset[str]:
+        """Names of the built-in ones: those of the package's modules."""
+        modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
+        return frozenset(module.name for module in modules if not module.name.startswith("_"))
 
     def names(self) -> list[str]:
         """Names: built in, and installed as plug-ins."""

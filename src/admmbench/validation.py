@@ -26,8 +26,6 @@ from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from admmbench.files import expanded
-
 # YAML's infinity, and how people write it; and numbers that YAML 1.1 leaves as text, for those who read with it.
 _INFINITE = (".inf", "inf", "infty", "infinity")
 _LEFT_AS_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
@@ -347,3 +345,18 @@ def _infinite(made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
             yield (*path, field.name), f"expected a finite number, got {value}"
         elif is_dataclass(value):
             yield from _infinite(value, (*path, field.name))
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Path with ``~`` and ``$HOME`` for what they stand for.
+
+    Raises
+    ------
+    ValueError
+        If there is no such user or variable.
+    """
+    text = os.fspath(path)
+    found = os.path.expandvars(os.path.expanduser(text))
+    if found.startswith("~") or "$" in found or "\0" in found:
+        raise ValueError(f"{text!r}: no such user or variable is known; write the path out")
+    return Path(found)

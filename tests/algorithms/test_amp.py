@@ -12,8 +12,8 @@ from scipy.special import expit, softmax
 
 from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
-from admmbench.audit import AuditSettings
-from admmbench.checks.made import make_dataset, written_by
+from admmbench.audit.settings import AuditSettings
+from admmbench.contracts.made import make_dataset, written_by
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Attribute
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Attribute, load_dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
-from admmbench.outcomes import Outcome
+from admmbench.frames.outcomes import Outcome
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
 LARGER = {**QP, "d": 40, "m": 1}

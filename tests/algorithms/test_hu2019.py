@@ -18,14 +18,14 @@ from scipy import linalg, optimize
 from sklearn.linear_model import LogisticRegression
 
 from admmbench import list_losses, simulate
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.datasets import describe
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import stream
+from admmbench.problems.loss import RegressionLoss, ScalarLoss
 from admmbench.problems.losses import resolve
-from admmbench.problems.losses.base import RegressionLoss, ScalarLoss
 from tests.noise import noisy, on_grid
 
 STRENGTH, RHO, EPS, DELTA, B1, T, SEEDS = 0.02, 0.4, 0.9, 1e-4, 0.3, 5, [4, 1]

@@ -19,14 +19,14 @@ from scipy import optimize
 from scipy.special import expit
 
 from admmbench import simulate
-from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dvp import DVP, noise_budget
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import sample_key
+from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Privacy
 from admmbench.privacy.samplers import poisson_sample
 from admmbench.problems import as_problem

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.linearized import _noise, proximal_step, trust_region_step
-from admmbench.algorithms.passes import Pass
+from admmbench.frames.consensus import Subproblem
+from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
+from admmbench.frames.passes import Pass
 from admmbench.privacy import Noise, Privacy
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
-from admmbench.sensitivity import Sensitivity
 
 # A tile of noise, and a part of one.
 B, S, K, J = 2, 3, 2, 700
@@ -184,5 +184,5 @@ def test_noise_of_another_kind_is_refused(noise):
 def test_the_pass_is_made_anew_when_the_samplers_change(monkeypatch):
     fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", None, "only", "server")
     before = fused.source("float32")
-    monkeypatch.setattr("admmbench.algorithms.passes._IMPORTED", "another")
+    monkeypatch.setattr("admmbench.frames.passes._IMPORTED", "another")
     assert fused.source("float32") != before

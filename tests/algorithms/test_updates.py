@@ -13,15 +13,15 @@ import pytest
 from scipy import optimize, special
 
 from admmbench import simulate
-from admmbench.algorithms.base import RhoSchedule
-from admmbench.algorithms.consensus import Subproblem
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.objt import ObjT
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.streams import noise_key
+from admmbench.frames.base import RhoSchedule
+from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Noise, Privacy
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
-from admmbench.sensitivity import Sensitivity
 from tests.noise import noisy
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from admmbench.audit import Audit, AuditSettings, audit
-from admmbench.checks.made import make_dataset
+from admmbench.audit.auditor import audit
+from admmbench.audit.findings import Audit
+from admmbench.audit.settings import AuditSettings
+from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 

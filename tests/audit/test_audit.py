@@ -6,18 +6,20 @@ import math
 import numpy as np
 import pytest
 
-from admmbench import auditing
 from admmbench.algorithms import list_algorithms, resolve
-from admmbench.algorithms.linearized import Linearized
 from admmbench.algorithms.objp import ObjP
-from admmbench.audit import Audit, AuditSettings, auditor
+from admmbench.audit import auditor
+from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import lower_bound, of_trajectory
 from admmbench.audit.canaries import make_worlds, unshuffled
+from admmbench.audit.findings import Audit
+from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import play, play_both
-from admmbench.checks import runs
-from admmbench.checks.made import make_dataset, written_by
+from admmbench.contracts import runs
+from admmbench.contracts.made import make_dataset, written_by
 from admmbench.engine import federation
 from admmbench.engine.rounds import AlgorithmError
+from admmbench.frames.linearized import Linearized
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
 ALL = AuditSettings(rounds=3, repeats=40)
@@ -131,7 +133,7 @@ def test_pieces_change_nothing(monkeypatch):
     whole = short_audit("objp", epsilon=9)
     done = []
     spec = make_spec("objp", epsilon=9)
-    of_seven = 7 * SHORT.rounds * auditing.tape_bytes(spec, THREE.info)
+    of_seven = 7 * SHORT.rounds * audit_settings.tape_bytes(spec, THREE.info)
     monkeypatch.setattr(auditor, "_MOST_BYTES", of_seven)
     parts = auditor.audit(spec, THREE, SHORT, lambda *progress: done.append(progress))
     assert done == [(k, 4) for k in (1, 2, 3, 4)]
@@ -152,7 +154,7 @@ def test_tapes_that_fill_the_memory_are_played_seed_by_seed(monkeypatch):
 
 def test_fewer_rounds_are_audited_if_those_of_one_seed_fill_the_memory(monkeypatch):
     assert short_audit("objp").rounds == SHORT.rounds > 1
-    monkeypatch.setattr(auditing, "_MOST_OF_A_SEED", 1)
+    monkeypatch.setattr(audit_settings, "_MOST_OF_A_SEED", 1)
     assert short_audit("objp").rounds == 1
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from admmbench.audit import AuditSettings
 from admmbench.audit.canaries import make_worlds
-from admmbench.checks.made import make_dataset, make_regression
+from admmbench.audit.settings import AuditSettings
+from admmbench.contracts.made import make_dataset, make_regression
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
 NAMES = ["worst", "extreme", "natural"]

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from admmbench.audit import AuditSettings, columns
+from admmbench.audit import columns
+from admmbench.audit.settings import AuditSettings
 from tests.audit.runs import TWO, short_audit
 
 SETTINGS = AuditSettings(rounds=2, repeats=60)

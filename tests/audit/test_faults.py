@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from admmbench.algorithms import amp
-from admmbench.audit import AuditSettings, auditor
-from admmbench.checks.made import make_dataset, written_by
+from admmbench.audit import auditor
+from admmbench.audit.settings import AuditSettings
+from admmbench.contracts.made import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.privacy import Ledger, Noise, Sampler, mechanisms, samplers
@@ -19,7 +20,7 @@ PLUGIN = """
 from functools import cached_property
 import numpy as np
 from admmbench.api import *
-from admmbench.algorithms.base import Guarantee
+from admmbench.frames.base import Guarantee
 from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.algorithms.dp_fedavg import DPFedAvg
 from admmbench.algorithms.dpsgd import DPSGD
@@ -28,7 +29,7 @@ from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.outp import OutP
 from admmbench.algorithms.pvp import PVP
 from admmbench.problems.rows import RowParts
-from admmbench.sensitivity import Sensitivity
+from admmbench.privacy.sensitivity import Sensitivity
 
 @parameters
 class Broken({base}):

@@ -28,7 +28,7 @@ RUNS = [
 SLOW = """
 import time
 
-from admmbench.algorithms.base import parameters
+from admmbench.frames.base import parameters
 from admmbench.algorithms.objp import ObjP
 
 

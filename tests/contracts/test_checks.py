@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from admmbench.checks import of
-from admmbench.checks.datasets import of_dataset
-from admmbench.checks.methods import of_method
+from admmbench.contracts import of
+from admmbench.contracts.datasets import of_dataset
+from admmbench.contracts.methods import of_method
 
 METHOD = """
 import threading
 import numpy as np
 from admmbench.api import *
-from admmbench.templates.method import Template
+from admmbench.scaffold.method import Template
 
 RUNS = [0]
 
@@ -211,7 +211,7 @@ def test_draws_of_its_own_are_caught(tmp_path, name, message):
 
 
 def test_every_check_of_methods_is_broken_here():
-    from admmbench.templates import method
+    from admmbench.scaffold import method
 
     assert {check.name for check in of_method(method.__file__)} == set(METHODS)
 
@@ -227,7 +227,7 @@ DATASET = """
 import numpy as np
 from dataclasses import replace
 from admmbench.api import *
-from admmbench.templates.dataset import Template
+from admmbench.scaffold.dataset import Template
 
 
 class Broken(Template):

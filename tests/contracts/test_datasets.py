@@ -2,7 +2,7 @@
 
 import pytest
 
-from admmbench.checks.datasets import of_dataset
+from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import describe, list_datasets
 
 CHECKS = [

@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench import list_algorithms
-from admmbench.checks.methods import of_method
+from admmbench.contracts.methods import of_method
 
 CHECKS = [
     pytest.param(check, id=f"{name}: {check.name}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from admmbench.checks.datasets import of_dataset
+from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import (
     DatasetError,
     _fetch,

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from admmbench import plugins, simulate
-from admmbench.checks.made import make_dataset, make_regression, written_by
 from admmbench.cli import main
+from admmbench.contracts.made import make_dataset, make_regression, written_by
 from admmbench.datasets import (
     Attribute,
     key,
@@ -20,7 +20,7 @@ from admmbench.datasets import (
     prepare,
 )
 from admmbench.engine.spec import RunSpec
-from admmbench.runs import dataset_folder
+from admmbench.study.runs import dataset_folder
 
 SOURCE = """
 import numpy as np

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench import statistics
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.engine.spec import RunSpec
-from admmbench.outcomes import Outcome
+from admmbench.frames.outcomes import Outcome
+from admmbench.results import statistics
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_start_counts_in_no_reduction(reduce):
 
 QUIET = """
 from admmbench.api import Releases, parameters
-from admmbench.templates.method import Template
+from admmbench.scaffold.method import Template
 
 @parameters
 class Quiet(Template):

@@ -9,12 +9,13 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from admmbench import housekeeping, simulate
-from admmbench.checks.made import make_dataset
-from admmbench.core_yaml import parse_words
+from admmbench import simulate
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
-from admmbench.runs import Run
+from admmbench.files.core_yaml import parse_words
+from admmbench.study import housekeeping
+from admmbench.study.runs import Run
 
 
 @pytest.mark.parametrize(

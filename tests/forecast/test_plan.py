@@ -10,15 +10,15 @@ import yaml
 from rich.console import Console
 from scipy import optimize
 
-from admmbench import config
-from admmbench.algorithms.exact import UnsolvedSubproblemError
 from admmbench.engine.spec import RunSpec
-from admmbench.forecast import calibration, plan
-from admmbench.forecast.calibration import Speed, kind, time_rounds
+from admmbench.forecast import plan, timing
 from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
+from admmbench.forecast.timing import Speed, kind, time_rounds
+from admmbench.frames.exact import UnsolvedSubproblemError
 from admmbench.jobs import fingerprint, provenance
-from admmbench.runs import BENCHMARK
+from admmbench.study import config
+from admmbench.study.runs import BENCHMARK
 
 SMALL = {
     "title": "Small",
@@ -94,7 +94,7 @@ def test_smaller_samples_are_measured_by_themselves():
 
 @pytest.mark.parametrize("agents", [1, 3, {"scheme": "iid", "agents": 7, "shuffle": True}])
 def test_measuring_takes_some_rounds(agents, monkeypatch):
-    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "_SECONDS", 0.0)
     speed = time_rounds(spec(agents=agents), threads=1)
     assert min(speed.once, speed.round, speed.evaluation) > 0
 
@@ -102,9 +102,9 @@ def test_measuring_takes_some_rounds(agents, monkeypatch):
 def test_a_sample_of_the_agents_stands_for_all(monkeypatch):
     """With one agent sampled of ten on one thread, all that was measured is multiplied by ten."""
     ticks = iter(range(10**6))
-    monkeypatch.setattr(calibration.time, "perf_counter", lambda: next(ticks))
-    monkeypatch.setattr(calibration, "_SAMPLE_BYTES", 1)
-    monkeypatch.setattr(calibration, "_WORK_PER_THREAD", 1)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(timing, "_SAMPLE_BYTES", 1)
+    monkeypatch.setattr(timing, "_WORK_PER_THREAD", 1)
     assert time_rounds(spec(agents=10), threads=1) == Speed(10, 10, 10)
     # Four of ten on four threads: the busiest thread has three of ten, and one of the sample.
     assert time_rounds(spec(agents=10), threads=4) == Speed(2.5, 3, 2.5)
@@ -139,7 +139,7 @@ def variant(tmp_path, name, **facts):
     path = tmp_path / f"{name}.py"
     lines = "".join(f"    {key} = {value}\n" for key, value in facts.items())
     path.write_text(
-        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.frames.base import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         f"@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n{lines}"
     )
@@ -198,11 +198,11 @@ def test_the_time_grows_with_the_gradients_of_a_method(tmp_path):
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_numbers_as_targets_are_measured(loss, monkeypatch):
-    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "_SECONDS", 0.0)
     run = spec(**NUMBERS, problem=loss)
     assert time_rounds(run, threads=1).round > 0
     assert estimate(run, 1).mem_mb > 0
-    made = calibration._random(run, 30, 9)
+    made = timing._random(run, 30, 9)
     assert made.y_train.dtype == np.float32
     assert len(np.unique(made.y_train)) > 20
     assert made.y_test.shape == (9,)
@@ -210,7 +210,7 @@ def test_numbers_as_targets_are_measured(loss, monkeypatch):
 
 
 def test_shared_columns_are_measured_without_their_files(monkeypatch):
-    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "_SECONDS", 0.0)
     speed = time_rounds(spec(**COLUMNS), threads=1)
     assert min(speed.once, speed.round, speed.evaluation) > 0
 
@@ -355,7 +355,7 @@ def test_a_calibration_that_was_stopped_goes_on(study, measured, monkeypatch):
 def test_what_is_done_once_is_not_taken_for_a_round(monkeypatch):
     """A first round that takes longer than the others: factorisations, an optimum."""
     slow = spec(algorithm="centralized", problem="softmax")
-    monkeypatch.setattr(calibration, "_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "_SECONDS", 0.0)
     speed = time_rounds(slow, threads=1)
     assert speed.once > 10 * speed.round
 
@@ -375,14 +375,14 @@ def test_some_steps_stand_for_a_search(penalty, monkeypatch):
     problem = {"loss": "softmax", "penalty": penalty, "strength": 1e-6}
     given = spec(algorithm="centralized", epsilon=math.inf, problem=problem)
     found = time_rounds(given, 1)
-    assert max(steps) == calibration._TIMED_STEPS
-    monkeypatch.setattr(calibration, "_USUAL_STEPS", 100 * calibration._USUAL_STEPS)
+    assert max(steps) == timing._TIMED_STEPS
+    monkeypatch.setattr(timing, "_USUAL_STEPS", 100 * timing._USUAL_STEPS)
     assert time_rounds(given, 1).once > 10 * found.once
 
 
 def test_a_warming_up_that_fails_does_no_harm(monkeypatch):
     """Exact subproblems of a few made-up records may have no solution in single precision."""
-    usual, sizes = calibration._time, []
+    usual, sizes = timing._time, []
 
     def picky(sample, threads, n_train, n_test):
         sizes.append(n_train)
@@ -390,8 +390,8 @@ def test_a_warming_up_that_fails_does_no_harm(monkeypatch):
             raise UnsolvedSubproblemError("too few")
         return usual(sample, threads, n_train, n_test)
 
-    monkeypatch.setattr(calibration, "_time", picky)
-    monkeypatch.setattr(calibration, "_WARM", set())
+    monkeypatch.setattr(timing, "_time", picky)
+    monkeypatch.setattr(timing, "_WARM", set())
     assert time_rounds(spec(agents=1), threads=1).round > 0
     assert sizes[0] < sizes[1]
 

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench import simulate, statistics
+from admmbench import simulate
 from admmbench.datasets import load_dataset, prepare
 from admmbench.engine.rounds import Snapshot
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import Trace
 from admmbench.jobs import job
 from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.results import statistics
 
 SPEC = RunSpec(
     dataset="digits",
@@ -85,8 +86,8 @@ def test_it_goes_on_to_the_same_bytes(attempt, expected, tmp_path):
 PLUG_IN = """
 from dataclasses import dataclass
 
-from admmbench.algorithms.base import parameters
-from admmbench.algorithms.consensus import ConsensusState
+from admmbench.frames.base import parameters
+from admmbench.frames.consensus import ConsensusState
 from admmbench.algorithms.objp import ObjP
 
 

@@ -171,7 +171,7 @@ def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
 def test_plugin_files_count_with_what_they_import(tmp_path):
     plugin = tmp_path / "mine.py"
     source = (
-        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.frames.base import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         "@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n    b: float = 1.0\n"
     )
@@ -188,7 +188,7 @@ def test_a_fingerprint_imports_nothing(package):
     """Planning reads the sources of figures and statistics; their packages take seconds to import."""
     code = (
         "import sys; from admmbench.jobs import fingerprint; "
-        "fingerprint.of_modules(('admmbench.analysis.report',)); "
+        "fingerprint.of_modules(('admmbench.report.rendering',)); "
         "print('scipy.stats' in sys.modules, 'seaborn' in sys.modules)"
     )
     shown = subprocess.run(
@@ -214,7 +214,7 @@ class Mine(Squared):
     curvature_bound = 1.0
 """
 METHOD = """
-from admmbench.algorithms.base import parameters
+from admmbench.frames.base import parameters
 from admmbench.algorithms.objp import ObjP
 
 
@@ -256,17 +256,17 @@ def test_a_plug_in_is_followed_through_the_api(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("from admmbench.api import Linearized, parameters\n")
     reached = fingerprint.closure(fingerprint.imports(path))
-    assert {"admmbench.algorithms.linearized", "admmbench.validation"} <= reached
-    assert not reached & {"admmbench.api", "admmbench.algorithms.exact"}
+    assert {"admmbench.frames.linearized", "admmbench.validation"} <= reached
+    assert not reached & {"admmbench.api", "admmbench.frames.exact"}
 
 
 @pytest.mark.parametrize(
     ("call", "file"),
     [
         ("of_dataset('femnist')", "datasets/femnist_shards.csv"),
-        ("of_page('admmbench.analysis.report')", "analysis/templates/report.css"),
-        ("of_page('admmbench.analysis.overview')", "analysis/templates/overview.html.jinja"),
-        ("of_page('admmbench.analysis.report')", "analysis/vendor/plot.min.js"),
+        ("of_page('admmbench.report.rendering')", "report/templates/report.css"),
+        ("of_page('admmbench.report.overview')", "report/templates/overview.html.jinja"),
+        ("of_page('admmbench.report.rendering')", "report/vendor/plot.min.js"),
     ],
 )
 def test_files_that_are_no_modules_count_where_they_are_read(package, call, file):
@@ -291,7 +291,7 @@ def test_a_package_whose_name_begins_alike_is_another(tmp_path):
 
 
 def test_a_data_set_outside_the_package_counts(tmp_path):
-    source = Path(admmbench.__file__).parent / "templates" / "dataset.py"
+    source = Path(admmbench.__file__).parent / "scaffold" / "dataset.py"
     path = tmp_path / "wine.py"
     path.write_text(source.read_text())
     before = fingerprint.of_dataset(str(path))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import NEIGHBOURS, Ledger, Shift
@@ -142,7 +142,7 @@ def test_all_runs_diverging_ends_early(monkeypatch):
 def test_what_an_algorithm_raises_names_the_round(tmp_path):
     plugin = tmp_path / "faulty.py"
     plugin.write_text(
-        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.frames.base import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         "@parameters\n"
         "class Faulty(ObjP):\n"
@@ -170,7 +170,7 @@ def test_what_an_algorithm_raises_names_the_round(tmp_path):
 def test_what_cannot_be_evaluated_is_refused_after_the_round(tmp_path, last, message):
     plugin = tmp_path / "odd.py"
     plugin.write_text(
-        "from admmbench.algorithms.base import parameters\n"
+        "from admmbench.frames.base import parameters\n"
         "from admmbench.algorithms.objp import ObjP\n\n\n"
         "@parameters\n"
         "class Odd(ObjP):\n"
@@ -249,7 +249,7 @@ def test_what_sends_no_noise_guarantees_nothing(name, sensitivity):
 LOSS = """
 import numpy as np
 
-from admmbench.problems.losses.base import BinaryLoss
+from admmbench.problems.loss import BinaryLoss
 from admmbench.validation import parameters
 
 
@@ -378,7 +378,7 @@ def test_features_outside_the_domain_are_refused(sensitivity):
 
 
 FOREIGN = """
-from admmbench.algorithms.base import parameters
+from admmbench.frames.base import parameters
 from admmbench.algorithms.objp import ObjP
 
 

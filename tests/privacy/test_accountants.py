@@ -10,15 +10,15 @@ import pytest
 from pydantic import ValidationError
 
 from admmbench import simulate
-from admmbench.analysis import report
-from admmbench.analysis.aggregate import aggregate
-from admmbench.config import ConfigError, check_experiment
 from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
-from admmbench.experiment import Experiment
 from admmbench.jobs import job
 from admmbench.privacy import ACCOUNTANTS, Ledger, Shift
 from admmbench.privacy.accountants import accountant
+from admmbench.report import rendering
+from admmbench.results.aggregate import aggregate
+from admmbench.study.config import ConfigError, check_experiment
+from admmbench.study.experiment import Experiment
 
 EXPERIMENT = {
     "title": "Small",
@@ -64,7 +64,7 @@ def results_of(definition, folder):
 
 
 def heads(experiment, results):
-    page = report.render([report.Section(results, experiment)], [], report.Meta())
+    page = rendering.render([rendering.Section(results, experiment)], [], rendering.Meta())
     (head,) = re.findall(r"<thead>(?:(?!</thead>).)*ε times rounds.*?</thead>", page)
     return re.findall(r">([^<>]+)</th>", head)[4:]
 

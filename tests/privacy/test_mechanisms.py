@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.checks.made import make_dataset
+from admmbench.contracts.made import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
 from admmbench.privacy import Noise, Privacy, Releases, gaussian_multiplier, mechanisms
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems import as_problem
-from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
 
 ONES = np.ones((1, 2))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from admmbench.kept import Kept
+from admmbench.files.kept import Kept
 from admmbench.privacy import Ledger, Shift, remembered
 
 CODE = """

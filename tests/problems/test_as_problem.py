@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admmbench import templates
-from admmbench.checks.made import make_dataset
+from admmbench import scaffold
+from admmbench.contracts.made import make_dataset
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.losses import as_loss
 from tests.problems.helpers import bind_columns, bind_rows, with_numbers
@@ -18,7 +18,7 @@ from tests.problems.helpers import bind_columns, bind_rows, with_numbers
 NAMES = ["huber", "logistic", "sigmoid", "softmax", "squared", "squared_hinge"]
 PLUGIN = '''
 import numpy as np
-from admmbench.problems.losses.base import RegressionLoss
+from admmbench.problems.loss import RegressionLoss
 from admmbench.validation import parameters
 
 @parameters
@@ -259,7 +259,7 @@ def test_units_and_long_names_are_those_of_the_loss(name):
 
 def test_a_loss_is_one_file(tmp_path):
     """A plug-in needs value, slope, curvature and their suprema; all checks hold for it."""
-    from admmbench.checks.losses import of_loss
+    from admmbench.contracts.losses import of_loss
 
     path = tmp_path / "log_cosh.py"
     path.write_text(PLUGIN)
@@ -286,7 +286,7 @@ def test_a_loss_is_one_file(tmp_path):
     ],
 )
 def test_checks_find_a_wrong_loss(tmp_path, right, wrong):
-    from admmbench.checks.losses import of_loss
+    from admmbench.contracts.losses import of_loss
 
     path = tmp_path / "wrong.py"
     assert right in PLUGIN
@@ -307,7 +307,7 @@ def test_a_loss_of_an_installed_package_is_found_by_its_name(tmp_path, monkeypat
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text("[admmbench.losses]\ntheir_loss = their_loss\n")
-    template = Path(templates.__file__).with_name("loss.py").read_text()
+    template = Path(scaffold.__file__).with_name("loss.py").read_text()
     (tmp_path / "their_loss.py").write_text(template)
     monkeypatch.syspath_prepend(tmp_path)
     assert "their_loss" in list_losses()

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from admmbench.algorithms.constrained import AugmentedLagrangian
-from admmbench.checks.made import make_dataset, make_regression
+from admmbench.contracts.made import make_dataset, make_regression
 from admmbench.datasets import Attribute, load_dataset
+from admmbench.frames.constrained import AugmentedLagrangian
 from admmbench.partition import Split, as_partition, split
 from admmbench.problems import as_problem
 from admmbench.problems.constrained import named, slug

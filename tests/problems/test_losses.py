@@ -1,4 +1,4 @@
-"""Losses: what `admmbench.checks` promises of each, a search for violations, and the formulas as printed."""
+"""Losses: what `admmbench.contracts` promises of each, a search for violations, and the formulas as printed."""
 
 import itertools
 import math
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from admmbench.checks.losses import of_loss
+from admmbench.contracts.losses import of_loss
 from admmbench.problems import list_losses
+from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
-from admmbench.problems.losses.base import Loss, ScalarLoss
 
 HUBERS = [{"name": "huber", "threshold": 0.3}, {"name": "huber", "threshold": 12}]
 LOSSES = [*list_losses(), *HUBERS]

@@ -8,7 +8,7 @@ from scipy import optimize, special
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from admmbench.checks.made import make_dataset, written_by
+from admmbench.contracts.made import make_dataset, written_by
 from admmbench.problems import optimum
 from admmbench.problems.losses import as_loss
 from admmbench.problems.penalties import PENALTIES

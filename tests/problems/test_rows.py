@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from admmbench.algorithms.linearized import proximal_step
-from admmbench.checks.made import make_dataset, written_by
+from admmbench.contracts.made import make_dataset, written_by
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.linearized import proximal_step
 from admmbench.partition import Split
 from admmbench.problems import as_problem
 from tests.problems.helpers import (

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admmbench import config
 from admmbench.forecast import plan
-from admmbench.forecast.calibration import Speed, kind
 from admmbench.forecast.cost import work
 from admmbench.forecast.plan import Machine
+from admmbench.forecast.timing import Speed, kind
+from admmbench.study import config
 from admmbench.watch.expected import START, expected
 from admmbench.watch.scaled import smaller
 

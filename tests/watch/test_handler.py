@@ -9,7 +9,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from admmbench import config
+from admmbench.study import config
 from admmbench.watch import handler
 from admmbench.watch.handler import Watch
 from admmbench.watch.progress import State

@@ -24,7 +24,7 @@ IMPORTS = [
     *("snakemake.cli", "numba", "pydantic", "rich.table", "scipy.linalg", "xarray"),
     *("h5netcdf", "jinja2", "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg"),
     *("rich.progress", "seaborn", "sklearn.datasets"),
-    *("admmbench.analysis.report", "admmbench.cli", "admmbench.engine.rounds"),
+    *("admmbench.report.rendering", "admmbench.cli", "admmbench.engine.rounds"),
 ]
 
 _SERVER = multiprocessing.get_context("forkserver")

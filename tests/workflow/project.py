@@ -16,7 +16,7 @@ from typing import Any, Self
 import xarray as xr
 import yaml
 
-from admmbench.experiment import Experiment
+from admmbench.study.experiment import Experiment
 from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]

@@ -122,7 +122,7 @@ CHANGES = {
     ),
     "a style of pages": (
         {"report", "overview"},
-        edit("analysis/templates/report.css", "nav h2", "nav  h2"),
+        edit("report/templates/report.css", "nav h2", "nav  h2"),
     ),
     "a claim": ({"report", "overview"}, append_to_a_claim),
     "a numerical package": (RUNS | RESULTS, upgrade("numpy")),

@@ -13,7 +13,7 @@ SLOW = """
 import os
 import time
 
-from admmbench.algorithms.base import parameters
+from admmbench.frames.base import parameters
 from admmbench.algorithms.objp import ObjP
 
 

@@ -41,6 +41,6 @@ rule aggregate:
         runtime=30,
     params:
         folder=subpath(output[0], parent=True),
-        fingerprint=fingerprint.of_modules(("admmbench.analysis.aggregate",)),
+        fingerprint=fingerprint.of_modules(("admmbench.results.aggregate",)),
     shell:
         "admmbench aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"

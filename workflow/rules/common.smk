@@ -3,13 +3,13 @@
 from functools import cache
 from pathlib import Path
 
-from admmbench.auditing import audited_rounds, tape_bytes
-from admmbench.config import AUDITS, TUNED, TUNING
-from admmbench.core_yaml import inline_yaml
+from admmbench.audit.settings import audited_rounds, tape_bytes
+from admmbench.study.config import AUDITS, TUNED, TUNING
+from admmbench.files.core_yaml import inline_yaml
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
-from admmbench.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
+from admmbench.study.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
 from snakemake.io import sourcecache_entry
 
 

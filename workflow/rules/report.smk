@@ -71,7 +71,7 @@ rule report:
         ),
         kept=KEPT,
         study=ARGUMENTS,
-        fingerprint=fingerprint.of_page("admmbench.analysis.report"),
+        fingerprint=fingerprint.of_page("admmbench.report.rendering"),
     shell:
         "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
 
@@ -89,6 +89,6 @@ rule overview:
         "../envs/environment.yaml"
     params:
         folder=subpath(output[0], parent=True),
-        fingerprint=fingerprint.of_page("admmbench.analysis.overview"),
+        fingerprint=fingerprint.of_page("admmbench.report.overview"),
     shell:
         "admmbench overview {params.folder:q} --output {output:q} > {log:q} 2>&1"

@@ -9,35 +9,12 @@ from __future__ import annotations
 from types import ModuleType
 
 from admmbench import plugins
-from admmbench.algorithms.base import Algorithm
+from admmbench.frames.base import Algorithm
 
 _ALGORITHMS = plugins.Registry(
     kind="algorithm",
     package=__name__,
     group="admmbench.algorithms",
-    built_in=(
-        "admm",
-        "admm_sharing",
-        "amp",
-        "centralized",
-        "cprox_al",
-        "dp_admm",
-        "dp_admm_sharing",
-        "dp_fedavg",
-        "dp_scaffold",
-        "dpsgd",
-        "dvp",
-        "fedavg_penalty",
-        "iadmm",
-        "local_only",
-        "objp",
-        "objt",
-        "outp",
-        "private_admm",
-        "prox_al",
-        "pvp",
-        "vertical_sgd",
-    ),
     base=Algorithm,  # type: ignore[type-abstract]
 )
 

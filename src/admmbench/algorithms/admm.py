@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from admmbench.algorithms.base import Array, parameters
-from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.exact import Exact
+from admmbench.frames.base import Array, parameters
+from admmbench.frames.consensus import Subproblem
+from admmbench.frames.exact import Exact
 
 
 @parameters

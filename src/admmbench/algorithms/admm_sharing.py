@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from admmbench.algorithms.base import parameters
-from admmbench.algorithms.sharing import Sharing
+from admmbench.frames.base import parameters
+from admmbench.frames.sharing import Sharing
 
 
 @parameters

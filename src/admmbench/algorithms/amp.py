@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field
 from scipy.special import gammainccinv
 
-from admmbench.algorithms.base import Array, Messages, RowBlock, RowFederation, factors, parameters
-from admmbench.algorithms.consensus import Models, OverRows
-from admmbench.algorithms.exact import solve
+from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, factors, parameters
+from admmbench.frames.consensus import Models, OverRows
+from admmbench.frames.exact import solve
 from admmbench.privacy import (
     Approximate,
     Noise,

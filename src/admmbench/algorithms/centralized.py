@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, parameters
-from admmbench.algorithms.optimum import AnyFederation, Optimum, Shared, Whole
+from admmbench.frames.base import Array, parameters
+from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
 
 
 @parameters

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Messages, parameters
-from admmbench.algorithms.constrained import (
+from admmbench.frames.base import Array, Messages, parameters
+from admmbench.frames.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,
@@ -16,7 +16,7 @@ from admmbench.algorithms.constrained import (
     end_seeds,
     start_fields,
 )
-from admmbench.outcomes import Outcome
+from admmbench.frames.outcomes import Outcome
 from admmbench.problems.needs import Need
 
 # Most iterations of L-BFGS for a subproblem.

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import (
+from admmbench.frames.base import (
     HUANG2019_RHO,
     UNIT_OF_LOSS,
     Array,
@@ -19,9 +19,9 @@ from admmbench.algorithms.base import (
     RowFederation,
     parameters,
 )
-from admmbench.algorithms.consensus import ConsensusState, Subproblem
-from admmbench.algorithms.linearized import Schedule
-from admmbench.algorithms.output_perturbation import OutputPerturbation
+from admmbench.frames.consensus import ConsensusState, Subproblem
+from admmbench.frames.linearized import Schedule
+from admmbench.frames.output_perturbation import OutputPerturbation
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need, require
 

@@ -8,17 +8,11 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import (
-    Array,
-    ColumnBlock,
-    ColumnFederation,
-    Guarantee,
-    parameters,
-)
-from admmbench.algorithms.sharing import Sharing, SharingState
+from admmbench.frames.base import Array, ColumnBlock, ColumnFederation, Guarantee, parameters
+from admmbench.frames.sharing import Sharing, SharingState
 from admmbench.privacy import Privacy, Release, Releases, on_grid
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.columns import BoundColumns
-from admmbench.sensitivity import Sensitivity
 
 
 @parameters

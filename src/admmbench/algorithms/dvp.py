@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Guarantee, parameters
-from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.exact import Exact
+from admmbench.frames.base import Array, Guarantee, parameters
+from admmbench.frames.consensus import Subproblem
+from admmbench.frames.exact import Exact
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Messages, parameters
-from admmbench.algorithms.constrained import (
+from admmbench.frames.base import Array, Messages, parameters
+from admmbench.frames.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,

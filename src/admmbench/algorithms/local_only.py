@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, parameters
-from admmbench.algorithms.optimum import Optimum, Whole
+from admmbench.frames.base import Array, parameters
+from admmbench.frames.optimum import Optimum, Whole
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns
 

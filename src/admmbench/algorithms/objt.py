@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from admmbench.algorithms.base import parameters
-from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.inexact import ObjectivePerturbation
-from admmbench.algorithms.linearized import Schedule, trust_region_step
+from admmbench.frames.base import parameters
+from admmbench.frames.consensus import Subproblem
+from admmbench.frames.inexact import ObjectivePerturbation
+from admmbench.frames.linearized import Schedule, trust_region_step
 
 
 @parameters

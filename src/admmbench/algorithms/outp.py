@@ -10,10 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from admmbench.algorithms.base import Guarantee, parameters
-from admmbench.algorithms.consensus import Subproblem
-from admmbench.algorithms.linearized import Schedule
-from admmbench.algorithms.output_perturbation import OutputPerturbation, Value
+from admmbench.frames.base import Guarantee, parameters
+from admmbench.frames.consensus import Subproblem
+from admmbench.frames.linearized import Schedule
+from admmbench.frames.output_perturbation import OutputPerturbation, Value
 from admmbench.privacy import Draw, Privacy, Release, Releases, gaussian_multiplier, on_grid
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows

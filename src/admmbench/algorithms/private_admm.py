@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Messages, RowFederation, parameters
-from admmbench.algorithms.consensus import ConsensusState, Subproblem
-from admmbench.algorithms.exact import PerturbedSolution
+from admmbench.frames.base import Array, Messages, RowFederation, parameters
+from admmbench.frames.consensus import ConsensusState, Subproblem
+from admmbench.frames.exact import PerturbedSolution
 
 
 @parameters

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Array, Messages, parameters
-from admmbench.algorithms.constrained import (
+from admmbench.frames.base import Array, Messages, parameters
+from admmbench.frames.constrained import (
     AugmentedLagrangian,
     ConstrainedBlock,
     ConstrainedFederation,
@@ -18,7 +18,7 @@ from admmbench.algorithms.constrained import (
     end_seeds,
     start_fields,
 )
-from admmbench.outcomes import Outcome
+from admmbench.frames.outcomes import Outcome
 from admmbench.problems.base import Problem
 from admmbench.problems.constrained import Constrained
 from admmbench.problems.newton import minimize

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.algorithms.base import Algorithm, Array, ColumnFederation, Messages, parameters
+from admmbench.frames.base import Algorithm, Array, ColumnFederation, Messages, parameters
 
 
 @dataclass

@@ -14,10 +14,3 @@ If parties hold columns, one attack looks at the range in which their messages l
 
 An audit that passes proves nothing. One that fails shows that a total is wrong.
 """
-
-from admmbench.audit.auditor import audit
-from admmbench.audit.bounds import epsilon_lower
-from admmbench.audit.report import Audit, Finding, table
-from admmbench.auditing import AuditSettings
-
-__all__ = ["Audit", "AuditSettings", "Finding", "audit", "epsilon_lower", "table"]

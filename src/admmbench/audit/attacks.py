@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
 from admmbench.audit.bounds import bound_of_scores
+from admmbench.audit.findings import Finding
 from admmbench.audit.likelihood import log_ratio
-from admmbench.audit.report import Finding
 from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Run
+from admmbench.frames.base import Array
 from admmbench.problems.rows import BoundRows
 
 TRAJECTORY, MODEL = "lower bound", "black box"

@@ -20,10 +20,9 @@ from admmbench.audit.attacks import (
     power,
 )
 from admmbench.audit.canaries import Worlds, make_worlds, unshuffled
+from admmbench.audit.findings import Audit, Finding, not_covered, worst
 from admmbench.audit.probe import probe
-from admmbench.audit.report import Audit, Finding, not_covered, worst
-from admmbench.audit.worlds import Pair, play_both
-from admmbench.auditing import (
+from admmbench.audit.settings import (
     AuditSettings,
     Name,
     all_rounds,
@@ -31,6 +30,7 @@ from admmbench.auditing import (
     compared_rounds,
     tape_bytes,
 )
+from admmbench.audit.worlds import Pair, play_both
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream

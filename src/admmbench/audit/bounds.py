@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from admmbench.algorithms.base import Array
+from admmbench.frames.base import Array
 
 # The part of the scores that chooses the threshold.
 _HELD_OUT = 4

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
+from admmbench.audit.settings import Name
 from admmbench.audit.worlds import play
-from admmbench.auditing import Name
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.base import Array
 from admmbench.partition import Split, as_partition, n_rows, split
 from admmbench.problems.rows import BoundRows
 

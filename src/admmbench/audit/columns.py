@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
 from admmbench.audit.attacks import Scores, lower_bound, power
-from admmbench.audit.report import Audit
+from admmbench.audit.findings import Audit
+from admmbench.audit.settings import AuditSettings, all_rounds
 from admmbench.audit.worlds import Run, play
-from admmbench.auditing import AuditSettings, all_rounds
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.base import Array
 from admmbench.privacy import epsilon_total
 
 LEVEL, CANARY = "range", "column"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
-from admmbench.audit.report import Finding
+from admmbench.audit.findings import Finding
 from admmbench.audit.tapes import Taped
 from admmbench.audit.worlds import Run
+from admmbench.frames.base import Array
 
 LEVEL = "coupling"
 # Both worlds do the same with the same values, in any precision: this is room for sums in another order.

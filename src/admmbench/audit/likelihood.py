@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
-from admmbench.audit.report import Finding
+from admmbench.audit.findings import Finding
 from admmbench.audit.tapes import Entry, Taped
 from admmbench.audit.worlds import Pair, Run
+from admmbench.frames.base import Array
 from admmbench.privacy import Shift
 
 LEVEL = "likelihood"

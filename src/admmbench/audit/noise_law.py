@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
-from admmbench.audit.report import Finding, not_covered
+from admmbench.audit.findings import Finding, not_covered
 from admmbench.audit.worlds import Pair, Run
+from admmbench.frames.base import Array
 
 LEVEL = "noise law"
 _NAMES = {"laplace": "laplace", "gaussian": "norm", "spherical": "gamma"}

@@ -11,10 +11,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from admmbench.algorithms.base import Array, factors
-from admmbench.algorithms.consensus import Subproblem, dual_ascent, message
-from admmbench.algorithms.passes import Pass
 from admmbench.audit.tapes import TapedDraw
+from admmbench.frames.base import Array, factors
+from admmbench.frames.consensus import Subproblem, dual_ascent, message
+from admmbench.frames.passes import Pass
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES

@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
 from admmbench.audit import coupling, likelihood, reach
 from admmbench.audit.canaries import Worlds
-from admmbench.audit.report import Finding, worst
+from admmbench.audit.findings import Finding, worst
 from admmbench.audit.worlds import Player, Run, stage
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.base import Array
 from admmbench.privacy import Ledger, epsilon_total
 
 # Factors of the noise, one for each run; powers of two, so that nothing is rounded. Solvers may fail far from the

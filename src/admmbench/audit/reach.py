@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Algorithm, Array
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation
+from admmbench.frames.base import Algorithm, Array
 
 # Objects in objects; nothing is looked for deeper than that.
 _DEEPEST = 12

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from admmbench.algorithms.amp import AMP
-from admmbench.algorithms.base import Algorithm, Array, factors
-from admmbench.algorithms.consensus import Consensus, Subproblem
 from admmbench.audit.tapes import SPHERICAL, Curved, Taped, TapedNoise
+from admmbench.frames.base import Algorithm, Array, factors
+from admmbench.frames.consensus import Consensus, Subproblem
 from admmbench.privacy import Noise
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.rows import RowParts
 
 # Part of the noise: how much of the subproblem's gradient a solver may leave.

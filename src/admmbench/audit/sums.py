@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Array
 from admmbench.audit.tapes import Entry, Taped
 from admmbench.engine.federation import Block
+from admmbench.frames.base import Array
 
 Tape = list[Taped]
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from admmbench.algorithms.base import Array, factors
+from admmbench.frames.base import Array, factors
 from admmbench.privacy import Draw, Ledger, Noise, Releases, Shift, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}

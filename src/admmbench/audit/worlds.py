@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.algorithms.base import Array, Messages
 from admmbench.audit import reach, sums
 from admmbench.audit.plain import open_passes
 from admmbench.audit.solutions import watched
@@ -19,6 +18,7 @@ from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, workers
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.base import Array, Messages
 from admmbench.privacy import Sampler
 from admmbench.problems.base import State
 from admmbench.problems.rows import BoundRows

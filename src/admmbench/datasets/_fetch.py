@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from admmbench.files import cache_folder, expanded
+from admmbench.files import cache_folder
+from admmbench.validation import expanded
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 

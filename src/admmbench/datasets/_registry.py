@@ -39,10 +39,6 @@ _DATASETS = plugins.Registry(
     kind="data set",
     package="admmbench.datasets",
     group="admmbench.datasets",
-    built_in=(
-        *("a9a", "adult", "adult_a", "adult_b", "breast_cancer_wisconsin", "diabetes", "digits"),
-        *("femnist", "gisette", "gisette_like", "mnist", "monks1", "synthetic_qp"),
-    ),
     base=DatasetDefinition,  # type: ignore[type-abstract]
 )
 

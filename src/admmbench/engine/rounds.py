@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
-from admmbench.algorithms.base import Algorithm, Messages
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
+from admmbench.frames.base import Algorithm, Messages
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
 

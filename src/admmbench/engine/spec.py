@@ -24,9 +24,9 @@ from pydantic import (
 )
 
 from admmbench import algorithms, datasets, partition, plugins, problems
-from admmbench.algorithms.base import Algorithm, Guarantee
-from admmbench.algorithms.consensus import Consensus
-from admmbench.core_yaml import inline_yaml
+from admmbench.files.core_yaml import inline_yaml
+from admmbench.frames.base import Algorithm, Guarantee
+from admmbench.frames.consensus import Consensus
 from admmbench.privacy import (
     ACCOUNTANTS,
     RECORD,

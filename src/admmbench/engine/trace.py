@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
-from admmbench.outcomes import Outcome
+from admmbench.frames.outcomes import Outcome
 
 
 class Trace:

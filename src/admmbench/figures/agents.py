@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.figures.base import COURSES, Course, Figure, along, ran
+from admmbench.results import wording
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +59,7 @@ class Agents(Figure):
         drawing, panels = style.grid(self, len(pairs), COURSES[self.against])
         for panel, (label, budget) in zip(panels.flat, pairs, strict=False):
             several = len(budgets) > 1
-            panel.set_title(f"{label}, {style.budget(budget)}" if several else label)
+            panel.set_title(f"{label}, {wording.budget(budget)}" if several else label)
             own = means.sel(algorithm=label, epsilon=budget)
             for turn, metric in enumerate(self.metrics):
                 self._line(panel, own, metric, style.look(turn))

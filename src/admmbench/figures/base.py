@@ -93,7 +93,7 @@ class Figure(Strict):
 
     def says(self, n_seeds: int) -> str:
         """Tell in a sentence of the small print what the figure makes of the seeds."""
-        from admmbench import statistics
+        from admmbench.results import statistics
 
         if n_seeds == 1:
             return "One seed, no band."
@@ -211,7 +211,7 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
     course
         What advances.
     """
-    from admmbench import statistics
+    from admmbench.results import statistics
 
     values = statistics.after_start(values)
     if course == "round":

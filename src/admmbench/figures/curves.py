@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.figures.base import COURSES, Course, Figure, along, ran
+from admmbench.results import wording
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -44,7 +45,7 @@ class Curves(Figure):
         drawing, panels = style.grid(self, len(budgets), COURSES[self.against])
         for panel, budget in zip(panels.flat, budgets, strict=False):
             if math.isfinite(budget) or len(budgets) > 1:
-                panel.set_title(style.budget(budget))
+                panel.set_title(wording.budget(budget))
             empty = "no results"
             for turn, label in enumerate(map(str, shown["algorithm"].values)):
                 source = math.inf if label in references else budget

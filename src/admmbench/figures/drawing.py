@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from admmbench import statistics
-from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT, STYLE, budget, looks
+from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT, STYLE, looks
 from admmbench.files import write
+from admmbench.results import statistics
+from admmbench.results.wording import budget
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from seaborn.utils import relative_luminance
 
-from admmbench import statistics
+from admmbench.results import statistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -441,11 +441,6 @@ def set_few_ticks(panel: Axes) -> None:
         found = np.multiply.outer(powers, factors).ravel()
     inside = found[(found >= low) & (found <= high)]
     set_ticks(panel, inside[:: -(-len(inside) // MOST_TICKS)].tolist())
-
-
-def budget(epsilon: float) -> str:
-    """Write an epsilon; where it is infinite there is no budget, though a method may add noise by its parameters."""
-    return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"
 
 
 def set_label(panel: Axes, label: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from admmbench.figures.base import Figure
+from admmbench.results import wording
 from admmbench.validation import unknown
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ class Tradeoff(Figure):
 
     def draw(self, shown: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
         """See `Figure.draw`."""
-        from admmbench import statistics
         from admmbench.figures import style
+        from admmbench.results import statistics
 
         drawing, ((panel,),) = style.sheet(self)
         scale = self.scale(shown)
@@ -121,7 +122,7 @@ class Tradeoff(Figure):
         return self._over_budgets(shown, values, looks)
 
     def _name_of_axis(self, shown: xr.Dataset) -> str:
-        from admmbench import statistics
+        from admmbench.results import statistics
 
         if self.against == "epsilon" and statistics.of_whole_runs(shown):
             return "Privacy budget of the whole run, ε"
@@ -131,7 +132,7 @@ class Tradeoff(Figure):
         self, shown: xr.Dataset, values: xr.DataArray, looks: Mapping[str, Look]
     ) -> Iterator[tuple[str, Look, xr.DataArray]]:
         """One line for each method, over its budgets."""
-        from admmbench import statistics
+        from admmbench.results import statistics
 
         for label in map(str, shown["algorithm"].values):
             own = values.sel(algorithm=label)
@@ -166,15 +167,15 @@ class Tradeoff(Figure):
                 line = along.sel(algorithm=labels, epsilon=budget)
                 words = [name] * (len(groups) > 1)
                 if len(budgets) > 1 or (not words and math.isfinite(budget)):
-                    words.append(style.budget(budget))
+                    words.append(wording.budget(budget))
                 if not words:  # nothing is private
                     words = [str(shown["method"].sel(algorithm=labels[0]).item())]
                 yield ", ".join(words), look, line.swap_dims(algorithm="x").sortby("x")
 
     def _set_axis(self, panel: Axes, shown: xr.Dataset) -> None:
         """Label the horizontal axis: logarithmic, with ticks at what was run."""
-        from admmbench import statistics
         from admmbench.figures import style
+        from admmbench.results import statistics
 
         panel.set_xlabel(self._name_of_axis(shown))
         ticks = np.unique(self._places(shown)) if self._of_methods else self.budgets(shown)

@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from admmbench import algorithms, datasets
-from admmbench.auditing import AuditSettings
-from admmbench.config import Study
+from admmbench.audit.settings import AuditSettings
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
-from admmbench.experiment import Experiment
-from admmbench.forecast.calibration import Speed, kind, time_rounds
+from admmbench.files.kept import Kept
 from admmbench.forecast.cost import estimate, state_bytes
+from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.jobs import fingerprint, provenance
-from admmbench.kept import Kept
-from admmbench.runs import BENCHMARK, Run
+from admmbench.study.config import Study
+from admmbench.study.experiment import Experiment
+from admmbench.study.runs import BENCHMARK, Run
 
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.

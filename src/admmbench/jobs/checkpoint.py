@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from admmbench import interrupts
 from admmbench.engine.rounds import Snapshot
 from admmbench.files import replacing
+from admmbench.jobs import interrupts
 from admmbench.jobs.packing import pack, unpack
 
 _log = logging.getLogger(__name__)

@@ -18,14 +18,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-import admmbench
 from admmbench import algorithms, datasets, plugins
 from admmbench.engine.spec import RunSpec
-from admmbench.kept import Kept
+from admmbench.files.kept import Kept
 
 _PACKAGE = "admmbench"
 _API = f"{_PACKAGE}.api"
-_ROOT = Path(admmbench.__file__).parent
+_ROOT = Path(__file__).parents[1]
 # Other packages whose releases may change a run's numbers.
 _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 
@@ -67,7 +66,7 @@ def of_dataset(name: str) -> str:
 
 def of_page(module: str) -> str:
     """Fingerprint of what writes a page: a module, templates, scripts and styles."""
-    folders = (_ROOT / "analysis" / name for name in ("templates", "vendor"))
+    folders = (_ROOT / "report" / name for name in ("templates", "vendor"))
     return of_modules((module,), data=tuple(sorted(path for f in folders for path in f.iterdir())))
 
 

@@ -15,11 +15,11 @@ from admmbench import files
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
+from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.seal import sealed
 from admmbench.jobs.simulate import run_spec
-from admmbench.outcomes import Outcome
 
 CHECKPOINT_MINUTES = 5.0
 

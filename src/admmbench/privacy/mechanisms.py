@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from admmbench.privacy import samplers
 from admmbench.privacy.accountants import Releases, Sampled, Shift, square
 from admmbench.privacy.ledger import Ledger
-from admmbench.sensitivity import Sensitivity
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
 Array = NDArray[Any]

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admmbench.kept import Kept
+from admmbench.files.kept import Kept
 
 if TYPE_CHECKING:
     from admmbench.privacy.accountants import Releases

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
-from admmbench.problems.losses.base import Loss
+from admmbench.privacy.sensitivity import Sensitivity
+from admmbench.problems.loss import Loss
 from admmbench.problems.narrow import gather
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
-from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Number, Strict
 
 Array = NDArray[Any]

@@ -18,7 +18,7 @@ import numpy as np
 from admmbench.partition import RowSelection, n_rows
 from admmbench.problems import kernels
 from admmbench.problems.base import Array
-from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
 
 # Up to so many predictions a record, products are of so many records: OpenBLAS does not copy matrices that are small.

@@ -24,7 +24,7 @@ from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
 from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Sharing, State
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.loss import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
 _RANK_TOLERANCE = 1e-11

@@ -25,7 +25,7 @@ from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Probl
 from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.loss import ScalarLoss
 from admmbench.validation import Number, Strict
 
 Where = dict[str, str | int]

@@ -15,7 +15,7 @@ import numpy as np
 
 from admmbench.problems.base import Array
 from admmbench.problems.cones import Product
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.newton import matvec
 
 

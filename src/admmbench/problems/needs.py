@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from admmbench.problems.base import LossProblem, Problem
-from admmbench.problems.losses.base import ScalarLoss
+from admmbench.problems.loss import ScalarLoss
 
 Need = Literal[
     "convex loss",

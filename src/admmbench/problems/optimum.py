@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admmbench.problems.base import Array
-from admmbench.problems.losses.base import Loss
+from admmbench.problems.loss import Loss
 from admmbench.problems.penalties import Penalty
 
 # A search ends when a line search gains nothing more than rounding.

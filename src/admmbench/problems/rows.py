@@ -28,6 +28,7 @@ from numpy.typing import DTypeLike
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
+from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
@@ -51,11 +52,10 @@ from admmbench.problems.batches import (
     rows_of_seed,
     sparse_width,
 )
-from admmbench.problems.losses.base import Loss, Norms
+from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
 from admmbench.problems.sparse import MOST, column_type, density
-from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
 CHUNK_BYTES = 1_600_000

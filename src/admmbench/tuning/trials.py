@@ -16,7 +16,7 @@ from admmbench.datasets import Attribute, Dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files import read_sealed, sealed_json, write
-from admmbench.outcomes import SUCCESSFUL
+from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.tuning.search import Found, Score, search
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from admmbench.config import AUDITS, TUNING, Study
 from admmbench.engine.spec import RunSpec
-from admmbench.experiment import Experiment, Search
 from admmbench.forecast import cost
 from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
-from admmbench.runs import CHECKPOINT, LOG, Run
+from admmbench.study.config import AUDITS, TUNING, Study
+from admmbench.study.experiment import Experiment, Search
+from admmbench.study.runs import CHECKPOINT, LOG, Run
 
 # Core-seconds of a job that hardly computes.
 START = 2.0

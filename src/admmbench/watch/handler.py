@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from admmbench.config import Study
 from admmbench.forecast.plan import duration, known
+from admmbench.study.config import Study
 from admmbench.watch.expected import Expected, expected
 from admmbench.watch.progress import Job, Progress, State
 from admmbench.watch.scaled import smaller

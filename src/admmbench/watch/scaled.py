@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from admmbench.config import CONFIG, ConfigError, Study, read
-from admmbench.experiment import Experiment
+from admmbench.files.installed import find_all
 from admmbench.forecast import cost
-from admmbench.installed import find_all
+from admmbench.study.config import CONFIG, ConfigError, Study, read
+from admmbench.study.experiment import Experiment
 
 # A configuration with more of the work than this is no smaller one.
 _MUCH = 0.5

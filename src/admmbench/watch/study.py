@@ -11,13 +11,14 @@ from typing import Any
 
 from rich.console import Console
 
-from admmbench import interrupts, watch
-from admmbench.config import Study, read
-from admmbench.core_yaml import parse_words
+from admmbench import watch
+from admmbench.files.core_yaml import parse_words
 from admmbench.forecast import cost
 from admmbench.forecast import plan as forecast
 from admmbench.forecast.plan import duration
+from admmbench.jobs import interrupts
 from admmbench.progress import shown
+from admmbench.study.config import Study, read
 from admmbench.watch.handler import HOUR, Watch
 from admmbench.watch.progress import State
 

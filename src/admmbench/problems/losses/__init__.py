@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from admmbench import plugins
-from admmbench.problems.losses.base import Loss
+from admmbench.problems.loss import Loss
 from admmbench.validation import configured
 
 _LOSSES = plugins.Registry(
     kind="loss",
     package=__name__,
     group="admmbench.losses",
-    built_in=("huber", "logistic", "sigmoid", "softmax", "squared", "squared_hinge"),
     base=Loss,  # type: ignore[type-abstract]
 )
 

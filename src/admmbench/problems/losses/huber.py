@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.problems.losses.base import Array, RegressionLoss
+from admmbench.problems.loss import Array, RegressionLoss
 from admmbench.validation import parameters
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from scipy.special import expit
 
 from admmbench.datasets import DatasetInfo
-from admmbench.problems.losses.base import Array, BinaryLoss, Convention
+from admmbench.problems.loss import Array, BinaryLoss, Convention
 from admmbench.validation import parameters
 
 

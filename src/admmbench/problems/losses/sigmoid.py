@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from admmbench.problems.losses.base import Array, BinaryLoss
+from admmbench.problems.loss import Array, BinaryLoss
 from admmbench.validation import parameters
 
 

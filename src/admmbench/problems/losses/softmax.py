@@ -14,7 +14,7 @@ from pydantic import Field
 
 from admmbench.compiled import njit
 from admmbench.datasets import DatasetInfo
-from admmbench.problems.losses.base import Array, Loss, Norms
+from admmbench.problems.loss import Array, Loss, Norms
 from admmbench.validation import parameters
 
 

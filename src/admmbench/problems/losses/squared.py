@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from admmbench.problems.losses.base import Array, RegressionLoss
+from admmbench.problems.loss import Array, RegressionLoss
 from admmbench.validation import parameters
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from admmbench.problems.losses.base import Array, BinaryLoss
+from admmbench.problems.loss import Array, BinaryLoss
 from admmbench.validation import parameters
 
 

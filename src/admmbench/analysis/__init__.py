@@ -1,1 +1,0 @@
-"""From the results of an experiment to one data set, verdicts on claims and a report."""

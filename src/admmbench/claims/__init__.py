@@ -1,0 +1,1 @@
+"""What the papers state, and what the results say about it."""

@@ -1,0 +1,254 @@
+"""When a claim is supported, contradicted or undecided: tests of its parts, and how they decide.
+
+A claim has one or more parts: each says that one quantity lies in a region. One-sided tests show a part, and others
+refute it. A claim is supported if all of its parts are shown (intersection-union: the claim is false if one part is,
+and that part is shown with a probability of at most its own level, so no level is corrected). A claim is contradicted
+if a part is refuted. Here one of several parts suffices, so each of k parts is refuted at a k-th of the level
+(Bonferroni). Otherwise the claim is undecided.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from admmbench.results import statistics
+
+Judgement = Literal["supported", "contradicted", "undecided", "not run"]
+
+MEANING: dict[Judgement, str] = {
+    "supported": "the runs show what the paper states",
+    "contradicted": "the runs show that it does not hold",
+    "undecided": "the runs show neither; the reason says how many seeds would",
+    "not run": "no runs at the scale that the claim needs, fewer than three seeds, or other data than the paper's",
+}
+"""Every outcome, in the order of the report, and what it means."""
+
+FEWEST = 3
+"""Seeds that a verdict needs."""
+
+FIRM = 10
+"""Seeds below which a verdict is exploratory; the papers have ten."""
+
+MOST = 1000
+"""Seeds up to which the number that would decide is looked for."""
+
+TEST = 0.05
+"""Level of each of the two one-sided tests of equivalence; an interval of 90 %."""
+
+TAIL = (1 - statistics.LEVEL) / 2
+"""Level of other one-sided tests: one end of the report's intervals."""
+
+_COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+
+
+class Bound(NamedTuple):
+    """The statement that a quantity lies on one side of a number, and the level of the test that shows it."""
+
+    side: Literal[">", ">=", "<", "<="]
+    limit: float
+    level: float
+
+    @property
+    def above(self) -> bool:
+        """Whether the side is that of larger numbers."""
+        return self.side in (">", ">=")
+
+    def shown(self, estimate: Estimate) -> bool:
+        """Whether the interval with this level beyond each end lies on the side."""
+        lower, upper = estimate.bounds(1 - 2 * self.level)
+        return bool(_COMPARE[self.side](lower if self.above else upper, self.limit))
+
+
+Estimate = statistics.Estimate | statistics.Difference
+
+
+class Evidence(NamedTuple):
+    """What shows something: all of several bounds, or any of them."""
+
+    how: Literal["all", "any"]
+    bounds: tuple[Bound, ...]
+
+    def found(self, estimate: Estimate) -> list[Bound]:
+        """Bounds that are shown; none if not enough of them are."""
+        shown = [bound for bound in self.bounds if bound.shown(estimate)]
+        return shown if self.how == "any" or len(shown) == len(self.bounds) else []
+
+    def among(self, parts: int) -> Evidence:
+        """At levels that are corrected for so many parts, any of which would do."""
+        bounds = tuple(bound._replace(level=bound.level / parts) for bound in self.bounds)
+        return self._replace(bounds=bounds)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where a quantity should lie: what shows it, what refutes it, and its name in a sentence."""
+
+    shown: Evidence
+    refuted: Evidence
+    words: str
+    relevant: float = 0.0
+    """Smallest difference that matters; one that is shown to be smaller decides nothing."""
+
+
+def within(centre: float, margin: float, words: str) -> Region:
+    """No farther from the centre than the margin: shown by two one-sided tests (Schuirmann 1987)."""
+    low, high = centre - margin, centre + margin
+    return Region(
+        Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
+        Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
+        words,
+    )
+
+
+def apart(centre: float, margin: float, words: str) -> Region:
+    """Farther from the centre than the margin: the contrary of `within`."""
+    low, high = centre - margin, centre + margin
+    return Region(
+        Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
+        Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
+        words,
+    )
+
+
+def above_zero(relevant: float, words: str) -> Region:
+    """Above 0; refuted if it is shown to be less than the smallest relevant difference."""
+    return Region(
+        Evidence("all", (Bound(">", 0.0, TAIL),)),
+        Evidence("all", (Bound("<", relevant, TAIL),)),
+        words,
+        relevant,
+    )
+
+
+def at_most(limit: float, words: str) -> Region:
+    """At most the limit."""
+    return Region(
+        Evidence("all", (Bound("<=", limit, TEST),)),
+        Evidence("all", (Bound(">", limit, TAIL),)),
+        words,
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a claim says: that a quantity lies in a region.
+
+    Attributes
+    ----------
+    name
+        Of the quantity, in a sentence.
+    region
+        Where it should lie.
+    estimate
+        What the runs say of it.
+    values
+        One for each seed, whose mean the estimate is; none for another estimate.
+    lost
+        How many runs have no value, in words, if that settles the part: a mean over the other runs would be too good.
+    limited
+        Whether a limit of the study ended these runs, which says nothing about the method.
+    by_value
+        Whether there is only one run, because runs do not depend on the seed.
+    """
+
+    name: str
+    region: Region
+    estimate: Estimate
+    values: NDArray[np.float64] | None = None
+    lost: str = ""
+    limited: bool = False
+    by_value: bool = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether seeds differ."""
+        return self.estimate.sd > 0
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether a difference is too small to matter: above 0 all the same, or without variance on either side."""
+        region = self.region
+        if not self.is_random:
+            return abs(self.estimate.value) < region.relevant
+        both = region.shown.found(self.estimate) and region.refuted.found(self.estimate)
+        return bool(region.relevant and both)
+
+    def outcome(self, parts: int) -> Judgement:
+        """Judge it, as one of so many parts."""
+        if self.lost:
+            return "undecided" if self.limited else "contradicted"
+        if self.estimate.n < (1 if self.by_value else FEWEST):
+            return "not run"
+        if self.is_negligible:
+            return "undecided"
+        if self.region.refuted.among(parts).found(self.estimate):
+            return "contradicted"
+        return "supported" if self.region.shown.found(self.estimate) else "undecided"
+
+    def with_seeds(self, n: int) -> Part:
+        """The same means and spreads from so many seeds."""
+        return replace(self, estimate=self.estimate.with_seeds(n))
+
+    def size(self) -> float:
+        """Largest level of its tests; 0 where nothing is random."""
+        bounds = (*self.region.shown.bounds, *self.region.refuted.bounds)
+        return max(bound.level for bound in bounds) if self.is_random else 0.0
+
+
+def decide(parts: Sequence[Part]) -> Judgement:
+    """Outcome of a claim with these parts."""
+    found = [part.outcome(len(parts)) for part in parts]
+    outcomes: tuple[Judgement, ...] = ("contradicted", "not run", "undecided")
+    return next((each for each in outcomes if each in found), "supported" if found else "not run")
+
+
+def seeds_to_decide(parts: Sequence[Part]) -> int | None:
+    """Fewest seeds at which an undecided claim would be decided if means and spreads stayed as they are.
+
+    None if more than `MOST`, or no number of them: where runs were lost, or a quantity lies on the edge of its region.
+    """
+    more = range(max(part.estimate.n for part in parts) + 1, MOST + 1)
+
+    def settled(n: int) -> bool:
+        return decide([part.with_seeds(n) for part in parts]) != "undecided"
+
+    place = bisect_left(more, x=True, key=settled)
+    return more[place] if place < len(more) else None
+
+
+def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
+    """Say whether permutation tests show what settled a claim, in a sentence.
+
+    The sentence is empty if nothing random settled the claim, if an estimate is not a mean over seeds, if seeds share
+    records (signs of their values are not independent then), or if no permutation test could show it: with n seeds its
+    p-value is at least 2^-n.
+    """
+    doubtful = []
+    tests = list(_settled_by(parts, outcome))
+    for part, bound in tests:
+        shared = isinstance(part.estimate, statistics.Estimate) and part.estimate.redrawn
+        if part.values is None or shared or 0.5 ** len(part.values) > bound.level:
+            return ""
+        p = statistics.sign_flips(part.values, bound.limit, above=bound.above)
+        if p > bound.level:
+            doubtful.append(f"{part.name} (p = {p:.2g}, above {bound.level:.2g})")
+    if doubtful:
+        return f"A permutation test does not agree: {'; '.join(dict.fromkeys(doubtful))}."
+    return "A permutation test agrees." if tests else ""
+
+
+def _settled_by(parts: Sequence[Part], outcome: Judgement) -> Iterator[tuple[Part, Bound]]:
+    """Tests of random quantities that gave the outcome."""
+    for part in parts:
+        if part.is_random and not part.lost and part.outcome(len(parts)) == outcome:
+            region = part.region
+            by = {"supported": region.shown, "contradicted": region.refuted.among(len(parts))}
+            if outcome in by:
+                yield from ((part, bound) for bound in by[outcome].found(part.estimate))

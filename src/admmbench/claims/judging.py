@@ -1,0 +1,319 @@
+"""How each kind of claim is judged: a function for each makes parts of it, which the runs show, refute or leave open.
+
+:mod:`admmbench.claims.decisions` says what the parts come to.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from admmbench.claims.claims import Claim, Close, Group, Order, Spread, Trend, Value
+from admmbench.claims.decisions import TEST, Part, above_zero, apart, at_most, within
+from admmbench.claims.selection import Selection, Verdict
+from admmbench.results import statistics
+from admmbench.results.statistics import Difference, Estimate
+from admmbench.results.wording import at, confidence, percent, quantity, short
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def judge(claim: Claim, runs: Selection) -> Verdict:
+    """Judge a claim by the runs that it selects."""
+    match claim:
+        case Value():
+            return _judge_value(claim, runs)
+        case Order():
+            return _judge_order(claim, runs)
+        case Close():
+            return _judge_close(claim, runs)
+        case Trend():
+            return (_falls_in_rounds if claim.along == "round" else _falls_in_epsilon)(claim, runs)
+        case Spread():
+            return _judge_spread(claim, runs)
+
+
+def published(claim: Claim) -> str:
+    """Say what the paper gives, as short as it goes."""
+    if isinstance(claim, Value):
+        if claim.unit == "1":
+            return f"{claim.published:.6g}".replace("-", "−")
+        return quantity([claim.published], "pp" if claim.minus else claim.unit)
+    if isinstance(claim, Order):
+        return " < ".join(", ".join(tier) for tier in claim.labels)
+    if isinstance(claim, Close):
+        others = f", {' and '.join(claim.others)} not" if claim.others else ""
+        return f"{claim.algorithm} close to {claim.reference.algorithm}{others}"
+    if isinstance(claim, Trend):
+        return "falls to 0" if claim.along == "round" else "falls as ε grows"
+    narrow, wide = claim.narrow, claim.wide
+    return (
+        f"{_OVER[narrow.over]} of {_span(narrow)} matter less than "
+        f"{_OVER[wide.over]} of {_span(wide)}"
+    )
+
+
+def _judge_value(claim: Value, runs: Selection) -> Verdict:
+    """Ask for the published number, within the tolerance."""
+    values, other = runs.at(claim.algorithm, claim.epsilon), None
+    form: Callable[..., str] = runs.text
+    if claim.minus:
+        other, form = runs.at(claim.minus, claim.epsilon), runs.gap
+    elif claim.over:
+        values = values / runs.at(claim.over, claim.epsilon)
+    if claim.over_seeds == "best":
+        of = claim.requires.seeds if claim.requires else values.sizes["seed"]
+        number, estimate = _of_the_best(values, other, of, runs.redrawn)
+        what = f"best of {of}"
+    else:
+        values = values if other is None else statistics.difference(values, other)
+        number, estimate = float(values.mean("seed")), None
+        what = f"mean of {int(values.notnull().sum())}"
+    sampling = statistics.sampling_error(values, claim.instances) if claim.instances else 0.0
+    margin = claim.tolerance + (0.0 if math.isnan(sampling) else sampling)
+    words = f"within {runs.gap(margin)} of the published value"
+    region = within(claim.published, margin, words)
+    part = runs.part(
+        "The difference" if claim.minus else "The ratio" if claim.over else "The value",
+        region,
+        values,
+        claim.selections(),
+        estimate,
+    )
+    off = part.estimate.value - claim.published
+    side = "above" if off > 0 else "below"
+    source = f", of which {runs.gap(sampling)} are the sampling error of the paper's mean"
+    supported = (
+        f"{f'{runs.gap(abs(off))} {side} ' if off else 'At '}the published value"
+        f"{_and_interval(part)}within {runs.gap(margin)} of it{source if sampling else ''}."
+    )
+    return runs.verdict(
+        [part], supported, form, ours=f"{form(number)} ({what})", interval=_both(part, form)
+    )
+
+
+def _of_the_best(
+    values: xr.DataArray, other: xr.DataArray | None, of: int, redrawn: float
+) -> tuple[float, Estimate | Difference]:
+    """Lowest of so many runs, or its difference to that of another method: the number, and the estimate."""
+    depth = statistics.normal_minimum(of)
+    number, own = statistics.lowest(values, of), Estimate.of(values, redrawn, depth)
+    if other is None:
+        return number, own
+    second = Estimate.of(other, redrawn, depth)
+    return number - statistics.lowest(other, of), Difference(own, second)
+
+
+def _judge_order(claim: Order, runs: Selection) -> Verdict:
+    """Ask each difference between neighbouring tiers to be above 0."""
+    parts: list[Part] = []
+    chains: list[str] = []
+    for epsilon in claim.epsilon:
+        there = {label for label, e in runs.present if e == epsilon}
+        chains += _chain(claim, runs, epsilon, there)
+        parts += [
+            _ordered(claim, runs, low, high, epsilon)
+            for low, high in claim.pairs()
+            if {low, high} <= there
+        ]
+    return runs.verdict(
+        parts,
+        "Every difference is above 0.",
+        runs.gap,
+        ours="\n".join(chains),
+        interval="\n".join(f"{part.name}: {_bounds(part, runs.gap)}" for part in parts),
+    )
+
+
+def _ordered(claim: Order, runs: Selection, low: str, high: str, epsilon: float) -> Part:
+    """One comparison of an order: a better method must not have lost a run, a worse one not all."""
+    smallest = claim.smallest(runs.mean(low, epsilon), runs.mean(high, epsilon))
+    gap = statistics.difference(runs.at(high, epsilon), runs.at(low, epsilon))
+    needs = [(low, epsilon)]
+    part = runs.part(
+        at(f"{high} − {low}", epsilon),
+        above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
+        gap,
+        needs,
+    )
+    if part.lost or part.estimate.n:
+        return part
+    lost, _ = runs.lost([(high, epsilon)])
+    return replace(part, lost=lost, limited=True)
+
+
+def _chain(claim: Order, runs: Selection, epsilon: float, there: set[str]) -> Iterator[str]:
+    """Write the means at one epsilon, in the order of the claim: ``ε = 0.05: 13.9 < 24.1 %``."""
+    tiers = [
+        [runs.mean(label, epsilon) for label in tier if label in there] for tier in claim.labels
+    ]
+    tiers = [tier for tier in tiers if tier]
+    if not tiers:
+        return
+    text = runs.text(*tiers[0], join=", ")
+    for low, high in itertools.pairwise(tiers):
+        text += f" {'<' if max(low) < min(high) else '≮'} {runs.text(*high, join=', ')}"
+    yield f"{'no budget' if math.isinf(epsilon) else f'ε = {short(epsilon)}'}: {text}"
+
+
+def _judge_close(claim: Close, runs: Selection) -> Verdict:
+    """Ask the method to lie within the tolerance of the reference, and the others outside."""
+    reference = claim.reference.algorithm, claim.reference.epsilon
+    limit = runs.gap(claim.tolerance)
+    parts = [
+        runs.part(
+            f"{label} − {reference[0]}",
+            within(0, claim.tolerance, f"within {limit} of 0")
+            if label == claim.algorithm
+            else apart(0, claim.tolerance, f"farther than {limit} from 0"),
+            statistics.difference(runs.at(label, claim.epsilon), runs.at(*reference)),
+            [(label, claim.epsilon), reference],
+        )
+        for label in (claim.algorithm, *claim.others)
+    ]
+    ours = [f"{part.name} {runs.gap(part.estimate.value, signed=True)}" for part in parts]
+    others = f", and the others lie outside of it at {confidence(statistics.LEVEL)}"
+    return runs.verdict(
+        parts,
+        f"{parts[0].name} is {runs.gap(parts[0].estimate.value, signed=True)}"
+        f"{_and_interval(parts[0])}within {limit} of 0{others if claim.others else ''}.",
+        runs.gap,
+        ours="\n".join(ours),
+        interval="\n".join(f"{part.name}: {_both(part, runs.gap)}" for part in parts),
+    )
+
+
+def _falls_in_rounds(claim: Trend, runs: Selection) -> Verdict:
+    """Ask the mean over seeds of last over largest value to be at most a fraction."""
+    metric = statistics.after_start(runs.ds[claim.metric])
+    ratios = 100 * statistics.final(runs.ds, claim.metric) / metric.max("round")
+    limit = f"at most {percent(100 * claim.fraction)} of the maximum"
+    parts = [
+        runs.part(
+            at(f"The end of {label}", epsilon),
+            at_most(100 * claim.fraction, limit),
+            ratios.sel(algorithm=label, epsilon=epsilon, drop=True),
+            [(label, epsilon)],
+        )
+        for label, epsilon in runs.present
+    ]
+    names = [at(label, epsilon) for label, epsilon in runs.present]
+    pairs = list(zip(names, parts, strict=True))
+    return runs.verdict(
+        parts,
+        f"Every curve ends at {limit}.",
+        percent,
+        ours="last value / maximum:\n"
+        + "\n".join(f"{name}: {percent(part.estimate.value)}" for name, part in pairs),
+        interval="\n".join(f"{name}: {_bounds(part, percent)}" for name, part in pairs),
+    )
+
+
+def _falls_in_epsilon(claim: Trend, runs: Selection) -> Verdict:
+    """Ask for a fall from first to last budget, and for no relevant rise at any step."""
+    parts: list[Part] = []
+    ours, intervals = [], []
+    for label in claim.algorithms:
+        epsilons = [e for e in claim.epsilon if (label, e) in runs.present]
+        if len(epsilons) < 2:
+            continue
+        means = [runs.mean(label, epsilon) for epsilon in epsilons]
+        ours.append(f"{label}: {runs.text(*means, join=' → ')}")
+        own = list(_falling(claim, runs, label, epsilons))
+        intervals += [
+            f"{part.name.removeprefix('The ')}: {_bounds(part, runs.gap)}" for part in own
+        ]
+        parts += own
+    return runs.verdict(
+        parts,
+        "Falls from the first to the last budget, and rises by no relevant difference at any step.",
+        runs.gap,
+        ours="\n".join(ours),
+        interval="\n".join(intervals),
+    )
+
+
+def _falling(claim: Trend, runs: Selection, label: str, epsilons: list[float]) -> Iterator[Part]:
+    """Parts about one method; for two budgets, the fall alone is enough."""
+    smallest = claim.smallest(*(runs.mean(label, epsilon) for epsilon in epsilons))
+    steps = list(itertools.pairwise(epsilons)) if len(epsilons) > 2 else []
+    for first, last in [(epsilons[0], epsilons[-1]), *steps]:
+        falls = (first, last) not in steps
+        change = statistics.difference(runs.at(label, first), runs.at(label, last))
+        yield runs.part(
+            f"The {'fall' if falls else 'rise'} of {label} from ε = {short(first)} to {short(last)}",
+            above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}")
+            if falls
+            else at_most(smallest, f"at most {runs.gap(smallest)}"),
+            change if falls else -change,
+            [(label, epsilon) for epsilon in epsilons],
+        )
+
+
+def _judge_spread(claim: Spread, runs: Selection) -> Verdict:
+    """Ask the second range less the first to be above 0."""
+    values = runs.values.sel(
+        algorithm=sorted({label for label, _ in runs.present}),
+        epsilon=sorted({epsilon for _, epsilon in runs.present}),
+    )
+    narrow, wide = (_range(group, values) for group in (claim.narrow, claim.wide))
+    groups = claim.narrow, claim.wide
+
+    def excess(values: xr.DataArray) -> float:
+        return _range(claim.wide, values) - _range(claim.narrow, values)
+
+    smallest = claim.smallest(narrow, wide)
+    part = runs.part(
+        "The second range less the first",
+        above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
+        statistics.jackknife(values, excess),
+        runs.present,
+    )
+    names = [f"over {_OVER[group.over]} of {_span(group)}" for group in groups]
+    return runs.verdict(
+        [part],
+        "The second range is larger than the first.",
+        runs.gap,
+        ours="\nagainst ".join(
+            f"{runs.gap(size)} {name}" for size, name in zip((narrow, wide), names, strict=True)
+        ),
+        interval=f"second − first: {_bounds(part, runs.gap)}",
+    )
+
+
+_OVER = {"algorithm": "the settings", "epsilon": "the budgets"}
+
+
+def _span(group: Group) -> str:
+    labels = group.algorithms
+    return labels[0] if len(labels) == 1 else f"{labels[0]} … {labels[-1]}"
+
+
+def _range(group: Group, values: xr.DataArray) -> float:
+    """Highest minus lowest mean over seeds along one dimension, averaged over the other."""
+    means = values.sel(algorithm=group.algorithms, epsilon=group.epsilon).mean("seed")
+    return float((means.max(group.over) - means.min(group.over)).mean())
+
+
+def _bounds(part: Part, show: Callable[..., str]) -> str:
+    """Interval of the report's level."""
+    if not part.is_random:
+        return "all seeds agree" if part.estimate.n > 1 else "none"
+    return show(*part.estimate.bounds(statistics.LEVEL))
+
+
+def _both(part: Part, show: Callable[..., str]) -> str:
+    """Intervals that refute and show equivalence."""
+    if not part.is_random:
+        return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
+    levels = statistics.LEVEL, 1 - 2 * TEST
+    return "\n".join(f"{confidence(each)}: {show(*part.estimate.bounds(each))}" for each in levels)
+
+
+def _and_interval(part: Part) -> str:
+    """Go on from an estimate to where its interval lies."""
+    return f"; its {confidence(1 - 2 * TEST)} interval lies " if part.is_random else ", "

@@ -1,0 +1,233 @@
+"""The runs that a claim selects, and the verdict that its parts come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from admmbench.claims.claims import Claim
+from admmbench.claims.decisions import (
+    FEWEST,
+    FIRM,
+    MOST,
+    Judgement,
+    Part,
+    Region,
+    decide,
+    permutations_agree,
+    seeds_to_decide,
+)
+from admmbench.frames.outcomes import FAILED, Outcome
+from admmbench.results import statistics
+from admmbench.results.statistics import Difference, Estimate
+from admmbench.results.wording import at, confidence, quantity
+from admmbench.validation import Strict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
+"""Outcomes of runs that come from limits of a study, and say nothing about the method."""
+
+
+NAMED = 3
+"""Parts of a claim that a reason names after the first; the table has the intervals of all."""
+
+
+class Verdict(Strict):
+    """What the results say about one claim; all numbers as text, ready for a table.
+
+    ``ours`` and ``interval`` may have several lines, one for each comparison.
+
+    Attributes
+    ----------
+    claim
+        What the paper states.
+    verdict
+        One of four outcomes.
+    published, ours, interval
+        What the paper gives, what the runs give, and intervals.
+    why
+        The reason, in sentences.
+    seeds
+        Seeds of the smallest sample that was tested; 0 where nothing random was.
+    size
+        Probability of a wrong verdict, at most, by the levels of the tests; 0 where nothing random was tested.
+    """
+
+    claim: Claim
+    verdict: Judgement
+    published: str = ""
+    ours: str = ""
+    interval: str = ""
+    why: str
+    seeds: int = 0
+    size: float = 0.0
+
+    @property
+    def is_exploratory(self) -> bool:
+        """Whether it comes from fewer seeds than a paper has."""
+        return 0 < self.seeds < FIRM
+
+
+class Selection:
+    """The runs that a claim selects, one number each, in the unit of the claim."""
+
+    def __init__(self, claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> None:
+        self.claim = claim
+        self.ds = ds
+        self.present = present
+        self.redrawn = statistics.redrawn(ds)
+        factor = 100.0 if claim.unit == "%" else 1.0
+        self.values = statistics.reduce(ds, claim.metric, claim.run) * factor
+
+    def at(self, label: str, epsilon: float) -> xr.DataArray:
+        """One number for each seed."""
+        values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon, drop=True)
+        return values
+
+    def mean(self, label: str, epsilon: float) -> float:
+        """Mean over seeds."""
+        return float(self.at(label, epsilon).mean("seed"))
+
+    def part(
+        self,
+        name: str,
+        region: Region,
+        values: xr.DataArray,
+        needs: Iterable[tuple[str, float]],
+        estimate: Estimate | Difference | None = None,
+    ) -> Part:
+        """Make a part of a claim about a mean over seeds, or about another estimate.
+
+        Parameters
+        ----------
+        name, region
+            As in `Part`.
+        values
+            One for each seed.
+        needs
+            Methods and budgets that must not have lost a run.
+        estimate
+            As in `Part`; the mean of the values, if None.
+        """
+        finite = values.values[np.isfinite(values.values)]
+        lost, limited = self.lost(needs)
+        return Part(
+            name,
+            region,
+            estimate or Estimate.of(values, self.redrawn),
+            None if estimate else finite,
+            lost,
+            limited,
+            by_value=len(finite) == 1 and self._is_of_one_run(),
+        )
+
+    def _is_of_one_run(self) -> bool:
+        """Whether the file says that one run is all there is to compare."""
+        return self.claim.requires is not None and self.claim.requires.seeds == 1
+
+    def lost(self, needs: Iterable[tuple[str, float]]) -> tuple[str, bool]:
+        """Say which runs have no value, and whether limits of the study ended all of these."""
+        texts: list[str] = []
+        ends: set[int] = set()
+        for label, epsilon in dict.fromkeys(needs):
+            own = self.ds[["status"]].sel(algorithm=label, epsilon=epsilon)
+            found = set(own["status"].values.tolist()) & set(FAILED)
+            ends |= found
+            if found:
+                parts, total = statistics.lost(statistics.counts(own))
+                name = at(label, epsilon)
+                texts.append(f"{name}: {' and '.join(parts)} of {total} runs")
+        return "; ".join(texts), ends <= set(LIMITS)
+
+    def text(self, *values: float, join: str = " to ") -> str:
+        """Write values with their unit."""
+        return quantity(values, self.claim.unit, join=join)
+
+    def gap(self, *values: float, signed: bool = False) -> str:
+        """Write differences with their unit: those of percentages are percentage points."""
+        return quantity(values, "pp" if self.claim.unit == "%" else self.claim.unit, signed=signed)
+
+    def verdict(
+        self,
+        parts: Sequence[Part],
+        supported: str,
+        show: Callable[..., str],
+        ours: str,
+        interval: str,
+    ) -> Verdict:
+        """Decide, and give the reason.
+
+        Parameters
+        ----------
+        parts
+            Of the claim.
+        supported
+            The reason if all of them hold.
+        show
+            Writes one or two numbers of a part with their unit.
+        ours, interval
+            Texts for the table.
+        """
+        outcome = decide(parts)
+        reasons = {"supported": supported, "not run": _too_few(parts)}
+        why = reasons.get(outcome) or _reason(parts, outcome, show)
+        if agreement := permutations_agree(parts, outcome):
+            why += f" {agreement}"
+        if outcome in ("contradicted", "undecided") and self.claim.note:
+            why += f" {self.claim.note}"
+        random = [part for part in parts if part.is_random]
+        judged = outcome != "not run"
+        return Verdict(
+            claim=self.claim,
+            verdict=outcome,
+            ours=ours,
+            interval=interval,
+            why=why,
+            seeds=min((part.estimate.n for part in random), default=0) if judged else 0,
+            size=max((part.size() for part in random), default=0.0) if judged else 0.0,
+        )
+
+
+def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str]) -> str:
+    """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it."""
+    found = [part for part in parts if part.outcome(len(parts)) == outcome]
+    lost = [f"{part.lost}." for part in found if part.lost]
+    tested = [part for part in found if not part.lost]
+    texts = list(dict.fromkeys(lost))
+    if tested:
+        first, *others = tested
+        level = 1 - 2 * first.region.refuted.among(len(parts)).bounds[0].level
+        text = f"{first.name} is {show(first.estimate.value)}"
+        if outcome == "undecided" and first.is_negligible:
+            text += ", too small to be "
+        elif outcome == "undecided":
+            text += ", which may or may not be "
+        elif first.is_random and level != statistics.LEVEL:  # the table has the others
+            text += f" ({confidence(level)} interval {show(*first.estimate.bounds(level))}), not "
+        else:
+            text += ", not "
+        texts.append(f"{text}{first.region.words}.")
+        named = [f"{part.name} ({show(part.estimate.value)})" for part in others[:NAMED]]
+        if len(others) > NAMED:
+            named.append(f"{len(others) - NAMED} more")
+        if named:
+            texts.append(f"Likewise {', '.join(named)}.")
+    if outcome == "undecided" and not lost and not any(part.is_negligible for part in found):
+        n = seeds_to_decide(parts)
+        number = f"About {n:,}" if n else f"More than {MOST:,}"
+        texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")
+    return " ".join(texts)
+
+
+def _too_few(parts: Sequence[Part]) -> str:
+    """Say what a claim lacks that has too few seeds for any verdict."""
+    few = [part for part in parts if part.outcome(len(parts)) == "not run"]
+    if not few:
+        return "No two runs of it can be compared."
+    n = min(part.estimate.n for part in few)
+    named = next(part.name for part in few if part.estimate.n == n)
+    return f"Needs at least {FEWEST} seeds; {named} has {n or 'none'}."

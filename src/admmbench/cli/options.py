@@ -1,0 +1,152 @@
+"""What commands share: options, their values, consoles, completion in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from admmbench.files.core_yaml import parse_words, parse_yaml
+from admmbench.validation import expanded
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from admmbench.datasets import Dataset
+    from admmbench.engine.spec import RunSpec
+
+# Columns where the output is no terminal.
+_WIDTH = 120
+
+
+def command(
+    commands: Any,
+    name: str,
+    function: Callable[[argparse.Namespace], int | None],
+    text: str,
+    *,
+    in_folder: bool = False,
+) -> argparse.ArgumentParser:
+    """Add a command.
+
+    Parameters
+    ----------
+    commands
+        What it is added to.
+    name
+        The word that calls it.
+    function
+        Carries it out and returns its exit status, None for 0.
+    text
+        What it does, for ``--help``.
+    in_folder
+        Whether its ``--output`` is a folder.
+    """
+    # An option that is cut short is a mistake: `--config` is no `--configfile`.
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=text, allow_abbrev=False
+    )
+    parser.set_defaults(command=function, in_folder=in_folder)
+    return parser
+
+
+def add_configfile(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--configfile``, as Snakemake has it."""
+    files = parser.add_argument(
+        "--configfile",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
+    )
+    complete(files, overlay_names)
+
+
+def place(text: str) -> Path:
+    """A file or a folder on the command line."""
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def count(text: str) -> int:
+    """A number of cores or threads on the command line."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
+    return int(text)
+
+
+def find_overlays(names: Sequence[str]) -> list[Path]:
+    """Find overlays of the configuration: the user's files, or installed ones."""
+    from admmbench.files.installed import find
+
+    return [Path(name) if Path(name).exists() else find(name) for name in names]
+
+
+def run_spec(options: argparse.Namespace) -> RunSpec:
+    """Make the run that words ``KEY=VALUE`` state."""
+    from admmbench.engine.spec import RunSpec
+    from admmbench.validation import checked
+
+    return checked(RunSpec, parse_words(options.settings), "")
+
+
+def dataset(options: argparse.Namespace, spec: RunSpec) -> Dataset:
+    """Open the prepared data that ``--data`` names, or else load the data set of a run."""
+    from admmbench.datasets import load_dataset, open_as
+
+    return open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
+
+
+def mapping(text: str, what: str) -> dict[str, Any]:
+    """Read a mapping in YAML from the command line."""
+    found = parse_yaml(text, what)
+    if not isinstance(found, dict):
+        raise ValueError(f"{what}: expected a mapping of keys to values, got {text!r}")
+    return found
+
+
+def wide_console() -> Console:
+    """Make a console whose tables are of one width where the output is no terminal."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(width=_WIDTH, highlight=False)
+
+
+def collect_garbage() -> None:
+    """Look for garbage again, but not among what was imported."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
+def complete(argument: argparse.Action, values: Callable[..., list[str]]) -> None:
+    """Let a shell complete an argument, by `argcomplete`, which calls a function for the values."""
+    argument.completer = values  # type: ignore[attr-defined]
+
+
+def overlay_names(prefix: str, **_: Any) -> list[str]:
+    """List installed overlays, and YAML files below this folder."""
+    from admmbench.files.installed import find_all
+
+    files = (str(path) for path in Path(prefix).parent.glob("*.yaml"))
+    return sorted({*(path.name for path in find_all().values()), *files})
+
+
+def plugin_names(prefix: str, **_: Any) -> list[str]:
+    """List methods, losses, data sets, and Python files of this folder."""
+    from admmbench import list_algorithms, list_datasets, list_losses
+
+    files = (str(path) for path in Path(prefix).parent.glob("*.py"))
+    return [*list_algorithms(), *list_losses(), *list_datasets(), *files]
+
+
+def dataset_names(**_: Any) -> list[str]:
+    """List the data sets that have a name."""
+    from admmbench import list_datasets
+
+    return list_datasets()

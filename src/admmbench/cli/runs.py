@@ -1,0 +1,220 @@
+"""Commands on single runs: run, attack, tune, time."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from admmbench.cli.options import (
+    collect_garbage,
+    command,
+    count,
+    dataset,
+    mapping,
+    place,
+    run_spec,
+    wide_console,
+)
+from admmbench.files import read_sealed, sealed_json, write
+from admmbench.files.core_yaml import dump_yaml, parse_yaml
+
+
+def add(commands: Any) -> None:
+    """Add these commands to the command line."""
+    for each in (_add_run, _add_audit, _add_tune, _add_choose, _add_time):
+        each(commands)
+
+
+def _add_run(commands: Any) -> None:
+    parser = command(commands, "run", _run, "run an algorithm and write its trace")
+    parser.add_argument(
+        "settings",
+        nargs="+",
+        metavar="KEY=VALUE",
+        help="arguments of admmbench.simulate, values in YAML, such as dataset=digits "
+        "algorithm=objp epsilon=1 seeds=0-9 params='{local_updates: 10}'",
+    )
+    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
+    parser.add_argument("--output", type=place, required=True, help="netCDF file to write")
+    parser.add_argument("--threads", type=count, default=1)
+    parser.add_argument("--fingerprint", help="of the code; other code is refused")
+    parser.add_argument(
+        "--checkpoint", type=place, help="file that keeps the state; a rerun continues from it"
+    )
+
+
+def _run(options: argparse.Namespace) -> None:
+    from admmbench.jobs import job
+    from admmbench.progress import shown
+
+    spec = run_spec(options)
+    data = dataset(options, spec)
+    title = f"{spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
+    with shown(title) as progress:
+
+        def report(done: int, total: int) -> None:
+            collect_garbage()  # compiled code is loaded in the first round
+            progress(done, total)
+
+        job.execute(
+            spec,
+            data,
+            options.output,
+            options.threads,
+            options.fingerprint,
+            report,
+            options.checkpoint,
+        )
+
+
+def _add_audit(commands: Any) -> None:
+    parser = command(commands, "audit", _audit, "attack the privacy of a run")
+    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
+    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
+    parser.add_argument(
+        "--audit", default="{}", help="how much to audit, in YAML: '{rounds: 5, repeats: 200}'"
+    )
+    parser.add_argument(
+        "--output", type=place, help="JSON file to write; failed checks then give status 0"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="give status 1 if a level does not apply, or nothing can be attacked, with --output too",
+    )
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from admmbench.audit.auditor import audit
+    from admmbench.audit.findings import table
+    from admmbench.audit.settings import AuditSettings
+    from admmbench.progress import shown
+    from admmbench.validation import checked
+
+    spec = run_spec(options)
+    settings = checked(AuditSettings, mapping(options.audit, "--audit"), "audit")
+    data = dataset(options, spec)
+    collect_garbage()
+    with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
+        found = audit(spec, data, settings, progress)
+    if options.output:
+        write(options.output, sealed_json(found.to_dict(), indent=1))
+        return int(options.strict and not found.complete)
+    console = wide_console()
+    if found.findings:
+        console.print(table(found))
+    for finding in found.failures:
+        console.print(
+            f"[red]✗[/] {finding.level}, {finding.canary}: {finding.sentence}", soft_wrap=True
+        )
+    console.print(found.summary, soft_wrap=True)
+    if spec.delta_warning:
+        console.print(f"Warning: {spec.delta_warning}.", soft_wrap=True)
+    return int(not found.complete if options.strict else found.passed is False)
+
+
+def _add_tune(commands: Any) -> None:
+    parser = command(commands, "tune", _tune, "look for a method's best settings")
+    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
+    parser.add_argument(
+        "--axes",
+        required=True,
+        help="settings to tune and their start, in YAML, such as '{rounds: 40, params.rho: 1}'",
+    )
+    parser.add_argument(
+        "--tuning", default="{}", help="how to tune, in YAML, such as '{trials: 24, held_out: 5}'"
+    )
+    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
+    parser.add_argument("--fingerprint", default="", help="of the code that trials are kept for")
+    parser.add_argument("--output", type=place, required=True, help="JSON file to write")
+
+
+def _tune(options: argparse.Namespace) -> None:
+    from admmbench.progress import shown
+    from admmbench.tuning.settings import Axes, TuningSettings
+    from admmbench.tuning.trials import tune
+    from admmbench.validation import checked
+
+    spec = run_spec(options)
+    axes = checked(Axes, mapping(options.axes, "--axes"), "axes")
+    if not axes:
+        raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
+    settings = checked(TuningSettings, mapping(options.tuning, "--tuning"), "tuning")
+    data = dataset(options, spec)
+    kept = options.output.with_suffix(".trials")
+    collect_garbage()
+    title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
+    with shown(title, "trial") as progress:
+        found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
+    content = {**found.to_dict(), "of": spec.definitions}
+    write(options.output, sealed_json(content, indent=1))
+    kept.unlink(missing_ok=True)
+
+
+def _add_choose(commands: Any) -> None:
+    parser = command(commands, "choose", _choose, "write the settings that tuning chose")
+    parser.add_argument("files", type=place, nargs="*", help="files that tune wrote")
+    parser.add_argument(
+        "--of", required=True, help="label and budget of each file: '[[ObjP, 0.5], [ObjP, 1]]'"
+    )
+    parser.add_argument(
+        "--kept", default="{}", help="what was chosen before, by label and budget, in JSON"
+    )
+    parser.add_argument("--output", type=place, required=True, help="YAML file to write")
+
+
+def _choose(options: argparse.Namespace) -> None:
+    from admmbench.tuning.settings import Chosen, Tuned
+    from admmbench.validation import checked
+
+    chosen = checked(Tuned, parse_yaml(options.kept, "--kept"), "--kept")
+    of = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
+    if len(of) != len(options.files):
+        raise ValueError(f"--of: names {len(of)} searches, there are {len(options.files)} files")
+    for file, (label, budget) in zip(options.files, of, strict=True):
+        found = read_sealed(file)
+        if isinstance(found, dict):  # without its trials
+            found = {key: found[key] for key in Chosen.model_fields if key in found}
+        chosen.setdefault(label, {})[budget] = checked(Chosen, found, str(file))
+    # A line for each budget.
+    text = dump_yaml(
+        {
+            label: {budget: each.model_dump() for budget, each in sorted(found.items())}
+            for label, found in chosen.items()
+        },
+        default_flow_style=None,
+        sort_keys=False,
+        width=10_000,
+    )
+    write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
+
+
+def _add_time(commands: Any) -> None:
+    parser = command(commands, "time", _time, "make all runs of an experiment, one by one")
+    parser.add_argument("folder", type=place, help="folder of the experiment, with its manifest")
+    parser.add_argument("--data", type=place, required=True, help="prepared data set")
+    parser.add_argument(
+        "--fingerprints", nargs="+", required=True, help="of the codes, in order; others refused"
+    )
+
+
+def _time(options: argparse.Namespace) -> None:
+    from admmbench.datasets import open_as
+    from admmbench.jobs import fingerprint, job
+    from admmbench.progress import shown
+    from admmbench.study.config import read_experiment
+
+    _, experiment = read_experiment(options.folder)
+    codes = fingerprint.codes(run.spec for run in experiment.runs)
+    planned = dict(zip(codes, options.fingerprints, strict=True))
+    collect_garbage()
+    # Seed by seed: if the machine is slow for a while, all methods are slow.
+    runs = sorted(experiment.runs, key=lambda run: run.spec.seeds)
+    with shown("Timing one by one", "run") as progress:
+        job.time_one_by_one(
+            [run.spec for run in runs],
+            open_as(experiment.dataset, options.data),
+            [options.folder / "runs" / run.path for run in runs],
+            [planned[fingerprint.code(run.spec)] for run in runs],
+            progress,
+        )

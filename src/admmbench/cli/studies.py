@@ -1,0 +1,150 @@
+"""Commands on whole studies: begin one, run it, forecast it, clear up after it."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shlex
+from typing import Any
+
+from admmbench.cli.options import (
+    add_configfile,
+    collect_garbage,
+    command,
+    complete,
+    count,
+    find_overlays,
+    overlay_names,
+    place,
+    wide_console,
+)
+from admmbench.files.core_yaml import parse_words
+
+
+def add(commands: Any) -> None:
+    """Add these commands to the command line."""
+    for each in (_add_init, _add_path, _add_study, _add_plan, _add_gc):
+        each(commands)
+
+
+def _add_init(commands: Any) -> None:
+    parser = command(commands, "init", _init, "write a folder for your own study")
+    parser.add_argument("folder", type=place, help="a new folder, or an empty one")
+
+
+def _init(options: argparse.Namespace) -> None:
+    from admmbench import scaffold
+
+    scaffold.write_study(options.folder)
+    print(f"{options.folder} is a complete study; its README.md explains the files:")
+    print(f"  cd {shlex.quote(str(options.folder))}")
+    print("  admmbench study")
+
+
+def _add_path(commands: Any) -> None:
+    parser = command(commands, "path", _path, "print the path of a file of the papers' studies")
+    name = parser.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
+    complete(name, overlay_names)
+
+
+def _path(options: argparse.Namespace) -> None:
+    from admmbench.files.installed import find
+
+    print(find(options.name))
+
+
+def _add_study(commands: Any) -> None:
+    parser = command(
+        commands, "study", _study, "run a study with Snakemake, and show how far it is"
+    )
+    words = parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
+        "targets of snakemake",
+    )
+    complete(words, overlay_names)
+    parser.set_defaults(usage=parser.print_help)
+
+
+def _study(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from admmbench.watch.study import run
+
+    if options.words[:1] in (["-h"], ["--help"]):
+        options.usage()
+        return 0
+    collect_garbage()
+    names = list(itertools.takewhile(_is_yaml, options.words))
+    overlays = find_overlays(names)
+    console = Console(stderr=True, highlight=False)
+    return run(overlays, options.words[len(names) :], console)
+
+
+def _is_yaml(word: str) -> bool:
+    return word.endswith((".yaml", ".yml")) and not word.startswith("-")
+
+
+def _add_plan(commands: Any) -> None:
+    parser = command(commands, "plan", _plan, "forecast what a study costs, beside what it took")
+    add_configfile(parser)
+    parser.add_argument(
+        "--config",
+        "-C",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="keys of the configuration, as for snakemake",
+    )
+    parser.add_argument("--cores", type=count, default=os.cpu_count(), help="default: all")
+    parser.add_argument(
+        "--measure", action="store_true", help="measure everything again, not only what is new"
+    )
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from admmbench.forecast import plan as forecast
+    from admmbench.progress import shown
+    from admmbench.study.config import read
+    from admmbench.study.housekeeping import notices
+
+    study = read(find_overlays(options.configfile), changes=parse_words(options.config))
+    collect_garbage()
+    with shown("Measuring this machine", "method") as progress:
+        machine = forecast.calibrate(study, progress, renew=options.measure)
+    console = wide_console()
+    costs = forecast.plan(study, machine)
+    console.print(forecast.table(costs))
+    console.print(forecast.summary(costs.total, options.cores), soft_wrap=True)
+    for notice in notices(study):
+        console.print(notice, soft_wrap=True)
+
+
+def _add_gc(commands: Any) -> None:
+    parser = command(commands, "gc", _gc, "list results that no configuration in config asks for")
+    add_configfile(parser)
+    parser.add_argument("--delete", action="store_true", help="remove them")
+
+
+def _gc(options: argparse.Namespace) -> None:
+    from admmbench.files.installed import find_all
+    from admmbench.study import housekeeping
+    from admmbench.study.config import CONFIG, read
+
+    overlays = [path for name, path in find_all().items() if name != CONFIG.stem]
+    # What the other configurations of the folder ask for stays as well.
+    found = housekeeping.leftovers(
+        read(each) for each in ([], *([o] for o in overlays), find_overlays(options.configfile))
+    )
+    sizes = [housekeeping.size(path) for path in found]
+    for path, size in zip(found, sizes, strict=True):
+        print(f"{size / 1e6:10.2f} MB  {path}")
+    text = f"{len(found)} that no configuration asks for, {sum(sizes) / 1e6:.1f} MB"
+    if options.delete:
+        housekeeping.remove(found)
+        print(f"{text}: removed")
+    else:
+        print(f"{text}; --delete removes them" if found else text)

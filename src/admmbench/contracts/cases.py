@@ -1,0 +1,192 @@
+"""A loss with data that suit it, and how numbers are compared: what the checks of losses and of problems share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from admmbench.contracts import ensure
+from admmbench.datasets import Dataset
+from admmbench.engine.federation import Workers
+from admmbench.partition import ColumnSplit, RowSelection, Split
+from admmbench.problems import as_problem
+from admmbench.problems.base import Map
+from admmbench.problems.columns import BoundColumns
+from admmbench.problems.loss import Loss, ScalarLoss
+from admmbench.problems.losses import as_loss
+from admmbench.problems.rows import BoundRows
+
+Array = NDArray[Any]
+
+ALL: Map = Workers(1).map
+STEP = 1e-6
+STRENGTH = 0.3
+# What a search must reach of a supremum, so that a bound that is twice too large is noticed.
+_REACHED = 0.99
+
+
+class Case:
+    """A loss, and data that suit it."""
+
+    def __init__(
+        self, spec: str | Mapping[str, Any], data: Iterable[Dataset] | None = None
+    ) -> None:
+        self.spec = spec if isinstance(spec, str) else dict(spec)
+        self.loss: Loss = as_loss(spec)
+        self.scalar = self.loss if isinstance(self.loss, ScalarLoss) else None
+        given = data_sets() if data is None else data
+        self.suited = [each for each in given if _accepts(self.loss, each)]
+        """Small data sets that the loss accepts."""
+
+    @cached_property
+    def points(self) -> list[tuple[Array, Array]]:
+        """Predictions (n, K) and targets (n,) where losses have their extremes: near, far and in between."""
+        return [_points(self.loss, data) for data in self.suited]
+
+    def slopes(self, u: Array, y: Array) -> Array:
+        """Slopes of predictions (n, K)."""
+        return self.loss.slopes(u[:, None].copy(), y[:, None])[:, 0]
+
+    def values(self, u: Array, y: Array) -> Array:
+        """Losses of predictions (n, K)."""
+        return self.loss.losses(u[:, None].copy(), y[:, None])[:, 0]
+
+    def hessians(self, u: Array, y: Array) -> Array:
+        """Second derivatives (n, K, K), by differences of slopes."""
+        K = u.shape[1]
+        found = np.empty((len(u), K, K))
+        for k, way in enumerate(STEP * np.eye(K)):
+            found[:, k] = (self.slopes(u + way, y) - self.slopes(u - way, y)) / (2 * STEP)
+        return found
+
+    def rows(
+        self,
+        data: Dataset,
+        shares: Sequence[Sequence[tuple[slice, RowSelection]]],
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        **settings: Any,
+    ) -> BoundRows:
+        """A problem whose rows are shared out by hand; records are as they are unless settings say otherwise."""
+        problem = as_problem({"loss": self.spec, "records": {}, **settings}, "rows")
+        split = Split(data, [list(own) for own in shares])
+        bound = problem.bind(split, n_seeds, sensitivity, np.float64)
+        assert isinstance(bound, BoundRows)
+        return bound
+
+    def columns(
+        self,
+        data: Dataset,
+        columns: Sequence[slice],
+        n_seeds: int,
+        dtype: DTypeLike = np.float64,
+        **settings: Any,
+    ) -> BoundColumns:
+        """A problem whose columns are shared out."""
+        problem = as_problem({"loss": self.spec, **settings}, "columns")
+        bound = problem.bind(ColumnSplit(data, list(columns)), n_seeds, "local", dtype)
+        assert isinstance(bound, BoundColumns)
+        return bound
+
+
+def data_sets() -> Iterator[Dataset]:
+    """Two classes, three, and numbers; 14 records of 3 features."""
+    rng = np.random.default_rng(1)
+    X = rng.random((20, 3)).astype(np.float32)
+    for n_classes in (2, 3, 0):
+        targets = rng.integers(0, n_classes, 20) if n_classes else 3 * rng.normal(size=20)
+        y: Array = np.asarray(targets, np.int64 if n_classes else np.float32)
+        yield Dataset(
+            name=f"made with {n_classes} classes" if n_classes else "made with numbers",
+            settings={},
+            X_train=X[:14],
+            y_train=y[:14],
+            X_test=X[14:],
+            y_test=y[14:],
+            class_names=tuple(map(str, range(n_classes))),
+            target_unit="1" if n_classes else "m",
+        )
+
+
+def _accepts(loss: Loss, data: Dataset) -> bool:
+    try:
+        loss.check(data.info)
+    except ValueError:
+        return False
+    return True
+
+
+def _points(loss: Loss, data: Dataset) -> tuple[Array, Array]:
+    rng = np.random.default_rng(2)
+    K = loss.outputs(data.info)
+    scales = 10.0 ** np.arange(-3, 4)
+    ways = np.concatenate([scale * rng.normal(size=(60, K)) for scale in scales])
+    # Ties, and certainty.
+    corners = np.array(list(itertools.product((0.0, 1.0, -1.0), repeat=K)))
+    ways = np.concatenate([ways, *(scale * corners for scale in (0.5, 50.0, 1000.0))])
+    if K == 1:
+        ways = np.concatenate([ways, np.linspace(-20, 20, 2001)[:, None]])
+    targets = loss.targets(data.y_train, np.dtype(np.float64))
+    kinds = np.unique(targets) if data.n_classes else targets[:3]
+    y = np.repeat(kinds, len(ways))
+    u = np.tile(ways, (len(kinds), 1))
+    # The errors are what counts for numbers.
+    return (u if data.n_classes else u + y[:, None]), y
+
+
+def close(found: Array, wanted: Array, allowed: Any, what: str) -> None:
+    """Raise if an entry is further off than allowed; a NaN always is."""
+    off = np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64))
+    excess = off - np.broadcast_to(allowed, off.shape)
+    bad = ~(excess <= 0)
+    if bad.any():
+        place = np.unravel_index(np.argmax(bad), bad.shape)
+        one, other = np.broadcast_arrays(found, wanted)
+        raise AssertionError(
+            f"{what}: {int(bad.sum())} of {bad.size} entries differ, the first is {one[place]!r} and should be "
+            f"{other[place]!r}"
+        )
+
+
+def supremum(values: Array, bound: float, what: str) -> None:
+    """The largest value found is at most the bound, and nearly reaches it where that is finite."""
+    found = float(np.max(values))
+    ensure(
+        found <= bound * (1 + 1e-6), f"{what} reaches {found:.6g}, more than the bound {bound:.6g}"
+    )
+    if math.isfinite(bound):
+        ensure(
+            found >= _REACHED * bound,
+            f"{what} reaches only {found:.6g}: the bound {bound:.6g} is larger than need be",
+        )
+
+
+def differences(function: Callable[[Array], Array], at: Array, lead: int) -> Array:
+    """Central differences in the trailing axes; the function keeps the leading ones."""
+    found = np.empty_like(at)
+    for place in np.ndindex(at.shape[lead:]):
+        way = np.zeros(at.shape[lead:])
+        way[place] = STEP
+        found[(..., *place)] = (function(at + way) - function(at - way)) / (2 * STEP)
+    return found
+
+
+def literal_penalty(name: str, w: Array) -> float:
+    """Value of a penalty, as its name says."""
+    return float(np.abs(w).sum() if name == "l1" else np.square(w).sum() / 2)
+
+
+def stationary(gradient: Array, w: Array, penalty: str, strength: float, what: str) -> None:
+    """Distance of zero from the subgradients; the tolerance is a share of what the gradient may be."""
+    if penalty == "l2":
+        distance = np.abs(gradient + strength * w)
+    else:
+        at_zero = np.maximum(np.abs(gradient) - strength, 0)
+        distance = np.where(np.abs(w) < 1e-6, at_zero, np.abs(gradient + strength * np.sign(w)))
+    close(distance, np.zeros_like(distance), 1e-5, f"{what}: (sub)gradient at the optimum")

@@ -1,0 +1,272 @@
+"""Contracts of every loss, and of every problem that is made of it.
+
+The checks need the loss alone. They use small data with targets that the loss accepts, made from a fixed seed, and
+search for violations for about a second.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from admmbench.contracts import Check, ensure, over_columns, over_rows
+from admmbench.contracts.cases import STEP, Array, Case, close, data_sets, supremum
+from admmbench.datasets import DatasetInfo
+from admmbench.problems import as_problem
+
+__all__ = ["of_loss"]
+
+_ROUNDING = 1e-9
+_HUGE = (1e4, 1e8, 1e15)
+_SHARINGS: tuple[Literal["rows", "columns"], ...] = ("rows", "columns")
+
+
+def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
+    """All checks of a loss, alone and as a part of a problem.
+
+    Parameters
+    ----------
+    name
+        Name of a loss, path of its file, or a mapping with ``name`` and parameters.
+    """
+    case = Case(name)
+    checks: list[tuple[str, Callable[[Case], None]]] = [
+        ("some data set suits it", _suits_data),
+        ("slopes are differences of the value", _slopes_are_differences),
+        ("finite values for huge predictions", _is_finite),
+        ("slopes are as steep as it says", _slopes_are_bounded),
+        ("curvature is as large as it says", _curvature_is_bounded),
+        ("slopes lie in a space as small as it says", _slopes_have_the_rank),
+        ("convex or not as it says", _convexity_is_declared),
+        ("slopes are scaled in place", _scales_in_place),
+        ("probabilities are clipped to the floor", _clips),
+        ("gradients over rows are differences of the objective", over_rows.gradients),
+        ("local sensitivity is what a record changes", over_rows.local_sensitivity),
+        ("curvature of records is bounded", over_rows.record_curvature),
+        ("seeds with the same rows agree", over_rows.seeds_agree),
+        ("global sensitivity bounds what a record changes", over_rows.global_sensitivity),
+        ("other targets and shared columns are refused", _refusals),
+    ]
+    if case.loss.convex:
+        checks += [("the optimum over rows is one", over_rows.optimum)]
+    if case.scalar:
+        checks += [
+            ("curvature is a difference of slopes", _curvature_is_a_difference),
+            ("gradients over columns are differences of the objective", over_columns.gradients),
+            ("the update of z over columns is the root", over_columns.update),
+        ]
+        if case.loss.convex:
+            checks += [("the optimum over columns is one", over_columns.optimum)]
+    for words, check in checks:
+        yield Check(words, partial(_run, check, case))
+
+
+def _run(check: Callable[[Case], None], case: Case) -> None:
+    """Run a check; any other exception counts as its failure, in words."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            check(case)
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}") from error
+
+
+def _suits_data(case: Case) -> None:
+    """Targets, mistakes and variables have the shapes and names that evaluation takes."""
+    ensure(case.suited, "it accepts neither classes nor numbers as targets")
+    for data in case.suited:
+        loss, K = case.loss, case.loss.outputs(data.info)
+        for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+            y = loss.targets(data.y_train, dtype)
+            ensure(y.shape == data.y_train.shape, f"{data.name}: targets change their shape")
+        names = loss.variables(data.info)
+        wanted = [loss.metric, "test_loss", "train_loss"]
+        ensure(list(names) == wanted, f"{data.name}: variables are {list(names)}, not {wanted}")
+        ensure(
+            all(unit and words for unit, words in names.values()),
+            f"{data.name}: a variable lacks its unit or its long name: {names}",
+        )
+        u = np.random.default_rng(3).normal(size=(len(y), 2, K))
+        mistakes = loss.mistakes(u, y[:, None])
+        ensure(mistakes.shape == u.shape[:2], f"{data.name}: mistakes have shape {mistakes.shape}")
+        score = loss.score(mistakes.mean(axis=0, dtype=np.float64))
+        ensure((score >= 0).all(), f"{data.name}: {loss.metric} is negative")
+
+
+def _slopes_are_differences(case: Case) -> None:
+    """A central difference is within curvature times step of the slope, also at kinks of the slope."""
+    for u, y in case.points:
+        slopes, K = case.slopes(u, y), u.shape[1]
+        value = case.values(u, y)
+        for k, way in enumerate(STEP * np.eye(K)):
+            higher, lower = case.values(u + way, y), case.values(u - way, y)
+            allowed = case.loss.curvature_bound * STEP + _ROUNDING * (1 + np.abs(value))
+            allowed = allowed + 1e-9 * np.abs(u).max(axis=1) * (1 + np.abs(slopes[:, k]))
+            found = (higher - lower) / (2 * STEP)
+            close(slopes[:, k], found, allowed, f"slope in prediction {k}")
+
+
+def _curvature_is_a_difference(case: Case) -> None:
+    """A difference of slopes lies between the curvatures around; they differ at kinks only."""
+    assert case.scalar
+    for points, y in case.points:
+        u = points[:, 0]
+        slopes = [case.scalar.slope(u + way, y) for way in (STEP, -STEP)]
+        found = (slopes[0] - slopes[1]) / (2 * STEP)
+        around = [case.scalar.curvature(u + way, y) for way in (-STEP, 0.0, STEP)]
+        allowed = 1e-4 * case.loss.curvature_bound + 1e-8 * (1 + np.abs(u))
+        between = np.clip(found, np.min(around, axis=0), np.max(around, axis=0))
+        close(between, found, allowed, "curvature")
+
+
+def _is_finite(case: Case) -> None:
+    """Nothing overflows, slopes keep their precision, and losses are double."""
+    for (u, y), dtype in itertools.product(case.points, (np.float32, np.float64)):
+        for scale in _HUGE:
+            far = (scale * np.sign(u)).astype(dtype)
+            targets = y.astype(dtype) if y.dtype.kind == "f" else y
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                try:
+                    slopes, values = case.slopes(far, targets), case.values(far, targets)
+                    more = _curvatures(case, far, targets)
+                except FloatingPointError as error:
+                    raise AssertionError(
+                        f"predictions of {scale:.0e} in {dtype.__name__}: {error}"
+                    ) from None
+            for what, found in (("slope", slopes), ("value", values), ("curvature", more)):
+                ensure(
+                    np.isfinite(found).all(),
+                    f"predictions of {scale:.0e} in {dtype.__name__}: the {what} is not finite",
+                )
+            ensure(slopes.dtype == dtype, f"slopes of {dtype.__name__} are {slopes.dtype}")
+            ensure(values.dtype == np.float64, f"losses are {values.dtype}, not float64")
+
+
+def _curvatures(case: Case, u: Array, y: Array) -> Array:
+    return case.scalar.curvature(u[:, 0], y) if case.scalar else np.zeros(1)
+
+
+def _slopes_are_bounded(case: Case) -> None:
+    """Suprema of the slope, in each norm."""
+    loss = case.loss
+    slopes = [case.slopes(u, y) for u, y in case.points]
+    for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2), (np.inf, loss.slope_linf)):
+        largest = np.array([np.linalg.norm(each, order, axis=1).max() for each in slopes])
+        supremum(largest, bound, f"the l{order} norm of the slope")
+        if math.isinf(bound):
+            steep = max(
+                np.linalg.norm(case.slopes(1e9 * np.sign(u), y), order, axis=1).max()
+                for u, y in case.points
+            )
+            ensure(
+                steep > 1000 * largest.max(),
+                f"it says that its slope is unbounded, but the l{order} norm stays at {steep:.3g}",
+            )
+
+
+def _curvature_is_bounded(case: Case) -> None:
+    """Supremum of the second derivative's spectral norm."""
+    norms = [np.linalg.norm(_near(case, u, y), 2, axis=(1, 2)).max() for u, y in case.points]
+    # Differences of slopes have an error of their own.
+    bound = case.loss.curvature_bound
+    supremum(
+        np.minimum(norms, bound) if max(norms) <= bound + 1e-7 else np.array(norms),
+        bound,
+        "the curvature",
+    )
+
+
+def _slopes_have_the_rank(case: Case) -> None:
+    """Dimension of their span."""
+    for u, y in case.points:
+        rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
+        declared = case.loss.rank(u.shape[1])
+        ensure(rank <= declared, f"its slopes span {rank} dimensions, rank says {declared}")
+
+
+def _near(case: Case, u: Array, y: Array) -> Array:
+    """Second derivatives where differences of slopes are not lost in rounding."""
+    near = np.abs(u).max(axis=1) <= 100
+    return case.hessians(u[near], y[near])
+
+
+def _convexity_is_declared(case: Case) -> None:
+    """Midpoints of a convex loss lie below; some of the others do not."""
+    below = True
+    for u, y in case.points:
+        rng = np.random.default_rng(4)
+        for target in np.unique(y):
+            own = u[y == target]
+            first, second = own[rng.integers(0, len(own), (2, 4000))]
+            same = np.full(len(first), target)
+            ends = (case.values(first, same) + case.values(second, same)) / 2
+            middle = case.values((first + second) / 2, same)
+            below &= bool((middle <= ends + 1e-12 * (1 + np.abs(ends))).all())
+    ensure(below or not case.loss.convex, "it says that it is convex, but a midpoint lies above")
+    ensure(
+        not below or case.loss.convex, "it says that it is not convex, but no midpoint lies above"
+    )
+
+
+def _scales_in_place(case: Case) -> None:
+    """What gradients are made of: scaled slopes in place of the predictions, and norms of those before."""
+    rng = np.random.default_rng(5)
+    for points, y in case.points:
+        u = np.stack([points, points[::-1]], axis=1)
+        plain = np.stack([case.slopes(u[:, s], y) for s in range(2)], axis=1)
+        scale, place = rng.uniform(0.1, 2, len(u)), u.copy()
+        norms = case.loss.scaled_slopes(place, y, scale)
+        size = 1 + np.abs(plain)
+        close(place, scale[:, None, None] * plain, 1e-12 * size, "scaled slope")
+        for order, found in ((1, norms.l1), (2, norms.l2)):
+            wanted = np.linalg.norm(plain, order, axis=2)
+            close(found, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the slope")
+
+
+def _clips(case: Case) -> None:
+    """No floor changes nothing, and a floor moves no slope further than itself."""
+    for u, y in case.points:
+        plain = case.slopes(u, y)
+        for floor in (0.0, 1e-3):
+            clipped = case.loss.clipped(floor).slopes(u[:, None].copy(), y[:, None])[:, 0]
+            close(clipped, plain, floor * (1 + 1e-9), f"slope with the floor {floor}")
+
+
+def _refusals(case: Case) -> None:
+    """Unsuitable data are refused by a message that names the loss, and one that suits."""
+    for data in data_sets():
+        if any(own.name == data.name for own in case.suited):
+            continue
+        for sharing in _SHARINGS:
+            problem = as_problem({"loss": case.spec}, sharing)
+            words = _refusal(problem.check, data.info)
+            ensure(
+                words.startswith("problem: loss ") and ("use " in words or "needs" in words),
+                f"{data.name} is not refused in words that help: {words!r}",
+            )
+    problem = as_problem({"loss": case.spec}, "columns")
+    for data in case.suited:
+        words = _refusal(problem.check, data.info)
+        if case.scalar:
+            ensure(not words, f"{data.name}: shared columns are refused: {words}")
+        else:
+            ensure(
+                "shared columns need one" in words,
+                f"{data.name}: shared columns of several outputs are not refused: {words!r}",
+            )
+
+
+def _refusal(function: Callable[[DatasetInfo], None], info: DatasetInfo) -> str:
+    try:
+        function(info)
+    except ValueError as error:
+        return str(error)
+    return ""

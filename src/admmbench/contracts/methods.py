@@ -1,0 +1,556 @@
+"""Contracts of every method, with each of its variants: true declarations, reproducible results, correct noise."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from pydantic import ValidationError
+
+from admmbench.algorithms import list_algorithms, resolve
+from admmbench.audit.auditor import audit
+from admmbench.audit.settings import AuditSettings
+from admmbench.contracts import Check, ensure
+from admmbench.contracts.made import written_by
+from admmbench.contracts.runs import (
+    AGENTS,
+    EVERY,
+    RECORDS,
+    ROUNDS,
+    Backwards,
+    Breaking,
+    Case,
+    From,
+    StoppedError,
+    Stopping,
+    close,
+    play,
+    same,
+    settings,
+)
+from admmbench.engine import rounds as engine
+from admmbench.engine.federation import workers
+from admmbench.frames.base import Guarantee
+from admmbench.frames.outcomes import SUCCESSFUL
+from admmbench.jobs import fingerprint
+from admmbench.privacy import COMPOSED, Relation, Release, epsilon_total
+from admmbench.problems import as_problem
+from admmbench.problems.needs import Need, has
+from admmbench.results.statistics import after_start
+from admmbench.validation import configured
+
+_LEARNING_ROUNDS = 60
+# Rounding of single precision: between runs in it, and against double precision.
+_ROUNDING, _PRECISION, _SMALL = 1e-4, 2e-3, 1e-5
+# Global models that a state may have besides the copies of all local ones.
+_GLOBAL_MODELS = 4
+# Names with which a method would use files, threads, seeds or labels.
+_FOREIGN = ("open(", "threading", "concurrent", "xarray", "default_rng", "stream(")
+_MISSPELT = "varaint"
+# Enough for what leaves without noise; bounds from so few runs show little.
+_ATTACKED = 24
+_ATTACKS = AuditSettings(rounds=3, repeats=24, canaries=["worst", "natural"])
+
+
+def of_method(name: str) -> Iterator[Check]:
+    """Find all checks of a method.
+
+    Parameters
+    ----------
+    name
+        Name in `list_algorithms`, or path of a plug-in.
+    """
+    cls = resolve(name)
+    for sharing, variant, params in itertools.product(
+        cls.sharing, cls.variants, ({}, *cls.examples)
+    ):
+        case = Case(name, variant, sharing, params)
+        differs = [
+            *([variant] if len(cls.variants) > 1 else []),
+            *([sharing] if len(cls.sharing) > 1 else []),
+            *(f"{key}={value}" for key, value in params.items()),
+        ]
+        label = f" ({', '.join(differs)})" if differs else ""
+        checks = [*_ALWAYS]
+        checks += _NOISY if cls.release else []
+        checks += _OVER_RECORDS if sharing != "columns" else []
+        checks += _OVER_ROWS if sharing == "rows" else []
+        checks += [approaches_a_solution if sharing == "constrained" else learns_without_noise]
+        for check in checks:
+            yield Check(check.__name__.replace("_", " ") + label, partial(check, case))
+
+
+# Its declarations
+
+
+def is_a_frozen_dataclass_of_checked_parameters(case: Case) -> None:
+    """Otherwise nobody would notice a misspelt parameter in a configuration."""
+    cls = case.cls
+    ensure(
+        "__dataclass_fields__" in vars(cls),
+        f"{cls.__name__} is no dataclass of its own: decorate it with @parameters",
+    )
+    try:
+        case.method.variant = "reference"  # type: ignore[misc]
+    except dataclasses.FrozenInstanceError:
+        pass
+    else:
+        raise AssertionError("its parameters can be changed: decorate it with @parameters")
+    try:
+        configured(cls, {_MISSPELT: "paper"}, "params", case.name)
+    except ValueError as error:
+        ensure("'variant'" in str(error), f"the nearest parameter is not named: {error}")
+    else:
+        raise AssertionError(f"an unknown parameter {_MISSPELT!r} is accepted")
+    for wrong in ({"variant": "no such variant"}, {_MISSPELT: "paper"}):
+        try:
+            cls(**wrong)  # type: ignore[arg-type]
+        except (ValidationError, TypeError):
+            continue
+        raise AssertionError(f"{wrong} is accepted: decorate the class with @parameters")
+
+
+def facts_are_complete(case: Case) -> None:
+    """What the report, the ledger and the forecast read."""
+    method = case.method
+    text = vars(case.cls).get("__doc__") or ""
+    # A dataclass without one gets its signature.
+    ensure(
+        bool(text) and not text.startswith(f"{case.cls.__name__}("),
+        "it has no docstring that says what it is",
+    )
+    ensure(
+        isinstance(method.caveats, tuple)
+        and all(text[:1].isupper() and text.rstrip().endswith(".") for text in method.caveats),
+        f"caveats are sentences, from a capital letter to a full stop: {method.caveats!r}",
+    )
+    for name, facts in method.variables.items():
+        ensure(
+            len(facts) == 2 and all(isinstance(each, str) and each for each in facts),
+            f"variables: {name} needs units and a long name, has {facts!r}",
+        )
+    ensure(
+        method.release is None or isinstance(method.release, Release),
+        f"release is a Release or None, not {method.release!r}",
+    )
+    ensure(0 < method.sampling <= 1, f"sampling is a probability, not {method.sampling!r}")
+    for sensitivity in ("local", "global"):
+        found = method.guarantee(sensitivity)
+        ensure(
+            isinstance(found, Guarantee) and bool(found.conditions),
+            f"guarantee({sensitivity!r}) says neither what holds nor why not: {found!r}",
+        )
+        ensure(
+            method.release is not None or found.kind == "none",
+            "it releases nothing noisy and states a guarantee",
+        )
+
+
+def needs_are_refused_before_anything_runs(case: Case) -> None:
+    """One message, with what is needed."""
+    for need in case.method.needs:
+        ensure(need in get_args(Need), f"needs: {need!r} is none of {', '.join(get_args(Need))}")
+        for setting in settings(case.sharing):
+            problem = as_problem(setting.problem, case.sharing)  # type: ignore[arg-type]
+            if not has(problem, need):
+                ensure(
+                    "needs" in (case.refusal(setting) or ""),
+                    f"it needs a {need} and does not refuse {setting.problem}",
+                )
+
+
+def works_for_every_problem_that_it_does_not_refuse(case: Case) -> None:
+    """Results are finite, or recorded as diverged."""
+    for setting in settings(case.sharing):
+        if case.refusal(setting) is not None:
+            continue
+        spec = case.spec(setting, rounds=3, evaluate_every=3, seeds=[0])
+        try:
+            trace = engine.run_rounds(spec, setting.make(0)).dataset(spec, {})
+        except engine.AlgorithmError as error:
+            raise AssertionError(f"with {setting.problem}: {error}") from error
+        lost = trace.status.values != 0
+        ensure(
+            bool((np.isfinite(trace.train_loss.values[:, -1]) | lost).all()),
+            f"with {setting.problem} its loss is not finite, and not recorded as diverged",
+        )
+
+
+def state_copies_bounds_the_state(case: Case) -> None:
+    """The forecast of a job's memory rests on it."""
+    agents, seeds = 8, 3
+    train, test = (np.tile(X, (1, 10)) for X in (case.data.X_train, case.data.X_test))
+    data = replace(case.data, X_train=train, X_test=test)
+    problem = {key: each for key, each in case.setting.problem.items() if key != "constraints"}
+    spec = case.spec(dataset=data, agents=agents, problem=problem)
+    played = play(spec, data, rounds=2)
+    own = seeds * math.prod(played.federation.problem.model_shape) * 4
+    most = (case.cls.state_copies * agents + _GLOBAL_MODELS) * own
+    # As in a checkpoint: the arrays, each once.
+    size = sum(map(len, played.content.arrays))
+    ensure(
+        size <= most,
+        f"its state has {size / agents / own:.1f} copies of all local models, state_copies says "
+        f"{case.cls.state_copies}",
+    )
+
+
+def knows_nothing_of_files_seeds_threads_or_other_methods(case: Case) -> None:
+    """A plug-in may import what it likes, but not the engine that runs it."""
+    module = inspect.getmodule(case.cls)
+    assert module is not None
+    inside = module.__name__.startswith("admmbench.")
+    path = Path(str(module.__file__))
+    roots = [module.__name__] if inside else fingerprint.imports(path)
+    reached = fingerprint.closure(roots)
+    engines = sorted(name for name in reached if name.startswith("admmbench.engine"))
+    ensure(not engines, f"it imports {', '.join(engines)}: a method knows nothing of the engine")
+    if inside:
+        others = {f"admmbench.algorithms.{other}" for other in list_algorithms()}
+        others -= {module.__name__}
+        ensure(not reached & others, f"it imports other methods: {sorted(reached & others)}")
+        source = inspect.getsource(module)
+        found = [word for word in _FOREIGN if word in source]
+        ensure(not found, f"its source has {found}: files, threads and seeds are not its business")
+
+
+# Its results
+
+
+def trace_has_its_dims_units_and_provenance(case: Case) -> None:
+    """Whatever the method."""
+    trace = case.usual
+    sizes = {"seed": 3, "round": 2 if case.cls.one_shot else 4}
+    ensure(dict(trace.sizes) == sizes, f"the trace has {dict(trace.sizes)}")
+    for name, variable in trace.data_vars.items():
+        known = "units" in variable.attrs or "flag_values" in variable.attrs
+        ensure(known and bool(variable.attrs["long_name"]), f"{name} has no units or long name")
+    for name in case.cls.variables:
+        found = np.isfinite(after_start(trace)[name])
+        ensure(bool(found.all()), f"{name} is not measured in every round")
+    for key in ("fingerprint", "versions", "params", "data_checksums", "machine"):
+        ensure(key in trace.attrs, f"the trace has no {key}")
+    ensure(bool(trace.status.isin(SUCCESSFUL).all()), "a run fails in the first rounds")
+    ensure(bool(np.isfinite(trace.train_loss).all()), "train_loss is not finite")
+
+
+def repetition_changes_no_bit(case: Case) -> None:
+    """Random numbers come from the streams alone."""
+    same(case.usual, case.trace(), "a repetition")
+
+
+def going_on_from_a_checkpoint_changes_no_bit(case: Case) -> None:
+    """All that the rounds to come depend on is in the state."""
+    half = Stopping(1 if case.cls.one_shot else 6)
+    with contextlib.suppress(StoppedError):
+        engine.run_rounds(case.spec(), case.data, keeper=half)
+    play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
+    trace = engine.run_rounds(case.spec(), case.data, keeper=From(half.kept))
+    resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
+    same(case.usual, resumed, "a restart from a checkpoint")
+
+
+def threads_change_no_bit(case: Case) -> None:
+    """An agent's work is done by one thread, and sums are in the order of agents."""
+    alone = play(case.spec(), case.data, ROUNDS, size=1).content
+    with workers(3) as pool:
+        together = play(case.spec(), case.data, ROUNDS, size=1, pool=pool).content
+    ensure(alone == together, "threads change the state: a step writes to its block's slice only")
+
+
+def the_order_of_agents_changes_no_bit(case: Case) -> None:
+    """A block of agents reads and writes its own."""
+    forward = play(case.spec(), case.data, ROUNDS, size=1).content
+    backward = play(case.spec(), case.data, ROUNDS, size=1, pool=Backwards(1)).content
+    ensure(
+        forward == backward,
+        "the order in which agents are served changes the state: a step reads and writes its block's slice only",
+    )
+
+
+def another_block_of_agents_agrees_within_rounding(case: Case) -> None:
+    """Agents that are served together know nothing of each other."""
+    sizes = (1,) if case.sharing == "columns" else (1, 3)
+    models = [play(case.spec(), case.data, ROUNDS, size=size).state.w for size in sizes]
+    usual = play(case.spec(), case.data, ROUNDS).state.w
+    for size, model in zip(sizes, models, strict=True):
+        ensure(
+            bool(np.allclose(model, usual, rtol=_ROUNDING, atol=_SMALL)),
+            f"the model is another one if {size} agents are served together",
+        )
+
+
+def another_block_of_seeds_agrees_within_rounding(case: Case) -> None:
+    """Seeds are a batch."""
+    single = case.trace(seeds=[1])
+    close(case.usual.sel(seed=1), single.sel(seed=1), "another block of seeds", _ROUNDING)
+    # Of a method that draws nothing, a run computes one seed anyway.
+    together, alone = (
+        play(spec, case.data, ROUNDS).state.w for spec in (case.spec(), case.spec(seeds=[1]))
+    )
+    gap = np.abs(together[1] - alone[0]).max()
+    ensure(
+        bool(gap <= _ROUNDING * max(1, np.abs(alone).max())),
+        f"another block of seeds changes the model by {gap:.2g}",
+    )
+
+
+def double_precision_agrees_within_rounding(case: Case) -> None:
+    """No number is rounded on its way."""
+    close(case.usual, case.trace(dtype="float64"), "double precision", _PRECISION, _SMALL)
+
+
+def more_rounds_go_on_where_fewer_ended(case: Case) -> None:
+    """No round knows the last one."""
+    if case.cls.one_shot:
+        return
+    both = [EVERY, 2 * EVERY]
+    longer = case.trace(rounds=3 * EVERY)
+    drop = "status"
+    same(
+        case.usual.drop_vars(drop).sel(round=both),
+        longer.drop_vars(drop).sel(round=both),
+        "more rounds to come",
+    )
+
+
+def seeds_differ_where_something_is_drawn(case: Case) -> None:
+    """Seeds agree where nothing is drawn."""
+    models = play(case.spec(), case.data, ROUNDS).state.w
+    different = len(np.unique(models.reshape(len(models), -1), axis=0))
+    drawn = case.cls.release is not None or case.cls.draws
+    ensure(
+        different == (3 if drawn else 1),
+        f"three seeds give {different} results; it "
+        + ("declares noise or draws" if drawn else "declares neither noise (release) nor draws"),
+    )
+
+
+def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
+    """A message without noise has an infinite total, whatever budget was asked for."""
+    trace, declared = case.usual, case.cls.release is not None
+    noisy = bool((trace.noise_magnitude > 0).any())
+    ensure(
+        noisy == declared,
+        f"its release is {case.cls.release!r}, and its noise is {'not ' if noisy else ''}zero",
+    )
+    composed = trace[COMPOSED]
+    finite = bool(np.isfinite(after_start(trace)[COMPOSED]).all())
+    ensure(finite == declared, f"{COMPOSED} does not fit its release")
+    ensure(
+        not declared or bool((composed.diff("round") > 0).all()),
+        f"{COMPOSED} does not grow by rounds",
+    )
+
+
+def without_a_budget_nothing_is_noisy(case: Case) -> None:
+    """An infinite epsilon stands for the method without noise."""
+    trace = after_start(case.trace(epsilon=math.inf))
+    ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
+    infinite = np.isinf(trace.epsilon_total) & np.isinf(trace[COMPOSED])
+    ensure(bool(infinite.all()), "its total is finite without noise")
+
+
+def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
+    """With a guarantee, the total is the composed loss."""
+    for sensitivity in ("local", "global"):
+        trace = after_start(case.trace(sensitivity=sensitivity))
+        kind = case.method.guarantee(sensitivity).kind
+        worth = case.spec(sensitivity=sensitivity).worth
+        ensure(
+            kind == "none" or worth.kind != "none",
+            f"with sensitivity: {sensitivity} its guarantee is {kind!r}, but its total is infinite: "
+            f"{worth.conditions}; let guarantee say none",
+        )
+        wanted = np.full(trace.sizes["round"], np.inf) if kind == "none" else trace[COMPOSED]
+        ensure(
+            bool((trace.epsilon_total == wanted).all()),
+            f"with sensitivity: {sensitivity} its guarantee is {kind!r}, which epsilon_total does not fit",
+        )
+
+
+def worst_case_sensitivity_runs(case: Case) -> None:
+    """With ``sensitivity: global``."""
+    trace = case.trace(sensitivity="global")
+    ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
+
+
+def learns_without_noise(case: Case) -> None:
+    """The training objective falls from where it starts."""
+    # A mean of models that were each trained on a few records need not be near a minimum.
+    alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
+    spec = case.spec(
+        epsilon=math.inf,
+        rounds=_LEARNING_ROUNDS,
+        evaluate_every=_LEARNING_ROUNDS,
+        seeds=[0],
+        **alone,
+    )
+    start, end = (play(spec, case.data, rounds=n).objective for n in (0, spec.rounds))
+    ensure(
+        bool((end < start).all()),
+        f"after {spec.rounds} rounds without noise the objective is {end[0]:.4g}, it was {start[0]:.4g}",
+    )
+
+
+def approaches_a_solution(case: Case) -> None:
+    """The violation of constraints falls, or the objective where there is none."""
+    trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
+    merit = trace.train_loss + 100 * trace.feasibility
+    ensure(
+        bool(merit[-1] < merit[0]),
+        f"after {_LEARNING_ROUNDS} rounds objective and violation are {merit[-1]:.4g}, they were {merit[0]:.4g}",
+    )
+
+
+# Its noise
+
+
+def what_is_declared_is_what_is_drawn(case: Case) -> None:
+    """``release`` and ``updates`` against the ledgers, round by round."""
+    release, method = case.cls.release, case.method
+    assert release is not None
+    n = 3
+    played = play(case.spec(), case.data, rounds=n)
+    expected = Counter({release.entered: n * method.updates})
+    for noise in played.noise:
+        for ledger in noise.counted:
+            ensure(
+                ledger.counts == expected,
+                f"in {n} rounds an agent released {dict(ledger.counts)}; declared: {dict(expected)} "
+                f"(law {release.law}, {method.updates} updates a round)",
+            )
+
+
+def what_is_planned_is_what_is_drawn(case: Case) -> None:
+    """``plan`` and ``steady`` against the ledgers: noise is calibrated with them."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)
+    for relation in relations:
+        spec = case.spec(sensitivity="global", privacy={"relation": relation})
+        played = play(spec, case.data, rounds=spec.rounds + case.method.extra_rounds)
+        problem = played.federation.problem
+        planned = spec.plan(problem, played.federation.privacy).epsilon(spec.delta)
+        drawn = epsilon_total(played.federation.ledgers, spec.delta)
+        ensure(
+            math.isclose(planned, drawn, rel_tol=1e-6),
+            f"with relation: {relation} a plan of {spec.rounds} rounds costs {planned:.6g}, what is drawn {drawn:.6g}",
+        )
+
+
+def noise_is_solved_for_a_total(case: Case) -> None:
+    """With ``privacy.total``."""
+    if case.spec(sensitivity="global").worth.kind == "none":
+        return
+    for total in (0.5, 8.0):
+        try:
+            trace = case.trace(sensitivity="global", epsilon=math.inf, privacy={"total": total})
+        except ValueError as error:
+            raise AssertionError(f"for a total of {total} its noise has more: {error}") from error
+        found = float(trace.epsilon_total[-1])
+        ensure(0.99 * total <= found <= total, f"for a total of {total} its noise has {found:.4g}")
+
+
+def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
+    """With ``sensitivity: global`` its scale depends on no record, or there is no guarantee."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    scales = []
+    for seed in (0, 1):
+        data = case.setting.make(seed)
+        spec = case.spec(dataset=data, sensitivity="global")
+        scales.append([s for noise in play(spec, data, 3).noise for s in noise.scales])
+    ensure(
+        all(np.allclose(a, b, rtol=1e-6) for a, b in zip(*scales, strict=True)),
+        "with sensitivity: global other records change the scale of its noise, which its guarantee excludes",
+    )
+
+
+def attacks_find_nothing(case: Case) -> None:
+    """With ``sensitivity: global``: all that leaves is noisy, and moves no further than the ledger is told."""
+    if case.method.guarantee("global").kind == "none":
+        return
+    for trust in ("agents", "secure_sum") if case.cls.sums_only else ("agents",):
+        given: dict[str, Any] = {"delta": 1e-3, "rounds": _ATTACKED, "privacy": {"trust": trust}}
+        found = audit(case.spec(sensitivity="global", **given), case.data, _ATTACKS)
+        sentences = {each.level: each.sentence for each in reversed(found.failures)}
+        ensure(found.passed is not False, " ".join(reversed(sentences.values())))
+        foreign = not case.cls.__module__.startswith("admmbench.")
+        ensure(not (foreign and found.uncovered), found.summary)
+
+
+def divergence_is_recorded(case: Case) -> None:
+    """One seed is lost, the others go on as if nothing had happened."""
+    spec = case.spec()
+    trace = engine.run_rounds(spec, case.data, keeper=Breaking()).dataset(spec, {})
+    status = list(trace.status.values)
+    ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
+    kept = [0, 2]
+    same(
+        case.usual.sel(seed=kept),
+        trace.drop_vars("seconds").sel(seed=kept),
+        "another seed's divergence",
+    )
+
+
+# Rows
+
+
+def seeded_shares_are_a_partition_of_their_own(case: Case) -> None:
+    """Seeds may share out the records in their own way."""
+    shuffled = {"scheme": "iid", "agents": AGENTS, "shuffle": True}
+    block, single = case.trace(agents=shuffled), case.trace(agents=shuffled, seeds=[2])
+    close(block.sel(seed=2), single.sel(seed=2), "another block of shuffled seeds", _ROUNDING)
+
+
+def writers_serve_as_agents(case: Case) -> None:
+    """Agents differ in size, and one may have no record."""
+    writers = np.arange(RECORDS) % 5
+    writers[writers == 3] = 2
+    data = written_by(case.data, writers, [f"writer {number}" for number in range(5)])
+    trace = case.trace(dataset=data, agents={"scheme": "by_writer"})
+    ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
+
+
+_ALWAYS: Sequence[Callable[[Case], None]] = (
+    is_a_frozen_dataclass_of_checked_parameters,
+    facts_are_complete,
+    needs_are_refused_before_anything_runs,
+    works_for_every_problem_that_it_does_not_refuse,
+    knows_nothing_of_files_seeds_threads_or_other_methods,
+    trace_has_its_dims_units_and_provenance,
+    repetition_changes_no_bit,
+    going_on_from_a_checkpoint_changes_no_bit,
+    threads_change_no_bit,
+    the_order_of_agents_changes_no_bit,
+    another_block_of_agents_agrees_within_rounding,
+    another_block_of_seeds_agrees_within_rounding,
+    double_precision_agrees_within_rounding,
+    more_rounds_go_on_where_fewer_ended,
+    seeds_differ_where_something_is_drawn,
+    the_total_is_finite_where_noise_is_declared,
+    the_total_is_finite_where_there_is_a_guarantee,
+    without_a_budget_nothing_is_noisy,
+    worst_case_sensitivity_runs,
+)
+_NOISY = (
+    what_is_declared_is_what_is_drawn,
+    what_is_planned_is_what_is_drawn,
+    noise_is_solved_for_a_total,
+    worst_case_noise_knows_nothing_of_the_records,
+    attacks_find_nothing,
+    divergence_is_recorded,
+)
+_OVER_RECORDS = (state_copies_bounds_the_state, seeded_shares_are_a_partition_of_their_own)
+_OVER_ROWS = (writers_serve_as_agents,)

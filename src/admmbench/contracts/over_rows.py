@@ -1,0 +1,309 @@
+"""Contracts of a problem over rows, for its loss."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+
+from admmbench.contracts import ensure
+from admmbench.contracts.cases import (
+    ALL,
+    STEP,
+    STRENGTH,
+    Array,
+    Case,
+    close,
+    differences,
+    literal_penalty,
+    stationary,
+    supremum,
+)
+from admmbench.datasets import Dataset
+from admmbench.partition import RowSelection
+from admmbench.problems.base import Gradient
+from admmbench.problems.rows import BoundRows
+
+# Conventions of the sum over agents, and weights of the penalty.
+_SUMS = list(itertools.product(("records", "agents"), ("agent", "total")))
+# Bounds on records; corners of the box, scaled to them, are the longest in l1 and in l2.
+_RECORDS: tuple[dict[str, float], ...] = (
+    {},
+    {"max_l1_norm": 2.0},
+    {"max_l2_norm": 0.5},
+    {"max_l1_norm": 2.0, "max_l2_norm": 1.2},
+)
+
+
+def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
+    """Two agents, of unlike sizes."""
+    return [[(slice(0, n_seeds), rows)] for rows in (slice(0, 5), slice(5, n))]
+
+
+def gradients(case: Case) -> None:
+    """Gradients of the agents' objectives and of their sum, whose literal value evaluation reports."""
+    rng = np.random.default_rng(6)
+    for data, penalty, (average, per) in itertools.product(case.suited, ("l1", "l2"), _SUMS):
+        settings: dict[str, Any] = {"penalty": penalty, "average": average, "per": per}
+        whole = case.rows(data, _halves(data.n_train, 2), 2, strength=STRENGTH, **settings)
+        parts, n = whole.block(slice(0, 2)), data.n_train
+        sizes = np.array([5, n - 5])
+        divisor = np.full(2, n) if average == "records" else sizes
+        own_strength = STRENGTH if per == "agent" else STRENGTH / 2
+        # No entry is zero, where an l1 penalty has a kink.
+        w = rng.uniform(0.2, 1, (2, *whole.model_shape)) * rng.choice([-1, 1], whole.model_shape)
+        z = np.stack([w, w])
+
+        own = partial(_own_objectives, case, whole, divisor, own_strength)
+        gradient = parts.gradient(z, mean_over=divisor).value
+        whole.add_penalty_gradient(gradient, z)
+        wanted = differences(own, z, 2)
+        what = f"{data.name}, {penalty}, average {average}, per {per}"
+        close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{what}: gradient")
+        found = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], ALL)
+        total = own(z).sum(axis=0)
+        close(found["train_loss"], total, 1e-9 * (1 + total), f"{what}: train_loss")
+        whole_gradient = parts.gradient(z, mean_over=divisor).value.sum(axis=0)
+        whole_gradient += whole.total_strength * whole.penalty.gradient(w)
+        close(
+            whole_gradient,
+            wanted.sum(axis=0),
+            2e-5 * (1 + np.abs(wanted).sum(axis=0)),
+            f"{what}: sum",
+        )
+        _evaluation(case, whole, found, w, z, what)
+
+
+def _own_objectives(
+    case: Case, whole: BoundRows, divisor: Array, strength: float, z: Array
+) -> Array:
+    """Objective of each of two agents and seeds, from the records in double precision."""
+    X, y = whole.split.dataset.X_train.astype(np.float64), whole.y
+    values = np.empty(z.shape[:2])
+    for (p, s), rows in zip(
+        np.ndindex(*values.shape), [slice(0, 5)] * 2 + [slice(5, len(y))] * 2, strict=True
+    ):
+        values[p, s] = case.values(X[rows] @ z[p, s].T, y[rows]).sum() / divisor[p]
+        values[p, s] += strength * literal_penalty(whole.problem.penalty_name, z[p, s])
+    return values
+
+
+def _evaluation(
+    case: Case, whole: BoundRows, found: dict[str, Array], w: Array, z: Array, what: str
+) -> None:
+    """Test loss, metric and empirical loss, record by record."""
+    data = whole.split.dataset
+    y = case.loss.targets(data.y_test, np.dtype(np.float64))
+    for s in range(len(w)):
+        u = data.X_test.astype(np.float64) @ w[s].T
+        loss, mistakes = case.values(u, y).mean(), case.loss.mistakes(u, y).mean(dtype=np.float64)
+        close(found["test_loss"][s], loss, 1e-9 * (1 + loss), f"{what}: test_loss")
+        score = case.loss.score(mistakes)
+        close(found[case.loss.metric][s], score, 1e-9 * (1 + score), f"{what}: metric")
+    ensure(
+        set(found) == set(whole.problem.variables(data.info)),
+        f"{what}: evaluation measures {sorted(found)}, not what the problem declares",
+    )
+
+
+def _models(case: Case, whole: BoundRows, data: Dataset, y: Array) -> Array:
+    """Models (S, K, J) whose predictions of some record are extreme, and some others."""
+    (points,) = [each for own, each in zip(case.suited, case.points, strict=True) if own is data]
+    found = [np.random.default_rng(7).normal(size=whole.model_shape)]
+    for x, target in zip(whole.X, y, strict=True):
+        predictions, targets = points
+        error = predictions if data.n_classes else predictions - targets[:, None]
+        own = error[targets == (target if data.n_classes else targets[0])]
+        own = own[np.abs(own).max(axis=1) <= 100]
+        at = own if data.n_classes else own + target
+        same = np.full(len(at), target)
+        slopes = np.linalg.norm(case.slopes(at, same), 1, axis=1)
+        curvatures = np.linalg.norm(case.hessians(at, same), 2, axis=(1, 2))
+        best = (at[slopes.argmax()], at[curvatures.argmax()])
+        found += [np.outer(u, x) / (x @ x) for u in best]
+    return np.array(found)
+
+
+def _neighbours(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
+    """As agents: all records, then all but one."""
+    everyone, order = slice(0, n_seeds), np.arange(n)
+    return [[(everyone, rows)] for rows in (order, *(np.delete(order, i) for i in range(n)))]
+
+
+def _changes(
+    case: Case, data: Dataset, sensitivity: Literal["local", "global"], **settings: Any
+) -> tuple[BoundRows, Array, Array]:
+    """The bound problem, its sensitivities (2, S), and norms (2, n, S) of what leaving out one record changes."""
+    n = data.n_train
+    single = case.rows(data, _neighbours(n, 1), 1, sensitivity, **settings)
+    models = _models(case, single, data, single.y)
+    S = len(models)
+    whole = case.rows(data, _neighbours(n, S), S, sensitivity, **settings)
+    z = np.broadcast_to(models, (n + 1, *models.shape))
+    found = whole.block(slice(0, n + 1)).gradient(z, mean_over=n)
+    l1, l2 = _both(found)
+    change = (found.value[:1] - found.value[1:]).reshape(n, S, -1)
+    norms = np.stack([np.linalg.norm(change, order, axis=2) for order in (1, 2)])
+    return whole, np.stack([l1[0], l2[0]]), norms
+
+
+def local_sensitivity(case: Case) -> None:
+    """The largest change of the gradient by leaving out a record, exactly, in l1 and in l2."""
+    for data in case.suited:
+        _, bounds, changes = _changes(case, data, "local")
+        for k in range(2):
+            largest = changes[k].max(axis=0)
+            allowed = 1e-9 * (1 + largest)
+            close(bounds[k], largest, allowed, f"{data.name}: local sensitivity in l{k + 1}")
+
+
+def _both(gradient: Gradient) -> tuple[Array, Array]:
+    """Sensitivities in l1 and l2; over rows both are known."""
+    l1, l2 = gradient.sensitivity.l1, gradient.sensitivity.l2
+    assert l1 is not None
+    assert l2 is not None
+    return l1, l2
+
+
+def _corners(data: Dataset) -> Dataset:
+    """Records at all corners of the box but the origin, with each of the targets."""
+    J = data.n_features
+    X = np.array(list(itertools.product((0.0, 1.0), repeat=J))[1:], np.float32)
+    n = data.n_classes or 1
+    y: Array = np.arange(n) if data.n_classes else data.y_train[:1]
+    return replace(data, X_train=np.repeat(X, n, axis=0), y_train=np.tile(y, len(X)))
+
+
+def global_sensitivity(case: Case) -> None:
+    """No admissible record changes the gradient by more, and some by as much; the same for gradient bounds."""
+    if math.isinf(case.loss.slope_l2):
+        for data in case.suited:
+            try:
+                case.rows(data, _halves(data.n_train, 1), 1, "global")
+            except ValueError as error:
+                ensure(
+                    "global" in str(error) and "bounded" in str(error),
+                    f"the refusal of a slope without a bound does not say so: {error}",
+                )
+            else:
+                raise AssertionError("a slope without a bound does not refuse sensitivity: global")
+        return
+    # Which of two classes is confused changes nothing, so that the extremes are there for each.
+    for data, records in itertools.product(map(_corners, case.suited), _RECORDS):
+        extreme = Case(case.spec, [data])
+        whole, bounds, changes = _changes(extreme, data, "global", records=records)
+        n, what = data.n_train, f"{data.name}, records {records}"
+        for k in range(2):
+            ensure(
+                np.ptp(bounds[k]) == 0,
+                f"{what}: the global sensitivity in l{k + 1} tells of models",
+            )
+            supremum(n * changes[k], n * float(bounds[k, 0]), f"{what}: l{k + 1} norm of a change")
+        parts = whole.block(slice(0, 1))
+        largest = float(n * changes[1].max())
+        for found in (whole.gradient_bound, float(parts.gradient_bound[0, 0])):
+            supremum(np.array(largest), found, f"{what}: l2 norm of a record's gradient")
+        for order, bound in ((1, whole.bound_l1), (2, whole.bound_l2)):
+            norms = np.linalg.norm(whole.X, order, axis=1)
+            supremum(norms, bound, f"{what}: l{order} norm of an admissible record")
+
+
+def record_curvature(case: Case) -> None:
+    """Hessians of single records, by differences of gradients, against the curvature and gradient bounds."""
+    for data in case.suited:
+        n = data.n_train
+        single = case.rows(data, _neighbours(n, 1), 1)
+        models = _models(case, single, data, single.y)
+        S, (K, J) = len(models), single.model_shape
+        shares: list[list[tuple[slice, RowSelection]]] = [
+            [(slice(0, S), slice(i, i + 1))] for i in range(n)
+        ]
+        parts = case.rows(data, shares, S).block(slice(0, n))
+
+        def gradient(z: Array, parts: Any = parts) -> Array:
+            found: Array = parts.gradient(z, mean_over=1).value
+            return found
+
+        z = np.broadcast_to(models, (n, S, K, J)).copy()
+        hessians = np.empty((n, S, K * J, K * J))
+        for entry in range(K * J):
+            way = np.zeros((K, J))
+            way.flat[entry] = STEP
+            difference = (gradient(z + way) - gradient(z - way)) / (2 * STEP)
+            hessians[:, :, entry] = difference.reshape(n, S, -1)
+        norms = np.linalg.norm(hessians, 2, axis=(2, 3)).max(axis=1)
+        bounds = parts.curvature_bound[:, 0]
+        what = f"{data.name}: curvature of a record"
+        ensure(
+            (norms <= bounds * (1 + 1e-5)).all(),
+            f"{what} is more than its bound, {(norms / bounds).max():.4g} times",
+        )
+        ensure(
+            (norms >= 0.98 * bounds).all(),
+            f"{what} stays at {(norms / bounds).min():.4g} of its bound",
+        )
+        if math.isfinite(case.loss.slope_l2):
+            sizes = np.linalg.norm(gradient(z).reshape(n, S, -1), axis=2).max(axis=1)
+            bounds = parts.gradient_bound[:, 0]
+            ensure(
+                (sizes <= bounds * (1 + 1e-9)).all(),
+                f"{data.name}: the gradient of a record is {(sizes / bounds).max():.4g} times its bound",
+            )
+
+
+def seeds_agree(case: Case) -> None:
+    """Seeds that share rows, and seeds whose own rows are the same ones, give the same numbers."""
+    S = 3
+    for data in case.suited:
+        cuts = (slice(0, 5), slice(5, data.n_train))
+        together = case.rows(data, [[(slice(0, S), rows)] for rows in cuts], S)
+        apart = case.rows(
+            data,
+            [
+                [(slice(k, k + 1), np.arange(rows.start, rows.stop)) for k in range(S)]
+                for rows in cuts
+            ],
+            S,
+        )
+        w = np.random.default_rng(8).normal(size=(S, *together.model_shape))
+        z = np.stack([w, w[::-1]])
+        facts = []
+        for whole in (together, apart):
+            parts = whole.block(slice(0, 2))
+            gradient = parts.gradient(z, mean_over=parts.n_samples)
+            l1, l2 = _both(gradient)
+            measured = whole.evaluate(SimpleNamespace(w=w, z=z), [parts], ALL)
+            facts.append(
+                {
+                    "gradient": gradient.value,
+                    "sensitivity in l1": l1,
+                    "sensitivity in l2": l2,
+                    "losses": parts.losses(z),
+                    "smoothness": parts.smoothness,
+                    "curvature bound": parts.curvature_bound,
+                    **measured,
+                }
+            )
+        for name, wanted in facts[0].items():
+            close(facts[1][name], wanted, 1e-11 * (1 + np.abs(wanted)), f"{data.name}: {name}")
+
+
+def optimum(case: Case) -> None:
+    """Zero is a subgradient of the sum of the agents' objectives."""
+    for data, penalty, (average, per) in itertools.product(case.suited, ("l1", "l2"), _SUMS):
+        strength = 0.02
+        settings: dict[str, Any] = {"penalty": penalty, "average": average, "per": per}
+        whole = case.rows(data, _halves(data.n_train, 2), 2, strength=strength, **settings)
+        w = whole.optimum()
+        sizes = np.array([5, data.n_train - 5])
+        divisor = np.full(2, data.n_train) if average == "records" else sizes
+        z = np.stack([w, w])
+        gradient = whole.block(slice(0, 2)).gradient(z, mean_over=divisor).value.sum(axis=0)
+        total = strength * (2 if per == "agent" else 1)
+        what = f"{data.name}, {penalty}, average {average}, per {per}"
+        stationary(gradient, w, penalty, total, what)

@@ -1,0 +1,347 @@
+"""Runs on made-up data that the checks of methods compare, and what watches them."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from admmbench.algorithms import resolve
+from admmbench.contracts import ensure
+from admmbench.contracts.made import make_dataset, make_regression
+from admmbench.datasets import Dataset
+from admmbench.engine.federation import Federation, Workers, workers
+from admmbench.engine.rounds import Snapshot, assemble
+from admmbench.engine.spec import RunSpec
+from admmbench.frames.base import Algorithm
+from admmbench.jobs.packing import pack, unpack
+from admmbench.jobs.simulate import run_spec
+from admmbench.privacy import Draw, Ledger, Noise, Shift
+from admmbench.problems import as_problem, list_losses
+from admmbench.problems.base import State
+from admmbench.problems.penalties import PENALTIES
+from admmbench.validation import configured, messages
+
+Array = NDArray[Any]
+
+AGENTS, ROUNDS, EVERY = 4, 9, 4
+RECORDS = 61  # no multiple of the agents
+_PARTIES = [3, 4]
+_COMPARED = ("test_loss", "train_loss", "noise_magnitude", "consensus_violation")
+
+
+# No mean loss of the last made records above a bound that the best model does not meet, and a sum of weights.
+_CONSTRAINED = {
+    "objective": {},
+    "constraints": [
+        {"mean_loss": {}, "at_most": 0.6},
+        {"linear": {"matrix": [[1] * 7], "offset": [-1]}, "cone": "zero"},
+    ],
+}
+
+
+class Setting(NamedTuple):
+    """A problem with data that suit it, made anew for each seed."""
+
+    make: Callable[[int], Dataset]
+    problem: dict[str, Any]
+
+
+def settings(sharing: str) -> Iterator[Setting]:
+    """Every loss with every penalty, those of the papers first."""
+    data: list[Callable[[int], Dataset]] = [
+        lambda seed: make_dataset(RECORDS, n_classes=3, seed=seed),
+        lambda seed: make_dataset(RECORDS, n_classes=2, seed=seed),
+        lambda seed: make_regression(RECORDS, seed=seed),
+    ]
+    papers = ("softmax", "logistic")
+    losses = [*papers, *(name for name in list_losses() if name not in papers)]
+    for loss, penalty in itertools.product(losses, sorted(PENALTIES, reverse=True)):
+        problem: dict[str, Any] = {"loss": loss, "penalty": penalty}
+        if sharing == "constrained":
+            problem |= {"strength": 1e-3, **_CONSTRAINED}
+        for make in data:
+            try:
+                as_problem(problem, sharing).check(make(0).info)  # type: ignore[arg-type]
+            except ValueError:
+                continue
+            yield Setting(make, problem)
+            break
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A method with one of its variants and one of its examples."""
+
+    name: str
+    variant: str
+    sharing: str
+    params: Mapping[str, Any]
+
+    @property
+    def cls(self) -> type[Algorithm[Any, Any]]:
+        """Its class."""
+        return resolve(self.name)
+
+    @property
+    def method(self) -> Algorithm[Any, Any]:
+        """Made anew each time, so that nothing can be kept in it."""
+        return configured(self.cls, {**self.params, "variant": self.variant}, "params", self.name)
+
+    @cached_property
+    def setting(self) -> Setting:
+        """The first problem that the method does not refuse."""
+        for setting in settings(self.sharing):
+            if self.refusal(setting) is None:
+                return setting
+        raise AssertionError(f"it refuses every problem over {self.sharing}; look at its needs")
+
+    @cached_property
+    def data(self) -> Dataset:
+        """Data of that problem."""
+        return self.setting.make(0)
+
+    def spec(self, setting: Setting | None = None, **changes: Any) -> RunSpec:
+        """What a run with changed arguments is."""
+        setting = setting or self.setting
+        columns = {"scheme": "columns", "blocks": _PARTIES}
+        given: dict[str, Any] = {
+            "dataset": setting.make(0),
+            "algorithm": self.name,
+            "variant": self.variant,
+            "params": dict(self.params),
+            "problem": setting.problem,
+            "agents": columns if self.sharing == "columns" else AGENTS,
+            "epsilon": 0.5,
+            "rounds": ROUNDS,
+            "evaluate_every": EVERY,
+            "seeds": [0, 1, 2],
+        }
+        one_round = {"rounds": 1, "evaluate_every": 1} if self.cls.one_shot else {}
+        return RunSpec(**{**given, **changes, **one_round})
+
+    def refusal(self, setting: Setting) -> str | None:
+        """Message with which a problem is refused."""
+        try:
+            self.spec(setting)
+        except ValidationError as error:
+            return "; ".join(messages(error, None))
+        return None
+
+    def trace(self, **changes: Any) -> xr.Dataset:
+        """Trace of a run, without its times."""
+        spec = self.spec(**changes)
+        assert isinstance(spec.dataset, Dataset)
+        return run_spec(spec, spec.dataset).drop_vars("seconds")
+
+    @cached_property
+    def usual(self) -> xr.Dataset:
+        """Trace without changes."""
+        return self.trace()
+
+
+class CountingLedger(Ledger):
+    """Ledger that counts releases by law."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def laplace(self, shift: Shift, count: int = 1) -> None:
+        """Count it."""
+        self.counts["laplace"] += count
+        super().laplace(shift, count)
+
+    def gaussian(self, multiplier: float, count: int = 1, sampling: float = 1.0) -> None:
+        """Count it."""
+        self.counts["gaussian"] += count
+        super().gaussian(multiplier, count, sampling)
+
+    def pure(self, epsilon: float, count: int = 1) -> None:
+        """Count it."""
+        self.counts["pure"] += count
+        super().pure(epsilon, count)
+
+    def approximate(self, epsilon: float, delta: float, count: int = 1) -> None:
+        """Count it."""
+        self.counts["approximate"] += count
+        super().approximate(epsilon, delta, count)
+
+
+class WatchedNoise(Noise):
+    """Noise source that counts releases and keeps the scales of what was drawn."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.counted = [CountingLedger() for _ in self.ledgers]
+        self.ledgers = list[Ledger](self.counted)
+        self.scales: list[Array] = []
+
+    @classmethod
+    def like(cls, noise: Noise, dtype: str) -> Self:
+        """Source with the keys of another."""
+        return cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
+
+    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
+        self.scales.append(np.array(scale))
+        return super()._draw(law, scale, grid)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Variables as a checkpoint has them: JSON, and arrays beside it."""
+
+    text: str
+    arrays: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, variables: Any) -> Self:
+        """Pack some variables."""
+        arrays: list[Array] = []
+        text = json.dumps(pack(variables, arrays))
+        return cls(text, tuple(_npy(array) for array in arrays))
+
+    def into(self, variables: Any) -> Any:
+        """Unpack them into others of the same kind."""
+        arrays = [np.load(io.BytesIO(content)) for content in self.arrays]
+        return unpack(json.loads(self.text), arrays, variables)
+
+
+def _npy(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+class Backwards(Workers):
+    """Serves the last agents first."""
+
+    def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Apply a function, results in the order of the items."""
+        return [function(item) for item in reversed(items)][::-1]
+
+
+class StoppedError(Exception):
+    """A run was ended on purpose."""
+
+
+class From:
+    """Keeper that starts a run from a packed snapshot."""
+
+    def __init__(self, kept: Packed | None = None) -> None:
+        self.kept = kept
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take up the snapshot."""
+        if self.kept:
+            snapshot.restore(self.kept.into(snapshot.variables()))
+
+    def after_round(self, snapshot: Snapshot) -> None:
+        """Keep nothing."""
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep nothing."""
+
+
+class Stopping(From):
+    """Keeper that keeps one round and ends the run there."""
+
+    def __init__(self, t: int) -> None:
+        super().__init__()
+        self._t = t
+
+    def after_round(self, snapshot: Snapshot) -> None:
+        """Keep it if it is the one."""
+        if snapshot.t == self._t:
+            self.kept = Packed.of(snapshot.variables())
+            raise StoppedError
+
+
+class Breaking(From):
+    """Keeper that makes the noise of the second seed NaN."""
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Break the sources of a run that starts."""
+        for noise in snapshot.noise:
+            setattr(noise, "_draw", partial(_broken, noise._draw))  # noqa: B010
+
+
+def _broken(draw: Callable[..., Draw], *arguments: Any) -> Draw:
+    found = draw(*arguments)
+    scale = np.array(found.scale)
+    scale[:, 1] = np.nan
+    return replace(found, scale=scale)
+
+
+@dataclass(frozen=True)
+class Played:
+    """Some rounds of a method, without the engine around them."""
+
+    federation: Federation[Any]
+    state: State
+    noise: list[WatchedNoise]
+
+    @property
+    def content(self) -> Packed:
+        """All of the state."""
+        return Packed.of(self.state)
+
+    @property
+    def objective(self) -> Array:
+        """Training objective, shape (S,)."""
+        blocks, pool = self.federation.blocks, self.federation.pool
+        found = self.federation.problem.evaluate(self.state, [b.parts for b in blocks], pool.map)
+        return found["train_loss"]
+
+
+def play(
+    spec: RunSpec,
+    data: Dataset,
+    rounds: int,
+    size: int | None = None,
+    pool: Workers | None = None,
+) -> Played:
+    """Let a method do some rounds, with so many agents in a block."""
+    with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
+        federation = assemble(spec, data, pool or alone, size)
+        noise = [WatchedNoise.like(block.noise, spec.dtype) for block in federation.blocks]
+        pairs = zip(federation.blocks, noise, strict=True)
+        blocks = [replace(block, noise=own) for block, own in pairs]
+        federation = replace(federation, blocks=blocks)
+        method = spec.method
+        state = method.init(federation)
+        for t in range(1, rounds + 1):
+            for source in noise:
+                source.begin_round(t)
+            method.round(t, state, federation)
+    return Played(federation, state, noise)
+
+
+def same(one: xr.Dataset, other: xr.Dataset, what: str) -> None:
+    """Ensure that something changes no bit of a trace."""
+    changed = [
+        str(name)
+        for name in one.data_vars
+        if not np.array_equal(one[name].values, other[name].values, equal_nan=True)
+    ]
+    ensure(not changed, f"{what} changes {', '.join(changed)}")
+
+
+def close(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: float = 0.0) -> None:
+    """Ensure that something changes a trace by rounding at most."""
+    for name in _COMPARED:
+        a, b = one[name].values, other[name].values
+        ensure(
+            bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)),
+            f"{what} changes {name} beyond rounding, by up to {np.nanmax(np.abs(a - b)):.2g}",
+        )

@@ -1,0 +1,205 @@
+"""Files that appear complete or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.machinery
+import importlib.util
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from admmbench.validation import expanded
+
+
+def _umask() -> int:
+    """Permissions that new files do not get; a temporary file starts with none for others."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# Asked for once: the answer comes by setting it, which threads must not do at the same time.
+_UMASK = _umask()
+
+
+class _FromSource(importlib.machinery.SourceFileLoader):
+    """Bytecode beside a file stands for its size and second of change, so that it may be that of another content."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a Python file that is in no package, as a module of this name; always from its source."""
+    loader = _FromSource(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
+    """Return the cache folder: the argument, else ``ADMMBENCH_CACHE``, else the user's cache.
+
+    Raises
+    ------
+    OSError
+        If none is named and the user has no home.
+    """
+    if given := cache or os.environ.get("ADMMBENCH_CACHE"):
+        return expanded(given)
+    import pooch  # slow to import
+
+    with contextlib.suppress(RuntimeError):
+        found = Path(pooch.os_cache("admmbench"))
+        if found.is_absolute():  # else it begins with ~
+            return found
+    raise FileNotFoundError("no home for a cache folder: name one by ADMMBENCH_CACHE")
+
+
+def private_folder() -> Path:
+    """Folder for what is believed without asking where it comes from: only this user can write to it.
+
+    That is the cache folder, or a folder in it if others can write to the cache folder too.
+
+    Raises
+    ------
+    OSError
+        If there is none.
+    """
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    if is_own(cache.stat()):
+        return cache
+    own = cache / f"user-{os.geteuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if not is_own(own.lstat()):
+        raise PermissionError(
+            f"others can write to {own}: name a folder of your own by ADMMBENCH_CACHE"
+        )
+    return own
+
+
+def is_own(state: os.stat_result, *trusted: int) -> bool:
+    """Whether a file belongs to this user, or to one who is trusted, and nobody else can write to it."""
+    return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+# The fix where the workflow makes a file.
+MADE_AGAIN = "delete {} and start Snakemake again"
+SEAL = "sha256"
+
+
+def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
+    """Text of a mapping with a checksum among its keys; ``style`` is of `json.dumps`."""
+    return json.dumps({**content, SEAL: digest(content)}, **style)
+
+
+def unsealed(content: Any) -> dict[str, Any]:
+    """Mapping that `sealed_json` made text of, without its checksum.
+
+    Raises
+    ------
+    ValueError
+        If it is no such mapping, or not as it was.
+    """
+    plain = dict(content) if isinstance(content, dict) else {}
+    if plain.pop(SEAL, None) != digest(plain):
+        raise ValueError("incomplete or altered after it was written: its SHA-256 differs")
+    return plain
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Mapping in a file that `sealed_json` gave the text of.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or was altered; the message names the file and the fix.
+    """
+    try:
+        return unsealed(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of what JSON can hold."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def check_output(path: Path) -> None:
+    """Refuse to write where no file can be put.
+
+    Raises
+    ------
+    OSError
+        If there is something else than a regular file, which would be replaced, or no folder to write to.
+    """
+    if path.exists():
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = _KINDS[stat.S_IFMT(mode)]
+            raise OSError(f"{path} is {kind} and not replaced: name a file to write")
+    elif str(path) == "-":
+        raise OSError("- is no file: name a file to write; nothing goes to standard output")
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise OSError(f"{folder} is no folder that you can write to: name another place")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Write a file under another name beside it, and put it in place when that succeeded.
+
+    Yields
+    ------
+    Path to write to. After an error it is gone, and what was at ``path`` is untouched.
+
+    Raises
+    ------
+    OSError
+        See `check_output`; also if the disk is full.
+    """
+    check_output(path)
+    path = path.resolve()  # a link stays one, wherever it leads
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.", suffix=".tmp")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_UMASK)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno and error.filename in (None, name):  # a full disk has none
+            error.filename = str(path)
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write(path: Path, content: str | bytes | memoryview) -> None:
+    """Write a file, whole or not at all, see `replacing`; text as UTF-8."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)

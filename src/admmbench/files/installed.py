@@ -1,0 +1,72 @@
+"""Where the workflow and the papers' configurations are installed, and how the user's own files are found beside them.
+
+Both are in the package; in a clone they are links to the folders of the repository. The functions below find them in a
+wheel, an editable installation or a clone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from admmbench.validation import unknown
+
+_SHARE = Path(__file__).parents[1] / "share"
+# What `module:` of the user's own Snakefile names.
+SNAKEFILE = _SHARE / "workflow" / "Snakefile"
+PROFILES = _SHARE / "workflow" / "profiles"
+# The configurations of the papers' studies.
+CONFIG = _SHARE / "config"
+# Results of studies that are kept with the suite.
+REFERENCE = _SHARE / "reference"
+# The same of the user, relative to the working directory.
+OWN, OWN_REFERENCE = Path("config"), Path("reference")
+
+
+def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
+    """Find the YAML files of a kind, the installed ones and the user's own.
+
+    Parameters
+    ----------
+    kind
+        Folder below that of the configuration: ``experiments``, ``claims`` or ``tuned``; by default that folder itself,
+        which holds ``config.yaml`` and its overlays.
+    own
+        The user's folder of the configuration; a file there replaces the installed one of the same name.
+
+    Returns
+    -------
+    Files, by name without suffix, in alphabetical order.
+    """
+    found = {path.stem: path for folder in (CONFIG, own) for path in (folder / kind).glob("*.yaml")}
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Path:
+    """Path of an installed file of the configuration, such as ``laptop.yaml`` or ``experiments/quick.yaml``.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message gives the nearest name.
+    """
+    path = CONFIG / name
+    if not path.is_file():
+        names = sorted(str(each.relative_to(CONFIG)) for each in CONFIG.rglob("*.yaml"))
+        raise ValueError(unknown("file of the configuration", name, names))
+    return path
+
+
+def alone(folder: Path) -> Path:
+    """Let a folder hold this package and no other, for the path of another Python, which has its own packages.
+
+    Returns
+    -------
+    The folder, as an absolute path.
+    """
+    package = Path(__file__).parents[1]
+    link = folder.absolute() / package.name
+    if not (link.is_symlink() and link.readlink() == package):
+        link.unlink(missing_ok=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(package)
+    return link.parent

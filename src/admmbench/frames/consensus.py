@@ -1,0 +1,361 @@
+"""The round of consensus ADMM, whatever its order, its step and the place of its noise.
+
+    minimise sum_p f_p(z_p)  subject to  z_p = w:
+
+the server averages, w = mean_p (z_p - lambda_p / rho); each agent updates its model z_p, perhaps several times; the
+dual variables follow the gap, lambda_p += rho (w - z_p). In ryu2021 and ryu2022 the server begins, in huang2019 the
+agents do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.frames.base import (
+    Algorithm,
+    Array,
+    Messages,
+    Rho,
+    RhoSchedule,
+    RowBlock,
+    RowFederation,
+    parameters,
+)
+from admmbench.privacy import Noise, Privacy, Release, Releases
+from admmbench.privacy.sensitivity import Sensitivity
+from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.validation import one_of
+
+Order = Literal["server", "agents"]
+# Rounding errors of some operations in double precision, as a part of a model; and what part of a bound they may be.
+_ROUNDING, _ALLOWED = 2.0**-50, 2.0**-10
+# Above this bound only models beyond all use have such errors.
+_SMALL = 1e-6
+Entry = TypeVar("Entry", float, Array)
+"""One entry of a model, or all entries."""
+
+
+@dataclass
+class Models:
+    """Global and local models, for S seeds and P agents with models of shape (K, J)."""
+
+    w: Array
+    """Global model, shape (S, K, J)."""
+    z: Array
+    """Local models, shape (P, S, K, J)."""
+
+
+@dataclass
+class ConsensusState(Models):
+    """State of consensus ADMM."""
+
+    dual: Array
+    """Dual variables lambda, shape (P, S, K, J)."""
+    chain: Array
+    """Last local iterates, from which the next round goes on, shape (P, S, K, J); with one update, ``z`` itself."""
+    average: Array
+    """Mean of the agents' last messages, shape (S, K, J)."""
+
+
+@dataclass(frozen=True)
+class Subproblem:
+    """What the agents of a block know when they update their models in round t."""
+
+    t: int
+    z: Array
+    """Last iterates, shape (B, S, K, J)."""
+    sent: Array
+    """What was sent last, overwritten by what is sent next, shape (B, S, K, J); with one update, ``z`` itself."""
+    w: Array
+    """Global model, shape (S, K, J)."""
+    dual: Array
+    """Dual variables, shape (B, S, K, J)."""
+    partial: Array
+    """Receives the sum of the agents' messages, shape (S, K, J)."""
+    rho: float
+    rho_dual: float
+    """Penalty parameter of the round whose gap the dual variables follow next."""
+    rho_message: float
+    """Penalty parameter of the round for which the server averages next."""
+    parts: RowParts
+    """The agents' parts of the problem."""
+    noise: Noise
+    privacy: Privacy
+
+    @property
+    def n_samples(self) -> Array:
+        """m_i of huang2019, shape (B, 1); 1 for an agent without records, whose sums are 0 anyway."""
+        counts: Array = self.parts.n_samples[:, None].clip(1)
+        return counts
+
+    def solution_sensitivity(
+        self,
+        c1: Array | float,
+        stiffness: Array | float,
+        tolerance: float = 0.0,
+        *,
+        worst_case: bool = False,
+    ) -> Sensitivity:
+        """How far a contribution moves the solution: c1 / (m stiffness) in l2, half of lemmas 1 and 4 of huang2019.
+
+        Parameters
+        ----------
+        c1
+            Bound on the norm of a record's gradient, shape (B, S).
+        stiffness
+            Strong convexity of the subproblem, shape (B, S).
+        tolerance
+            Largest norm of the subproblem's gradient that counts as solved: then what is released is within
+            tolerance / stiffness of the solution, for either neighbour.
+        worst_case
+            Whether c1 is one for all admissible records, also where the run has local sensitivities.
+
+        Raises
+        ------
+        FloatingPointError
+            If the bound is for the worst case, and too small beside the models, whose size is known to all.
+        """
+        bound = np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness)
+        worst_case = worst_case or self.privacy.sensitivity == "global"
+        guarded = self.privacy.private and worst_case
+        if guarded and bound.min() < _SMALL:
+            size = _norms(self.w) + _norms(self.z) + _norms(self.dual) / stiffness
+            if (np.isfinite(size) & (_ROUNDING * size > _ALLOWED * bound)).any():
+                raise FloatingPointError(
+                    f"one record moves a solution by {bound.min():.1e} at most, which is nearly lost in the rounding "
+                    f"errors of models of norm {size.max():.1e}, so that noise cannot hide it; rho is too large (use "
+                    "a smaller one, a smaller cap, or fewer rounds)"
+                )
+        return Sensitivity(l2=bound)
+
+
+@parameters
+class OverRows(Algorithm[Models, RowFederation]):
+    """Base of methods over rows: models start at zero, and their distance from consensus is measured."""
+
+    def init(self, federation: RowFederation) -> Models:
+        """Models start at zero."""
+        problem = federation.problem
+        shape = (problem.n_seeds, *problem.model_shape)
+        return Models(
+            np.zeros(shape, problem.dtype), np.zeros((problem.n_agents, *shape), problem.dtype)
+        )
+
+    def mean(self, local: Array, federation: RowFederation) -> Array:
+        """Mean over agents with the weights of the objective: equal, or by their numbers of records.
+
+        Parameters
+        ----------
+        local
+            Each agent's, shape (P, S, K, J).
+
+        Returns
+        -------
+        Shape (S, K, J).
+        """
+
+        def add(block: RowBlock, total: Array) -> None:
+            total += (block.parts.weights * local[block.agents]).sum(axis=0)
+
+        return federation.sum(add, like=local[0])
+
+    def noisy_mean(
+        self,
+        value: Callable[[RowBlock], Array],
+        sensitivity: Callable[[RowParts], Sensitivity],
+        federation: RowFederation,
+        sampling: float = 1.0,
+    ) -> tuple[Array, Array]:
+        """Mean over agents, as `mean`, of values that get normal noise: one release.
+
+        Under a secure sum an agent multiplies its value by its weight, and adds its part of the noise. All that have
+        records add equal parts. So their sum, the mean, has the noise that the agent whose record moves it most would
+        need alone, whatever the weights are.
+
+        Parameters
+        ----------
+        value
+            Of a block of agents, shape (B, S, K, J); under a secure sum, made of what all agents know and of the
+            agent's own records.
+        sensitivity
+            How far one contribution moves the values; its bound in l2 is used.
+        sampling
+            Probability that a record takes part in a value.
+
+        Returns
+        -------
+        The mean, shape (S, K, J); and what the server sees of each agent, shape (P, S, K, J): its value with noise, or
+        the sum.
+        """
+        if not federation.privacy.summed:
+
+            def noisy(block: RowBlock) -> Array:
+                bound = sensitivity(block.parts)
+                noise = block.noise.gaussian(bound, sampling=sampling)
+                return value(block) + noise
+
+            messages = np.concatenate(federation.each(noisy))
+            return self.mean(messages, federation), messages
+
+        def moved(block: RowBlock) -> Array:
+            return _moved(sensitivity(block.parts), block.parts).max(axis=0)
+
+        most = np.max(federation.each(moved), axis=0)
+
+        def add(block: RowBlock, total: Array) -> None:
+            parts = block.parts
+            weights = parts.weights.astype(np.float64)
+            bound = Sensitivity(l2=np.where(parts.n_samples[:, None] > 0, most, 0.0))
+            noise = block.noise.part(bound, weights[:, :, 0, 0], sampling)
+            # On a grid, in double precision: no sum depends on its order.
+            weighted: Array = weights * value(block)
+            total += (weighted + noise).sum(axis=0)
+
+        total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))
+        found = total.astype(federation.problem.dtype)
+        return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
+
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+        """A gradient shifts as the worst record's contribution does."""
+        if release.value != "gradient":
+            return release.cost(privacy, sampling=self.sampling)
+        loss = problem.loss.clipped(self.floor) if self.floor else problem.loss
+        return release.cost(privacy, *problem.spread(loss), sampling=self.sampling)
+
+    @property
+    def floor(self) -> float:
+        """Smallest probability, to which the loss clips."""
+        return 0.0
+
+    def violation(self, state: Models, federation: RowFederation) -> Array:
+        """sum_p ||w - z_p||_1, shape (S,): appendix A.10 of ryu2021."""
+        gaps = federation.each(
+            lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+        )
+        return np.asarray(np.sum(gaps, axis=0))
+
+
+def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
+    """How far one contribution moves a mean over agents, shape (B, S); 0 for agents without records."""
+    if sensitivity.l2 is None:
+        raise TypeError(
+            "noisy_mean takes its scale from the l2 sensitivity: pass Sensitivity(l2=...)"
+        )
+    own = parts.weights[:, :, 0, 0] * sensitivity.l2
+    return np.where(parts.n_samples[:, None] > 0, own, 0.0)
+
+
+def _norms(models: Array) -> Array:
+    """Norm of each model, float64, without the last two axes."""
+    return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)
+
+
+def message(z: Entry, dual: Entry, rho: float) -> Entry:
+    """Part of an agent in the server's mean, which minimises (4a) of ryu2021 and ryu2022."""
+    return z - dual / rho
+
+
+def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
+    """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
+
+
+@parameters
+class Consensus(OverRows):
+    """Consensus ADMM.
+
+    Parameters
+    ----------
+    rho
+        Penalty parameter, a number or the parameters of `RhoSchedule`.
+
+    Attributes
+    ----------
+    order
+        Who begins a round: ``server`` or ``agents``.
+    """
+
+    order: ClassVar[Order]
+    state_copies = 3
+
+    rho: Rho = Field(default_factory=RhoSchedule)
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a method whose order has no name here: it would update no dual variables."""
+        super().__init_subclass__()
+        if hasattr(cls, "order"):
+            one_of(f"{cls.__name__}.order", cls.order, Order)
+
+    def init(self, federation: RowFederation) -> ConsensusState:
+        """All variables start at zero."""
+        start = OverRows.init(self, federation)
+        chain = start.z if self.updates == 1 else start.z.copy()
+        zero = np.zeros_like(start.z)
+        return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
+
+    def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
+        """Run server and agents, in their order.
+
+        An agent updates its dual variables in the same pass as its models. If the agents begin a round, this is the
+        pass of the next round, and ``state.dual`` still holds the values from the start of this round.
+        """
+        privacy = federation.privacy
+        last, rho, following = (
+            self.rho(max(when, 1), privacy.epsilon) for when in (t - 1, t, t + 1)
+        )
+        server_begins = self.order == "server"
+        if server_begins:
+            state.w = state.average
+
+        def agents(block: RowBlock, partial: Array) -> None:
+            p = block.agents
+            self.local_round(
+                Subproblem(
+                    t,
+                    state.chain[p],
+                    state.z[p],
+                    state.w,
+                    state.dual[p],
+                    partial,
+                    rho,
+                    rho if server_begins else last,
+                    following if server_begins else rho,
+                    block.parts,
+                    block.noise,
+                    privacy,
+                )
+            )
+
+        state.average = federation.sum(agents, like=state.w) / federation.problem.n_agents
+        if server_begins:
+            return Messages(down=(state.w,), up=(state.z,))
+        state.w = state.average
+        return Messages(down=(state.w,), up=(state.z, state.dual))
+
+    def update(self, sub: Subproblem) -> Array:
+        """New local models of a block, shape (B, S, K, J): the solutions of its subproblems."""
+        raise NotImplementedError(f"{type(self).__name__} has neither update nor local_round")
+
+    def local_round(self, sub: Subproblem) -> None:
+        """Update a block in place.
+
+        This changes the iterates ``sub.z``; their mean ``sub.sent``; the dual variables ``sub.dual``, before the
+        updates of the iterates if the agents begin a round, and after them otherwise; and the sum of messages
+        ``sub.partial``.
+        """
+        if self.order == "agents":
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
+        total = np.zeros_like(sub.z)
+        for _ in range(self.updates):
+            sub.z[:] = self.update(sub)
+            total += sub.z
+        if self.updates > 1:
+            sub.sent[:] = total / self.updates
+        if self.order == "server":
+            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
+        sub.partial[:] += message(sub.sent, sub.dual, sub.rho_message).sum(axis=0)

@@ -1,0 +1,309 @@
+"""Augmented Lagrangians for constrained problems: the frame of `prox_al`, `cprox_al` and `fedavg_penalty`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Generic, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.frames.base import Algorithm, Array, Block, Federation, parameters
+from admmbench.frames.outcomes import Outcome
+from admmbench.problems.constrained import BoundConstrained
+from admmbench.problems.constraints import Functions
+from admmbench.problems.newton import descent, matvec
+
+ConstrainedBlock = Block[Functions]
+ConstrainedFederation = Federation[BoundConstrained, Functions]
+
+
+@dataclass
+class Ending:
+    """State of a method that may end before the last round, for S seeds, n agents and d variables."""
+
+    model: Array
+    """w, shape (S, d)."""
+    mu: Array
+    """Multipliers of the agents' constraints, shape (n, S, m)."""
+    mu_server: Array
+    """Multipliers of the server's constraints, shape (1, S, m_0)."""
+    outer: Array
+    """k, outer iterations done, shape (S,)."""
+    sent: Array
+    """Numbers sent, shape (S,)."""
+    ended: Array
+    """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+
+    @property
+    def w(self) -> Array:
+        """Global model, shape (S, 1, d)."""
+        return self.model[:, None]
+
+
+StateT = TypeVar("StateT", bound=Ending)
+
+
+@parameters
+class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT]):
+    """Base of methods for constrained problems, which measure how far they are from a KKT point.
+
+    (w, mu) is an (eps1, eps2)-KKT point of he2023, definition 2.1, if ``stationarity`` is at most eps1,
+    ``complementarity`` at most eps2, and mu_i in K_i*. All three are measured from w and mu alone.
+    """
+
+    sharing = ("constrained",)
+    variables = {
+        "outer_iterations": ("1", "outer iterations"),
+        "stationarity": ("1", "distance of 0 from the Lagrangian's subdifferential, largest entry"),
+        "complementarity": (
+            "1",
+            "distance of c(w) from the normal cone at the multipliers, largest entry",
+        ),
+        "dual_feasibility": ("1", "distance of the multipliers from the dual cones, largest entry"),
+        "floats_sent": ("1", "numbers sent since the start, all agents"),
+    }
+
+    def outcome(self, state: StateT, n_seeds: int) -> Array:
+        """How each seed ended."""
+        return state.ended
+
+    def violation(self, state: StateT, federation: ConstrainedFederation) -> Array:
+        """There is one model between rounds: none."""
+        return np.zeros(federation.problem.n_seeds)
+
+    def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
+        """KKT residuals, iterations, and what was sent."""
+        w, problem = state.model[None], federation.problem
+
+        def of_block(functions: Functions, mu: Array) -> tuple[Array, Array, Array]:
+            values, cone = functions.at(w), functions.cone
+            return (
+                values.gradient(mu).sum(axis=0),
+                cone.normal_distance(values.constraints, mu).max(axis=0),
+                np.abs(mu - cone.project_dual(mu)).max(axis=(0, 2), initial=0),
+            )
+
+        found = federation.each(lambda block: of_block(block.parts, state.mu[block.agents]))
+        found.append(of_block(problem.server, state.mu_server))
+        gradients, complementarity, dual = (np.array(each) for each in zip(*found, strict=True))
+        return {
+            "outer_iterations": state.outer.astype(float),
+            "stationarity": _distance_to_stationary(gradients.sum(axis=0), state.model, problem),
+            "complementarity": complementarity.max(axis=0),
+            "dual_feasibility": dual.max(axis=0),
+            "floats_sent": state.sent,
+        }
+
+
+def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained) -> Array:
+    """dist_inf(0, gradient + dh(w)), shape (S,)."""
+    if problem.penalty.smooth:
+        slope = gradient + problem.strength * problem.penalty.gradient(w)
+    else:
+        at_kink = np.maximum(np.abs(gradient) - problem.strength, 0)
+        slope = np.where(w == 0, at_kink, gradient + problem.strength * np.sign(w))
+    return np.asarray(np.abs(slope).max(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class AugmentedLagrangian:
+    """P_i of (10) and (11): f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2.
+
+    Attributes
+    ----------
+    functions
+        f_i and c_i of B agents, or of the server.
+    beta
+        Penalty parameter.
+    mu
+        Multipliers, shape (B, S, m).
+    pull, centre
+        Weight and centre of the proximal term; in he2023 1 / ((n + 1) beta) and w^k, shape (S, d).
+    """
+
+    functions: Functions
+    beta: float
+    mu: Array
+    pull: float
+    centre: Array
+
+    def at(self, w: Array) -> Merit:
+        """Value and derivatives at w, shape (B, S, d) or (1, S, d)."""
+        return self.near(w, 0.0, 0.0)(w)
+
+    def near(self, v: Array, rho: float, linear: Array | float) -> Callable[[Array], Merit]:
+        """Add <linear, u> + rho ||u - v||^2 / 2: the functions of (14) and (15)."""
+        return lambda u: Merit(self, u, v, rho, linear)
+
+    def multipliers(self, w: Array) -> Array:
+        """P_{K*}(mu + beta c(w)), the next ones."""
+        return self.functions.cone.project_dual(
+            self.mu + self.beta * self.functions.at(w).constraints
+        )
+
+
+class Merit:
+    """An augmented Lagrangian with a linear and a proximal term at one point."""
+
+    def __init__(
+        self, of: AugmentedLagrangian, u: Array, v: Array, rho: float, linear: Array | float
+    ) -> None:
+        self._of, self._u, self._rho, self._linear = of, u, rho, linear
+        self._values = of.functions.at(u)
+        self._estimate = of.mu + of.beta * self._values.constraints
+        self._next = of.functions.cone.project_dual(self._estimate)
+        self._from_centre, self._from_v = u - of.centre, u - v
+        self.gradient: Array = (
+            self._values.gradient(self._next)
+            + of.pull * self._from_centre
+            + linear
+            + rho * self._from_v
+        )
+
+    @cached_property
+    def value(self) -> Array:
+        """Shape (B, S); many steps need the gradient alone."""
+        of, values = self._of, self._values
+        squares = np.square(self._next).sum(axis=-1) - np.square(of.mu).sum(axis=-1)
+        found: Array = (
+            values.objective
+            + squares / (2 * of.beta)
+            + of.pull / 2 * np.square(self._from_centre).sum(axis=-1)
+            + (self._linear * self._u).sum(axis=-1)
+            + self._rho / 2 * np.square(self._from_v).sum(axis=-1)
+        )
+        return found
+
+    def newton_step(self) -> Array:
+        """Step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
+        functions, beta, shift = self._of.functions, self._of.beta, self._of.pull + self._rho
+        if functions.quadratic:
+            return -matvec(functions.inverse(beta, shift), self.gradient)
+        J = self._values.jacobian
+        active = functions.cone.derivative(self._estimate)
+        hessian = self._values.hessian(self._next) + beta * np.swapaxes(J, -1, -2) @ active @ J
+        hessian = hessian + shift * np.eye(J.shape[-1])
+        return descent(hessian, self.gradient, functions.convex)
+
+
+def update_multipliers(
+    state: Ending, federation: ConstrainedFederation, beta: float, which: Array
+) -> Array:
+    """mu_i <- P_{K_i*}(mu_i + beta c_i(w)) at agents and server, for some seeds; returns the largest changes, (S,)."""
+    w = state.model
+
+    def update(functions: Functions, mu: Array) -> Array:
+        found = AugmentedLagrangian(functions, beta, mu, 0.0, w).multipliers(w[None])
+        change = np.abs(found - mu).max(axis=(0, 2), initial=0)
+        mu[:, which] = found[:, which]
+        return np.asarray(change)
+
+    changes = federation.each(lambda block: update(block.parts, state.mu[block.agents]))
+    return np.max([*changes, update(federation.problem.server, state.mu_server)], axis=0)
+
+
+def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
+    """Lower bound on the distance to a feasible point, over 1 + ||w||; shape (S,), 0 if constraints are not convex.
+
+    With v_i = P_{K_i*}(c_i(w)) and a feasible x, convexity gives 0 >= <v, c(x)> >= ||v||^2 + <J^T v, x - w>, so that
+    ||x - w|| >= ||v||^2 / ||J^T v||.
+    """
+    w = state.model[None]
+
+    def of(functions: Functions) -> tuple[Array, Array]:
+        values = functions.at(w)
+        v = functions.cone.project_dual(values.constraints)
+        pull = matvec(np.swapaxes(values.jacobian, -1, -2), v)
+        return np.square(v).sum(axis=(0, 2)), pull.sum(axis=0)
+
+    server = federation.problem.server
+    found = [*federation.each(lambda block: of(block.parts)), of(server)]
+    squares, pulls = (np.sum(each, axis=0) for each in zip(*found, strict=True))
+    convex = all([*federation.each(lambda block: block.parts.convex), server.convex])
+    distance = squares / np.maximum(np.linalg.norm(pulls, axis=1), 1e-300)
+    far = np.where(squares > 0, distance / (1 + np.linalg.norm(state.model, axis=1)), 0)
+    return np.asarray(far if convex else np.zeros_like(far))
+
+
+def end_seeds(outcome: Outcome, where: Array, state: Ending) -> None:
+    """Record the outcome of seeds that were still running."""
+    state.ended[where & (state.ended == 0)] = outcome
+
+
+def start_fields(federation: ConstrainedFederation, value: float) -> dict[str, Any]:
+    """Fields of `Ending` before the first round, with w^0 = (value, ..., value) and mu^0 = 0."""
+    problem = federation.problem
+    S, d = problem.n_seeds, problem.model_shape[1]
+    blocks = federation.each(lambda block: block.parts.cone.size)
+    ends = np.zeros(S, np.int8)
+    ends[problem.undefined] = Outcome.UNDEFINED
+    return {
+        "model": np.full((S, d), value),
+        "mu": np.zeros((problem.n_agents, S, blocks[0])),
+        "mu_server": np.zeros((1, S, problem.server.cone.size)),
+        "outer": np.zeros(S, np.int64),
+        "sent": np.zeros(S),
+        "ended": ends,
+    }
+
+
+@parameters
+class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
+    """Outer loop of Algorithm 1 of he2023, whatever solves its subproblems.
+
+    Parameters
+    ----------
+    beta
+        Penalty parameter of the constraints.
+    s
+        tau_k = s / (k + 1)^2 is the tolerance of the subproblem of outer iteration k.
+    eps1, eps2
+        Tolerances of stationarity and of the constraints, (8).
+    start
+        Every entry of w^0.
+    reach
+        A seed is ``infeasible`` if no feasible point is closer to w^k than ``reach`` times 1 + ||w^k||.
+    """
+
+    beta: Annotated[float, Field(gt=0)] = 1.0
+    s: Annotated[float, Field(gt=0)] = 0.01
+    eps1: Annotated[float, Field(gt=0)] = 1e-3
+    eps2: Annotated[float, Field(gt=0)] = 1e-3
+    start: float = 1.0
+    reach: Annotated[float, Field(gt=0)] = 100.0
+
+    def tau(self, state: StateT) -> Array:
+        """tau_k of each seed, shape (S,)."""
+        return np.asarray(self.s / (state.outer + 1) ** 2)
+
+    def end_outer(
+        self,
+        state: StateT,
+        federation: ConstrainedFederation,
+        centre: Array,
+        done: Array,
+        solved: Array,
+    ) -> None:
+        """Update multipliers, count the iteration, and end seeds for which (8) holds or no feasible point is near.
+
+        Parameters
+        ----------
+        state, federation
+            As in `round`.
+        centre
+            w^k, shape (S, d).
+        done
+            Seeds that did an outer iteration, shape (S,).
+        solved
+            Seeds for which (7) holds; without (7), (8) means nothing.
+        """
+        tau = self.tau(state)
+        moved = update_multipliers(state, federation, self.beta, done)
+        step = np.abs(state.model - centre).max(axis=1)
+        still = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
+        state.outer[done] += 1
+        end_seeds(Outcome.CONVERGED, solved & still, state)  # (8)
+        end_seeds(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)

@@ -1,0 +1,188 @@
+"""Problems of single agents solved exactly: what algorithms 1 and 2 of huang2019 and their relatives share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, parameters
+from admmbench.frames.consensus import Consensus, Subproblem
+from admmbench.privacy import Release
+from admmbench.privacy.sensitivity import Sensitivity
+from admmbench.problems.needs import Need
+from admmbench.problems.rows import RowParts
+
+_MOST_STEPS = 10_000
+# Steps from the last solution to the next, as seen on Adult; for the forecast.
+_USUAL_STEPS = 8
+
+
+class UnsolvedSubproblemError(RuntimeError):
+    """The exact solution was not found."""
+
+
+def solve(
+    parts: RowParts,
+    start: Array,
+    quadratic: Callable[[Array], Array],
+    convexity: Array,
+    tolerance: Array | float,
+) -> Array:
+    """Minimise f_i plus a quadratic function, for all agents and seeds.
+
+    Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, section 2.2).
+    Their length comes from the largest curvature between the iterates so far, which is mostly far below the bound for
+    all models. If a step is too long, the iterates move to where the curvature is large. Then this
+    curvature is found, and steps get shorter. They are never shorter than the bound requires.
+
+    Parameters
+    ----------
+    parts
+        The agents' parts of the problem; the f_i have means over the agents' own records.
+    start
+        Models, shape (B, S, K, J); what is computed has their precision.
+    quadratic
+        Gradient of the quadratic function.
+    convexity
+        Strong convexity of the sum, shape (B, S), as far as it is known: at least that of the quadratic function.
+    tolerance
+        Largest norm of the gradient, or of the proximal gradient with an l1 penalty, that counts as solved: one number
+        or shape (B, S).
+
+    Raises
+    ------
+    UnsolvedSubproblemError
+        If the tolerance is not reached.
+    """
+    whole = parts.whole
+    smooth = whole.penalty.smooth
+    bound = parts.curvature_bound + convexity
+    if smooth:
+        bound = bound + whole.penalty_curvature
+    steepest = factors(bound, like=start)
+    smoothness, met = bound, np.zeros(start.shape[:2])
+    v = ahead = start
+    before: tuple[Array, Array] | None = None
+    solution, unsolved = np.empty_like(start), np.ones(start.shape[:2], bool)
+    for _ in range(_MOST_STEPS):
+        gradient = parts.gradient(ahead, mean_over=parts.n_samples).value
+        if smooth:
+            whole.add_penalty_gradient(gradient, ahead)
+        gradient += quadratic(ahead)
+        if before is not None:
+            moved, turned = _norms(ahead - before[0]), _norms(gradient - before[1])
+            met = np.fmax(met, np.divide(turned, moved, out=np.zeros_like(met), where=moved > 0))
+            smoothness = np.clip(met, convexity, bound)
+        before = ahead, gradient
+        L = factors(smoothness, like=start)
+        step = ahead - gradient / L
+        if smooth:
+            # Only the part of the gradient that moves the models in their precision: no further step could do better.
+            found, moving = ahead, ahead - (ahead - gradient / steepest)
+        else:
+            found = step = whole.penalty.prox(step, whole.own_strength / L)
+            moving = ahead - step
+        residual = bound * _norms(moving)
+        # Each subproblem ends as soon as it is solved, whatever the others need; diverged ones are not waited for.
+        new = unsolved & ~(residual > tolerance)
+        solution[new] = found[new]
+        solution[new & np.isnan(residual)] = np.nan
+        unsolved &= ~new
+        if not unsolved.any():
+            return solution
+        root = np.sqrt(convexity / smoothness)
+        momentum = factors((1 - root) / (1 + root), like=start)
+        ahead, v = step + momentum * (step - v), step
+    worst = np.unravel_index(np.argmax(np.where(unsolved, residual, -1)), residual.shape)
+    raise UnsolvedSubproblemError(
+        f"a subproblem's gradient is {residual[worst]:.1e} after {_MOST_STEPS} steps, tolerance "
+        f"{np.broadcast_to(tolerance, residual.shape)[worst]:.1e}; raise the tolerance"
+        + (", or use dtype: float64" if start.dtype != np.float64 else "")
+    )
+
+
+def _norms(models: Array) -> Array:
+    """Norm of each model, shape (B, S)."""
+    return np.asarray(np.linalg.norm(models, axis=(2, 3)), np.float64)
+
+
+@parameters
+class Exact(Consensus):
+    """Consensus ADMM whose agents minimise (6) of huang2019.
+
+    Parameters
+    ----------
+    rho
+        Penalty parameter; 0.1 as in huang2019.
+    tolerance
+        Largest norm of a subproblem's gradient, or of its proximal gradient with an l1 penalty, that counts as
+        solved. The solution is then within tolerance / rho of the exact one. Single precision reaches about 1e-6.
+    """
+
+    order = "agents"
+
+    rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
+    tolerance: Annotated[float, Field(gt=0)] = 1e-5
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """One solution."""
+        return ("convex loss",)
+
+    @property
+    def gradients(self) -> int:
+        """About so many steps."""
+        return _USUAL_STEPS
+
+    def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
+        """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2, for all agents and seeds.
+
+        The penalty parameter makes the subproblem rho-strongly convex; `solve` begins at the last solution.
+
+        Parameters
+        ----------
+        sub
+            The subproblem.
+        linear
+            Dual variables, perhaps perturbed, shape (B, S, K, J).
+        ridge
+            Weight of a further quadratic term, shape (B, S).
+
+        Raises
+        ------
+        UnsolvedSubproblemError
+            If the tolerance is not reached.
+        """
+        z, rho = sub.z.astype(sub.parts.whole.released, copy=False), sub.rho
+        convexity = np.broadcast_to(rho + ridge, z.shape[:2])
+        own = factors(convexity - rho, like=z)
+
+        def quadratic(v: Array) -> Array:
+            pull: Array = z.dtype.type(rho) * (v - sub.w) + own * v - linear
+            return pull
+
+        return solve(sub.parts, z, quadratic, convexity, self.tolerance)
+
+
+@parameters
+class PerturbedSolution(Exact):
+    """Gaussian noise on what is made of the solutions."""
+
+    release = Release("gaussian", "solution", scaled_for="replace")
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients."""
+        return (*super().needs, "smooth penalty", "bounded slope", "unclipped slope")
+
+    def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
+        """How far a contribution moves a part of the solution, with the error of the solver.
+
+        The stiffness is lambda / n + rho of lemma 4.
+        """
+        stiffness = sub.parts.whole.penalty_curvature + sub.rho
+        c1 = part * sub.parts.gradient_bound
+        return sub.solution_sensitivity(c1, stiffness, part * self.tolerance)

@@ -1,0 +1,139 @@
+"""Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
+
+A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
+see `admmbench.frames.passes`. A step may use its arguments, numbers, numpy and math.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from admmbench.frames.base import Array, parameters
+from admmbench.frames.consensus import Consensus, Subproblem
+from admmbench.frames.passes import Pass
+from admmbench.privacy import Draw
+from admmbench.problems.base import Gradient
+from admmbench.validation import one_of
+
+# The authors' code of ryu2022 clips probabilities to [1e-9, 1].
+PROBABILITY_FLOOR = 1e-9
+
+MeanOver = Literal["all", "own"]
+Step = Callable[..., float]
+Schedule = dict[str, Array | float]
+
+
+def proximal_step(
+    gradient: float, z: float, w: float, dual: float, rho: float, inverse_eta: float
+) -> float:
+    """Minimise <gradient, v> + ||v - z||^2 / (2 eta) + (rho / 2) ||w - v + dual / rho||^2 over v.
+
+    (5) of ryu2021, (8) of ryu2022, (38) and (39) of huang2019.
+    """
+    return (-gradient + rho * w + dual + inverse_eta * z) / (rho + inverse_eta)
+
+
+def trust_region_step(
+    gradient: float, z: float, w: float, dual: float, rho: float, radius: float
+) -> float:
+    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 over ``|v - z| <= radius``: (6) and (9) of ryu2021.
+
+    The objective is separable, so that its minimiser is clipped to the box.
+    """
+    free = (-gradient + rho * w + dual) / rho
+    return np.minimum(np.maximum(free, z - radius), z + radius)
+
+
+@parameters
+class Linearized(Consensus):
+    """Consensus ADMM whose agents minimise a linear model of f_p.
+
+    Parameters
+    ----------
+    a
+        Factor of the proximity parameter or of the radius (ryu2021, appendix A.11).
+
+    Attributes
+    ----------
+    mean_over
+        What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
+    """
+
+    mean_over: ClassVar[MeanOver]
+
+    a: Annotated[float, Field(gt=0)] = 1.0
+
+    def __init_subclass__(cls) -> None:
+        """Refuse a method whose mean is over nothing that has a name here."""
+        super().__init_subclass__()
+        if hasattr(cls, "mean_over"):
+            one_of(f"{cls.__name__}.mean_over", cls.mean_over, MeanOver)
+
+    @property
+    @abstractmethod
+    def step(self) -> Step:
+        """Closed form of the subproblem: an equation between numbers, ``step(gradient, z, w, dual, rho, ...)``."""
+
+    @abstractmethod
+    def schedule(self, sub: Subproblem) -> Schedule:
+        """Further arguments of the step, besides gradient, models and rho: numbers, or one for each agent and seed."""
+
+    def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
+        """Noise on the gradient, of `Subproblem.noise`."""
+        return 0.0
+
+    def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
+        """Noise on the solution, of `Subproblem.noise`."""
+        return 0.0
+
+    def gradient(self, sub: Subproblem) -> Gradient:
+        """Gradient of the loss at the last iterates."""
+        n = sub.parts.whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
+        return sub.parts.gradient(sub.z, mean_over=n, floor=self.floor)
+
+    @property
+    def floor(self) -> float:
+        """That of the authors' code, if it is followed."""
+        return PROBABILITY_FLOOR if self.reference else 0.0
+
+    def local_round(self, sub: Subproblem) -> None:
+        """Gradient of f_p, noise where the method puts it, and step: one pass over the model for each local update."""
+        whole, E = sub.parts.whole, self.updates
+        strength = whole.total_strength if self.reference else whole.own_strength
+        total = np.empty_like(sub.z) if E > 1 else None
+        for e in range(E):
+            gradient, schedule = self.gradient(sub), self.schedule(sub)
+            on_gradient = self.perturb_gradient(sub, gradient)
+            draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
+            fused = Pass(
+                self.step,
+                tuple(schedule),
+                whole.problem.penalty_name,
+                "global" if self.reference else "local",
+                place,
+                "only" if E == 1 else "first" if e == 0 else "last" if e == E - 1 else "middle",
+                self.order,
+            )
+            numbers = [np.broadcast_to(given, sub.z.shape[:2]) for given in schedule.values()]
+            fused(sub, gradient, draw, strength, 1 / E, total, numbers)
+
+
+def _noise(
+    on_gradient: Draw | float, on_solution: Draw | float
+) -> tuple[Draw | None, Literal["gradient", "solution"] | None]:
+    """Noise, and where it is added."""
+    for draw in (on_gradient, on_solution):
+        if not isinstance(draw, Draw) and not (isinstance(draw, int | float) and draw == 0):
+            raise ValueError(
+                f"noise is what sub.noise.laplace or sub.noise.gaussian returns, or 0.0; got {type(draw).__name__}"
+            )
+    if isinstance(on_gradient, Draw):
+        if isinstance(on_solution, Draw):
+            raise ValueError("there is noise on the gradient and on the solution: choose one")
+        return on_gradient, "gradient"
+    return (on_solution, "solution") if isinstance(on_solution, Draw) else (None, None)

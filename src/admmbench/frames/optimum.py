@@ -1,0 +1,62 @@
+"""Methods that find their model at once and send nothing. Other methods are compared with them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from admmbench.frames.base import Algorithm, Array, Federation, Messages, parameters
+from admmbench.problems.columns import BoundColumns, Party
+from admmbench.problems.needs import Need
+from admmbench.problems.rows import BoundRows, RowParts
+
+Whole = BoundRows | BoundColumns
+AnyFederation = Federation[Whole, RowParts | Party]
+
+
+@dataclass
+class Shared:
+    """One model, which all agents have."""
+
+    w: Array
+    """Shape (S, K, J)."""
+    n_agents: int
+
+    @property
+    def z(self) -> Array:
+        """The same for every agent, shape (P, S, K, J), without copies."""
+        return np.broadcast_to(self.w, (self.n_agents, *self.w.shape))
+
+
+@parameters
+class Optimum(Algorithm[Shared, AnyFederation]):
+    """An optimum from the first round on; budgets have no effect."""
+
+    state_copies = 0
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """One optimum."""
+        return ("convex loss",)
+
+    @abstractmethod
+    def find(self, problem: Whole) -> Array:
+        """Model of each seed, shape (S, K, J)."""
+
+    def init(self, federation: AnyFederation) -> Shared:
+        """The model before it is found."""
+        problem = federation.problem
+        w = np.zeros((problem.n_seeds, *problem.model_shape), problem.dtype)
+        return Shared(w, problem.n_agents)
+
+    def round(self, t: int, state: Shared, federation: AnyFederation) -> Messages:
+        """Find it, once."""
+        if t == 1:
+            state.w = self.find(federation.problem)
+        return Messages(down=(), up=())
+
+    def violation(self, state: Shared, federation: AnyFederation) -> Array:
+        """There is one model: none."""
+        return np.zeros(federation.problem.n_seeds)

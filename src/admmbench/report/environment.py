@@ -1,0 +1,12 @@
+"""Templates of the report's pages."""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+#: Compiles each template once.
+TEMPLATES = Environment(
+    loader=PackageLoader("admmbench.report"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)

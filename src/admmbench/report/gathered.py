@@ -1,0 +1,133 @@
+"""What a report is made of: the results in the folder of an experiment, and what is missing there, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from admmbench.audit.findings import Audit
+from admmbench.figures import drawing
+from admmbench.files import read_sealed
+from admmbench.jobs import seal
+from admmbench.report.rendering import Missing, Section
+from admmbench.results.aggregate import aggregate, read
+from admmbench.results.wording import at
+from admmbench.study.config import AUDITS, ConfigError, read_experiment, runs_folder
+from admmbench.study.runs import LOG
+
+if TYPE_CHECKING:
+    from admmbench.study.experiment import Experiment
+    from admmbench.study.runs import Run
+
+# How a command's message begins in its log.
+_MESSAGE = "admmbench: "
+
+
+class Gathered(NamedTuple):
+    """An experiment as far as it is there."""
+
+    section: Section | None
+    """None if none of its runs is there."""
+    missing: list[Missing]
+
+
+def gather(folder: Path) -> Gathered:
+    """Take a complete experiment from its folder; a figure that is not there is drawn when the report is made.
+
+    Raises
+    ------
+    ConfigError, ValueError, StaleResultError
+        If its definition, an audit or the results are missing or damaged.
+    """
+    _, experiment = read_experiment(folder, figures=True)
+    paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
+    drawings = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
+    audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
+    results = seal.read(folder / "results.nc")
+    return Gathered(Section(results, experiment, drawings, audits), [])
+
+
+def gather_what_exists(folder: Path) -> Gathered:
+    """Take what is there of an experiment: its runs are joined anew, and its figures drawn from these."""
+    try:
+        name, experiment = read_experiment(folder, figures=True)
+    except ConfigError as error:
+        return Gathered(None, [Missing(folder.name, "everything", str(error))])
+    place = runs_folder(folder.parent, folder.name, experiment)
+    there: list[Run] = []
+    gone: list[tuple[Run, str]] = []
+    for run in experiment.runs:
+        path = place / run.path
+        try:
+            if path.exists():
+                read(path, run)
+                there.append(run)
+            else:
+                gone.append((run, _why_no_run(folder, experiment, run)))
+        except seal.StaleResultError as error:
+            gone.append((run, str(error)))
+    missing = [Missing(experiment.title, *each) for each in _runs(experiment, gone)]
+    if not there:
+        return Gathered(None, missing)
+    results = aggregate(name, experiment, place, there)
+    drawings, audits = {}, []
+    for figure in experiment.figures:
+        try:
+            drawings[figure.name] = drawing.svg(results, figure)
+        except Exception as error:  # of a kind of figure that counts on all runs, perhaps a plug-in
+            reason = f"cannot be drawn from what there is ({error})"
+            missing.append(Missing(experiment.title, f"figure {figure.name}", reason))
+    for file, run in experiment.audits.items():
+        try:
+            audits.append((run, _audit(folder, file)))
+        except (OSError, ValueError):
+            reason = _why(folder / "logs" / AUDITS / Path(file).with_suffix(".log"))
+            missing.append(Missing(experiment.title, f"audit of {_named([run])}", reason))
+    drawn = [figure for figure in experiment.figures if figure.name in drawings]
+    experiment = experiment.model_copy(update={"figures": drawn})
+    return Gathered(Section(results, experiment, drawings, audits), missing)
+
+
+def _audit(folder: Path, name: str) -> Audit:
+    return Audit.from_dict(read_sealed(folder / AUDITS / name))
+
+
+def _runs(experiment: Experiment, gone: list[tuple[Run, str]]) -> Iterator[tuple[str, str]]:
+    """Runs that are missing, those with the same reason together, and the reason."""
+    together: dict[str, list[Run]] = {}
+    for run, reason in gone:
+        together.setdefault(reason, []).append(run)
+    for reason, runs in together.items():
+        yield "all runs" if len(runs) == len(experiment.runs) else _named(runs), reason
+    for method in experiment.untuned:
+        yield method, "must be tuned first, with snakemake tune"
+
+
+def _named(runs: Iterable[Run]) -> str:
+    """Methods with their budgets."""
+    budgets: dict[str, list[float]] = {}
+    for run in runs:
+        budgets.setdefault(run.label, []).append(run.spec.stated_budget)
+    return "; ".join(at(label, *dict.fromkeys(own)) for label, own in budgets.items())
+
+
+def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> str:
+    """Why a run is missing: what its log says, or that of the data set that it waits for."""
+    results = folder.parent
+    prepared = _said(results / "logs/prepare" / f"{experiment.dataset_folder}.log")
+    log = folder / "logs/time.log" if experiment.timed else results / "runs" / run.file(LOG)
+    return f"no data: {prepared}" if prepared and not log.exists() else _why(log)
+
+
+def _why(log: Path) -> str:
+    if not log.exists():
+        return "was not started"
+    return _said(log) or f"ended without a message, as a process that is killed does; see {log}"
+
+
+def _said(log: Path) -> str:
+    """Last message of a log; empty if there is none."""
+    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    _, begins, message = f"\n{text}".rpartition(f"\n{_MESSAGE}")
+    return message.strip() if begins else ""

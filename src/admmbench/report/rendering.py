@@ -1,0 +1,321 @@
+"""The report: one HTML page that holds everything, from claims to provenance.
+
+The page needs nothing else: style, figures, data and scripts are inside, and nothing is loaded from elsewhere. Without
+scripts all but the view "Explore" is there. The same results give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from admmbench import files
+from admmbench.claims.decisions import FIRM, MEANING, Judgement
+from admmbench.claims.selection import Verdict
+from admmbench.figures import drawing, style
+from admmbench.figures import ranks as diagram
+from admmbench.report import answer, evidence, explore, permalinks, standings, tables
+from admmbench.report.environment import TEMPLATES
+from admmbench.report.inline import inline
+from admmbench.results import reference, statistics, wording
+from admmbench.results.comparison import compare, ranks
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from admmbench.audit.findings import Audit
+    from admmbench.figures import Figure
+    from admmbench.study.experiment import Experiment
+    from admmbench.study.runs import Run
+
+SYMBOLS: dict[Judgement, str] = {
+    "supported": "✓",
+    "contradicted": "✗",
+    "undecided": "~",
+    "not run": "○",
+}
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What the head of the page says.
+
+    Attributes
+    ----------
+    configuration
+        Name of the configuration, such as "config.yaml overlaid by quick.yaml".
+    version
+        Version of the suite.
+    """
+
+    configuration: str = ""
+    version: str = ""
+
+
+class Missing(NamedTuple):
+    """Something that could not be had."""
+
+    experiment: str
+    """Its title."""
+    what: str
+    """Such as a method and its budgets."""
+    why: str
+    """The reason, as it was said by what failed."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment of the report.
+
+    Attributes
+    ----------
+    results
+        Its results.
+    experiment
+        Its configuration: title, description, artefacts, figures.
+    drawings
+        Text of the SVG of each figure, by name; a figure that is not here is drawn.
+    audits
+        Runs that were attacked, and what came out.
+    kept
+        Results of the experiment that are kept with the project; None if there are none.
+    """
+
+    results: xr.Dataset
+    experiment: Experiment
+    drawings: Mapping[str, str] = field(default_factory=dict)
+    audits: Sequence[tuple[Run, Audit]] = ()
+    kept: xr.Dataset | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return str(self.results.attrs["experiment"])
+
+
+def render(
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    meta: Meta,
+    references: Sequence[Verdict] = (),
+    missing: Sequence[Missing] = (),
+) -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    sections
+        The experiments, in the order of the page. Where methods of whole runs have equal totals, the page begins with
+        who wins.
+    verdicts
+        What became of the papers' claims. Papers without an experiment among the sections are named alone.
+    meta
+        Head of the page.
+    references
+        What became of the claims in the results that are kept with the project.
+    missing
+        What could not be had; the page begins with it.
+
+    Returns
+    -------
+    str
+        An HTML document without external resources.
+    """
+    here = {section.name for section in sections}
+    papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
+    judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
+    elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
+    experiments = [section.results for section in sections]
+    leading = standings.content(experiments)
+    page = TEMPLATES.get_template("report.html.jinja").render(
+        meta=meta,
+        missing=missing,
+        answer=_answer(experiments),
+        standings=leading,
+        parts=_incomplete(sections, leading),
+        about_totals=_about_totals(experiments),
+        without_row=standings.without_row(experiments, leading),
+        sections=[_section(section) for section in sections],
+        papers=_by_paper(judged),
+        claims=_claims(judged),
+        elsewhere=list(elsewhere),
+        references={v.claim.id: v for v in references if v.verdict != "not run"},
+        evidence=_evidence(judged, sections),
+        symbols=SYMBOLS,
+        level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
+        explore=explore.content(experiments),
+    )
+    return permalinks.add(page)
+
+
+def write(
+    path: Path | str,
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    meta: Meta,
+    references: Sequence[Verdict] = (),
+    missing: Sequence[Missing] = (),
+) -> Path:
+    """Render the page into a file, which is replaced as a whole or not at all.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    target = Path(path)
+    files.write(target, render(sections, verdicts, meta, references, missing))
+    return target
+
+
+def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
+    """Who wins at equal privacy; nothing if no two methods can be compared."""
+    comparison = compare(experiments)
+    if comparison is None:
+        return {}
+    ranked = ranks(comparison)
+    found = answer.content(comparison, ranked)
+    if ranked is None:
+        return {**found, "diagram": ""}
+    # A method looks as in the figures of the first experiment that has it.
+    looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
+    text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
+    return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
+
+
+def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Notes on data that are not complete, of the experiments that have rows."""
+    named = {row["experiment"] for row in rows}
+    of = [section.results.attrs for section in sections if section.name in named]
+    return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
+
+
+def _about_totals(experiments: Iterable[xr.Dataset]) -> list[str]:
+    """What totals protect and warnings about them, each with the studies that it is about."""
+    found: dict[str, list[str]] = {}
+    for results in experiments:
+        for text in tables.about_totals(results):
+            found.setdefault(text, []).append(results.attrs["title"])
+    return [f"{text} ({answer.listed(titles)})" for text, titles in found.items()]
+
+
+def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    papers: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        papers.setdefault(verdict.claim.paper, []).append(verdict)
+    return papers
+
+
+def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """How verdicts are spread, what they mean, and how many of them may be wrong by chance."""
+    counts = Counter(verdict.verdict for verdict in verdicts)
+    random = [verdict for verdict in verdicts if verdict.size]
+    return {
+        "totals": {outcome: counts[outcome] for outcome in MEANING},
+        "meaning": MEANING,
+        "random": len(random),
+        "wrong": f"{sum(verdict.size for verdict in random):.1f}",
+        "by_value": sum(not v.size and v.verdict != "not run" for v in verdicts),
+        "firm": FIRM,
+    }
+
+
+def _evidence(verdicts: Iterable[Verdict], sections: Iterable[Section]) -> dict[str, evidence.Link]:
+    """Where the page shows what each claim is about, by the claim's id; nothing for experiments that are not here."""
+    of = {section.name: section for section in sections}
+    return {
+        claim.id: evidence.place(claim, own.results, own.experiment.figures)
+        for claim in (verdict.claim for verdict in verdicts)
+        if (own := of.get(claim.experiment))
+    }
+
+
+def _section(section: Section) -> dict[str, Any]:
+    """Everything the template shows of one experiment."""
+    results, attrs = section.results, section.results.attrs
+    return {
+        "name": section.name,
+        "attrs": attrs,
+        "experiment": section.experiment,
+        "budgets": [wording.budget(float(e)) for e in results["epsilon"].values],
+        "setting": tables.setting(results),
+        "methods": tables.methods(results),
+        "tuned": _tuned(section.experiment),
+        "figures": [_figure(section, figure) for figure in section.experiment.figures],
+        "spread": tables.spread(results),
+        "errors": [
+            {"title": title, "run": how, "rows": tables.errors(results, how)}
+            for title, how in tables.error_tables(results).items()
+        ],
+        "solutions": tables.solutions(results),
+        "times": tables.times(results),
+        "budget": tables.budget(results),
+        "accountants": tables.accountants(results),
+        "privacy": tables.privacy(results),
+        "about_totals": tables.about_totals(results),
+        "audits": _audits(section),
+        "reference": {} if section.kept is None else reference.against(results, section.kept),
+        "notes": tables.notes(results),
+        "versions": json.loads(attrs["versions"]),
+        "checksums": json.loads(attrs["data_checksums"]),
+    }
+
+
+def _tuned(experiment: Experiment) -> dict[str, Any]:
+    """What tuning came to, for each method and budget, and how it was made."""
+    if not experiment.tuned or experiment.tuning is None:
+        return {}
+    rows = [
+        {
+            "label": label,
+            "epsilon": tables.stated(budget),
+            "settings": ", ".join(
+                f"{path.rpartition('.')[2].replace('_', ' ')} {value:.4g}"
+                for path, value in each.settings.items()
+            ),
+            "error": tables.cell(each.error),
+            "edges": ", ".join(path.rpartition(".")[2].replace("_", " ") for path in each.edges),
+        }
+        for label, found in experiment.tuned.items()
+        for budget, each in found.items()
+    ]
+    return {"settings": experiment.tuning, "rows": rows}
+
+
+def _audits(section: Section) -> list[dict[str, Any]]:
+    """What attacks found, for each method and budget in the order of the experiment."""
+    labels = [method.label for method in section.experiment.algorithms]
+    audits = sorted(
+        section.audits, key=lambda each: (labels.index(each[0].label), each[0].spec.stated_budget)
+    )
+    return [
+        {
+            "label": run.label,
+            "epsilon": tables.stated(run.spec.stated_budget),
+            "guarantee": run.spec.guarantee.kind,
+            "epsilons": [
+                "–" if value is None else tables.total(value)
+                for value in (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
+            ],
+            "summary": found.summary,
+            "failures": list(dict.fromkeys(each.sentence for each in found.failures)),
+        }
+        for run, found in audits
+    ]
+
+
+def _figure(section: Section, figure: Figure) -> dict[str, Any]:
+    text = section.drawings.get(figure.name) or drawing.svg(section.results, figure)
+    label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
+    note = section.results.attrs.get("dataset_note")
+    return {
+        "id": evidence.figure_id(section.name, figure),
+        "svg": inline(text, f"{section.name}-{figure.name}", label),
+        "caption": figure.caption,
+        "source": figure.source,
+        "note": f"Data: {note}." if note else "",
+    }

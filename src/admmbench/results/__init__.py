@@ -1,0 +1,1 @@
+"""From the runs of an experiment to one labelled data set; statistics, comparisons, kept results."""

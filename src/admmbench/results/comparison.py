@@ -1,0 +1,306 @@
+"""Who wins at equal privacy: methods of several experiments, cell by cell and over all cells. And who leads elsewhere.
+
+A *cell* is a data set and a guarantee: an experiment, a total epsilon of the whole run, its delta and its neighbours.
+The rivals of a cell are the methods that give this guarantee, see `admmbench.results.statistics.equally_private`.
+Studies without totals have cells as well, whose rivals need not be equally private.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from admmbench.frames.outcomes import FAILED, Outcome
+from admmbench.results import statistics
+
+FEASIBLE = 0.01
+"""Largest violation of constraints of a point that counts as a solution."""
+
+# What stands for a method that an experiment does not have, where NaN does not.
+_FILLS = {
+    "compared": False,
+    "excluded": False,
+    "tied": False,
+    "guarantee": "",
+    "runs": 0,
+    "lost": 0,
+}
+
+
+def compare(
+    experiments: Iterable[xr.Dataset], level: float = statistics.LEVEL
+) -> xr.Dataset | None:
+    """Compare methods by the final metric of their problem, in every cell with two or more rivals.
+
+    The data choose the winner of a cell, so any pair of its rivals may come to be the one that is reported. The
+    intervals of differences are therefore simultaneous for all pairs of all cells: each is that of the paired t test
+    at level 1 - (1 - level) / comparisons (Bonferroni). For normal differences, all of them hold together with a
+    probability of at least ``level``. Pairs count whether or not runs were lost, so that results do not choose the
+    number of comparisons.
+
+    A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean,
+    neither wins nor ties, and is last in :func:`ranks`.
+
+    Parameters
+    ----------
+    experiments
+        Results, each as its ``results.nc`` holds them. Those whose budgets are not of whole runs have no cells.
+    level
+        Confidence level, in (0, 1): of each interval of a mean, and of all intervals of differences together.
+
+    Returns
+    -------
+    xarray.Dataset or None
+        None if no cell has two rivals. Dims ``cell``, and ``algorithm`` and ``rival``, both with the labels of all
+        experiments. Values are in the unit of the metric.
+
+        - ``compared``, ``excluded``: methods that are rivals in a cell, and those that ran at its budget and are not.
+        - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
+        - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
+        - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
+          with simultaneous intervals; NaN where two methods share fewer than two seeds.
+        - ``winner``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
+        - ``tied``: the winner, and all methods whose interval of the difference to it is not above 0. Nobody wins
+          where several are tied.
+        - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
+
+        Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
+        ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
+        ``level`` and ``comparisons``, the number of pairs.
+    """
+    return _together([cell for results in experiments for cell in _cells(results)], level)
+
+
+def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
+    """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
+
+    At a budget, methods that add no noise are left out; without a budget, those that add noise of their own, and optima
+    that are computed for reference. Methods of a row have data of as many features. With constraints, methods for the
+    same number of agents are compared by their objective. Runs whose last point violates constraints by more than
+    `FEASIBLE` count as lost. Methods of a timed study are compared by their computing time.
+
+    Parameters
+    ----------
+    results, level
+        As in :func:`compare`; intervals of differences hold together for all pairs of this experiment.
+
+    Returns
+    -------
+    xarray.Dataset or None
+        As of :func:`compare`; ``delta`` and ``neighbours`` are those of one method. None if no budget has two methods.
+    """
+    constrained = statistics.is_constrained(results)
+    if constrained:
+        results = _by_objective(results)
+    elif "seconds" in results:
+        results = results.assign_attrs(metric="seconds")
+    facts = _facts(results)
+    ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
+    ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
+    ran &= ~statistics.is_optimum(facts)
+    found = []
+    for epsilon in map(float, facts["epsilon"].values):
+        own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
+        # An objective may add up over agents.
+        by = ["features", "agents"] if constrained else ["features"]
+        for _, group in own.groupby(by) if own.sizes["algorithm"] else ():
+            several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
+            if several > 1:
+                found.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
+    return _together(found, level)
+
+
+def _by_objective(results: xr.Dataset) -> xr.Dataset:
+    """Compare by the objective, and count runs as lost that do not meet the constraints."""
+    met = ~(statistics.final(results, "feasibility") > FEASIBLE)
+    status = results["status"].where(met | (results["status"] < 0), Outcome.INFEASIBLE)
+    return results.assign(status=status).assign_attrs(metric="train_loss")
+
+
+def _together(cells: Sequence[_Cell], level: float) -> xr.Dataset | None:
+    """Compare the rivals of all cells."""
+    if not cells:
+        return None
+    comparisons = sum(math.comb(len(cell.rivals), 2) for cell in cells)
+    found = [_compared(cell, level, 1 - (1 - level) / comparisons) for cell in cells]
+    labels = list(dict.fromkeys(str(label) for each in found for label in each["algorithm"].values))
+    fills = {name: _FILLS.get(str(name), np.nan) for name in found[0].data_vars}
+    cells_alike = [each.reindex(algorithm=labels, rival=labels, fill_value=fills) for each in found]
+    together = xr.concat(
+        cells_alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
+    )
+    return together.assign_attrs(level=level, comparisons=comparisons)
+
+
+def ranks(
+    comparison: xr.Dataset,
+    algorithms: Sequence[str] | None = None,
+    level: float = statistics.LEVEL,
+) -> xr.Dataset | None:
+    """Rank methods in each cell, and tell which differ over all cells (Demsar 2006, section 3.2.2).
+
+    Friedman's test asks whether all methods are alike. By Nemenyi's test two of them differ if their mean ranks do by
+    the critical difference q sqrt(k (k + 1) / (6 N)) or more, for k methods in N cells, with the quantile q of the
+    studentized range over sqrt 2.
+
+    Both tests take cells for independent. Cells of one data set at several budgets are not, so the critical
+    difference is smaller than it should be: it describes these cells, and promises nothing about other data sets.
+
+    Parameters
+    ----------
+    comparison
+        What :func:`compare` found.
+    algorithms
+        Labels to rank, in the cells in which all of them are rivals; by default the methods that are in all cells.
+    level
+        One minus the size of the test of Nemenyi, in (0, 1).
+
+    Returns
+    -------
+    xarray.Dataset or None
+        None for fewer than three methods or two cells. Dims ``cell``, ``algorithm`` (lowest mean rank first) and
+        ``group``.
+
+        - ``rank``: 1 for the lowest mean; equal means share a rank, and methods that lost runs share the last.
+        - ``mean_rank``: over cells.
+        - ``together``: groups of methods that do not differ from each other, none part of another.
+        - ``statistic``, ``p_value``: of Friedman's test, corrected for shared ranks; NaN if all ranks are shared.
+        - ``critical_difference``: of mean ranks.
+    """
+    from scipy import stats  # takes a second
+
+    compared = comparison["compared"]
+    if algorithms is None:
+        algorithms = list(compared["algorithm"].values[compared.all("cell").values])
+    cells = compared.sel(algorithm=list(algorithms)).all("algorithm")
+    means = comparison["mean"].sel(algorithm=list(algorithms)).isel(cell=cells.values)
+    n, k = means.shape
+    if k < 3 or n < 2:
+        return None
+    # Means of the same errors in another order may differ in their last digits.
+    rank = means.copy(data=stats.rankdata(means.round(12).fillna(np.inf), axis=1))
+    rank = rank[:, np.argsort(rank.mean("cell").values, kind="stable")]
+    with np.errstate(invalid="ignore"):
+        statistic, p_value = stats.friedmanchisquare(*rank.values.T)
+    quantile = stats.studentized_range.ppf(level, k, np.inf) / math.sqrt(2)
+    critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
+    mean_rank = rank.mean("cell")
+    return xr.Dataset(
+        {
+            "rank": rank,
+            "mean_rank": mean_rank,
+            "together": (("group", "algorithm"), _groups(mean_rank.values, critical)),
+            "statistic": float(statistic),
+            "p_value": float(p_value),
+            "critical_difference": critical,
+        },
+        attrs={"level": level},
+    )
+
+
+def _groups(mean_ranks: NDArray[np.float64], critical: float) -> NDArray[np.bool_]:
+    """Longest runs of ascending values that span less than a critical difference, shape (groups, values)."""
+    groups, reached = [], 0
+    places = np.arange(mean_ranks.size)
+    for start, first in enumerate(mean_ranks):
+        end = int(np.sum(mean_ranks - first < critical))
+        if end > max(reached, start + 1):
+            groups.append((places >= start) & (places < end))
+            reached = end
+    return np.array(groups, bool).reshape(-1, mean_ranks.size)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Labels of methods of an experiment that may be compared at a budget."""
+
+    facts: xr.Dataset
+    epsilon: float
+    rivals: list[str]
+
+
+def _facts(results: xr.Dataset) -> xr.Dataset:
+    """What comparisons read, all of it variables: selecting from all variables takes most of the time."""
+    names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
+    names += ["agents", "features", "method"]
+    return results.reset_coords()[[results.attrs["metric"], *names]]
+
+
+def _cells(results: xr.Dataset) -> Iterator[_Cell]:
+    """Find the budgets of an experiment with rivals: one group of rivals for a budget, unless methods set delta."""
+    if not statistics.of_whole_runs(results):
+        return
+    table, facts = statistics.equally_private(results), _facts(results)
+    for epsilon in map(float, results["epsilon"].values):
+        groups = np.unique(table.sel(epsilon=epsilon).values, axis=0)
+        for group in groups[groups.sum(axis=1) > 1]:
+            if math.isfinite(epsilon):
+                yield _Cell(facts, epsilon, list(table["rival"].values[group]))
+
+
+def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
+    """Everything about one cell; ``each`` is the level of the interval of one difference."""
+    at = cell.facts.sel(epsilon=cell.epsilon)
+    ran = at["status"] != Outcome.NOT_RUN
+    compared = at["algorithm"].isin(cell.rivals)
+    values = statistics.unlost(at, at.attrs["metric"]).where(compared)
+    redrawn = statistics.redrawn(at)
+    own = statistics.interval(values, level, redrawn)
+    gap = statistics.paired(values, values.rename(algorithm="rival"), each, redrawn)
+    ascending = own["mean"].sortby(own["mean"]).dropna("algorithm")
+    winner, runner_up, *_ = [*map(str, ascending["algorithm"].values), "", ""]
+    found = xr.Dataset(
+        {
+            "compared": compared,
+            "excluded": ran.any("seed") & ~compared,
+            "guarantee": at["guarantee"].where(compared, ""),
+            "runs": ran.sum("seed"),
+            "lost": at["status"].isin(FAILED).sum("seed"),
+            **own[["mean", "lower", "upper"]],
+            "difference": gap["mean"],
+            "difference_lower": gap["lower"],
+            "difference_upper": gap["upper"],
+            "tied": own["mean"].notnull(),
+            "winner": winner,
+            "runner_up": runner_up,
+            **_floor(cell.facts, level),
+        }
+    )
+    if winner:
+        found["tied"] &= ~(gap["lower"].sel(rival=winner, drop=True) > 0)
+    metric = at.attrs["metric"]
+    rival = at.sel(algorithm=cell.rivals[0])
+    facts = {
+        **{name: at.attrs[name] for name in ("experiment", "dataset", "dataset_note", "metric")},
+        **{name: at[metric].attrs[name] for name in ("long_name", "units")},
+        **{name: rival[name].item() for name in ("delta", "neighbours")},
+        "fraction": statistics.is_fraction(at),
+        "epsilon": cell.epsilon,
+    }
+    return found.assign_coords(facts)
+
+
+def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
+    """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
+    found: dict[str, float | str] = {
+        "floor": math.nan,
+        "floor_lower": math.nan,
+        "floor_upper": math.nan,
+        "floor_method": "",
+    }
+    if math.inf in facts["epsilon"].values:
+        own = facts.sel(epsilon=math.inf)
+        values = statistics.unlost(own, own.attrs["metric"]).where(~statistics.noisy(own))
+        free = statistics.interval(values, level, statistics.redrawn(own))
+        free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
+        if free.sizes["algorithm"]:
+            best = free.isel(algorithm=0)
+            names = {"floor": "mean", "floor_lower": "lower", "floor_upper": "upper"}
+            found |= {name: best[of].item() for name, of in names.items()}
+            found["floor_method"] = str(best["algorithm"].item())
+    return found

@@ -1,0 +1,209 @@
+"""Results that are kept with the project: those of the largest runs of a study, to compare new results with.
+
+A folder has a file of results for each experiment, and one file that says where each comes from, with its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from admmbench.files import write
+from admmbench.files.core_yaml import dump_yaml, read_yaml
+from admmbench.files.installed import OWN_REFERENCE, REFERENCE
+from admmbench.validation import Strict, checked
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FILES = "files.yaml"
+# Two studies must agree in these for their final values to be comparable.
+_SCALE = {
+    "dataset": "data set",
+    "dataset_settings": "settings of the data set",
+    "n_train": "training records",
+    "problem": "problem",
+    "partition": "partition",
+    "sensitivity": "sensitivity",
+    "rounds": "rounds",
+}
+
+
+class Source(Strict):
+    """Where kept results come from.
+
+    Attributes
+    ----------
+    command
+        Command that makes them.
+    sha256
+        Of the file.
+    """
+
+    command: str
+    sha256: str
+
+
+def keep(
+    results: xr.Dataset, command: str, folder: Path | None = None, *, add: bool = False
+) -> Path:
+    """Add results to the folder, compressed.
+
+    Parameters
+    ----------
+    results
+        Of an experiment.
+    command
+        Command that made them.
+    folder
+        Folder to write; by default the user's own.
+    add
+        Whether former results of the same experiment stay, and these are added to them; otherwise these take their
+        place.
+
+    Returns
+    -------
+    The file.
+
+    Raises
+    ------
+    ValueError
+        If these cannot be added to the former ones, see `admmbench.results.joining.join`.
+    """
+    folder = folder or OWN_REFERENCE
+    name = results.attrs["experiment"]
+    path = folder / f"{name}.nc"
+    if add and (former := load([name], [folder])):
+        from admmbench.results import joining  # slow to import
+
+        results = joining.join(former[name], results)
+        command = joining.each_once([_sources(folder)[path.name].command, command])
+    packed = {"zlib": True, "complevel": 9, "shuffle": True}
+    # The index of a compressed variable takes more than a small variable.
+    numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}
+    content = results.to_netcdf(engine="h5netcdf", encoding=numbers)
+    write(path, content)
+    digest = hashlib.sha256(content).hexdigest()
+    sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
+    text = dump_yaml({name: each.model_dump() for name, each in sorted(sources.items())})
+    write(folder / FILES, f"# Kept results, see docs/report.md.\n{text}")
+    return path
+
+
+def load(
+    experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
+) -> dict[str, xr.Dataset]:
+    """Read what is kept of some experiments.
+
+    Parameters
+    ----------
+    experiments
+        Names.
+    folders
+        Folders with kept results, the suite's and the user's own; results in a later folder replace those in an earlier
+        one.
+
+    Returns
+    -------
+    Results by name, of those that are there.
+
+    Raises
+    ------
+    ValueError
+        If a file is not the one that was kept.
+    """
+    return {name: _read(*each) for name, each in _kept(experiments, folders).items()}
+
+
+def read(path: Path) -> xr.Dataset | None:
+    """Read a file of kept results; None if the list in its folder does not name it. See `load` for errors."""
+    source = _sources(path.parent).get(path.name)
+    return _read(path, source.sha256) if source else None
+
+
+def _read(path: Path, digest: str) -> xr.Dataset:
+    import xarray as xr
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(
+            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
+        )
+    return xr.load_dataset(path)
+
+
+def digests(
+    experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
+) -> dict[str, str]:
+    """SHA-256 of what is kept of some experiments, by name, see `load`."""
+    return {name: digest for name, (_, digest) in _kept(experiments, folders).items()}
+
+
+def _kept(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
+    """File of each experiment of which results are kept, and its SHA-256."""
+    return {
+        name: (folder / f"{name}.nc", sources[f"{name}.nc"].sha256)
+        for folder, sources in ((folder, _sources(folder)) for folder in folders)
+        for name in experiments
+        if f"{name}.nc" in sources
+    }
+
+
+def _sources(folder: Path) -> dict[str, Source]:
+    path = folder / FILES
+    if not path.exists():
+        return {}
+    try:
+        return checked(dict[str, Source], read_yaml(path), "")
+    except (OSError, ValueError) as error:
+        what = str(error).removeprefix(f"{path}: cannot be read: ")
+        raise ValueError(
+            f"{path}: cannot be read: {what}; mend it, or remove it and keep the results once more"
+        ) from None
+
+
+def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
+    """Compare the results of an experiment with kept ones, for the report.
+
+    Parameters
+    ----------
+    results
+        Of the study.
+    kept
+        Of the same experiment.
+
+    Returns
+    -------
+    ``scale``: what is kept, in words; ``summary``: how well final values agree; ``rows``: those that do not agree. If
+    the two have different scales, ``summary`` says how they differ and that they are not compared.
+    """
+    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
+    differing = [
+        f"{words} ({_short(kept.attrs.get(name))} there, {_short(results.attrs.get(name))} here)"
+        for name, words in _SCALE.items()
+        if str(kept.attrs.get(name)) != str(results.attrs.get(name))
+    ]
+    if differing:
+        why = f"Not compared with this study, which differs in {'; '.join(differing)}."
+        return {"scale": scale, "summary": why, "rows": []}
+    from admmbench.results import contrast
+
+    try:
+        found = contrast.contrast(kept, results)
+    except ValueError as error:
+        return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
+    different = [row for row in contrast.rows(found) if row["state"] == "different"]
+    return {"scale": scale, "summary": contrast.summary(found), "rows": different}
+
+
+def _short(value: object) -> str:
+    """A setting, if it is no long text."""
+    # A file gives numbers of numpy's types.
+    text = f"{value:,}" if isinstance(value, Integral) else str(value)
+    return text if len(text) < 30 else "other values"

@@ -1,0 +1,52 @@
+"""Numbers in sentences: with their unit, and as many digits as tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+_MOST_DIGITS = 8
+
+
+def quantity(
+    values: Iterable[float], unit: str, *, signed: bool = False, join: str = " to "
+) -> str:
+    """Write numbers with their unit: percentages with two decimals, others with three digits, and more if needed."""
+    values = list(values)
+    kind = ".{}g" if unit == "1" else ".{}f"
+    for digits in range(3 if unit == "1" else 2, _MOST_DIGITS):
+        form = ("+" if signed else "") + kind.format(digits)
+        texts = [format(value, form).replace("-", "−") for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    text = join.join(texts)
+    return text if unit == "1" else f"{text} {unit}"
+
+
+def percent(*values: float) -> str:
+    """Percentages."""
+    return f"{' to '.join(short(value) for value in values)} %"
+
+
+def confidence(level: float) -> str:
+    """Level of an interval."""
+    return f"{100 * level:.4g} %"
+
+
+def short(value: float) -> str:
+    """Write a number with three digits."""
+    return "∞" if math.isinf(value) else f"{value:.3g}"
+
+
+def at(what: str, *epsilons: float) -> str:
+    """Say something at some budgets, or without one."""
+    finite = [short(each) for each in epsilons if each < math.inf]
+    places = [f"at ε = {', '.join(finite)}"] if finite else []
+    if math.inf in epsilons:
+        places.append("without a budget")
+    return f"{what} {' and '.join(places)}"
+
+
+def budget(epsilon: float) -> str:
+    """Write an epsilon; where it is infinite there is no budget, though a method may add noise by its parameters."""
+    return "no budget" if math.isinf(epsilon) else f"ε = {epsilon:g}"

@@ -1,0 +1,320 @@
+"""Typed models of the configuration: what a study is, and which experiments it runs.
+
+A configuration (``config/config.yaml``, overlaid by ``--configfile``) names experiments; each is a file in
+``config/experiments/``: the user's own, or one of the papers' in the package. Everything is checked here, before any
+job starts. For an unknown key the message names the nearest valid one, for a value out of range the path of its key.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+
+from admmbench.files import MADE_AGAIN, read_sealed, sealed_json
+from admmbench.files.core_yaml import ReadError, read_yaml
+from admmbench.files.installed import OWN, find_all
+from admmbench.study.experiment import Experiment, merged
+from admmbench.study.runs import Run
+from admmbench.validation import Count, Folder, Strict, distinct, file_name, messages, unknown
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class ConfigError(ValueError):
+    """The configuration is wrong; the message names the file, the key and the fix."""
+
+
+class Data(Strict):
+    """Where data come from and go to."""
+
+    mirror: Annotated[
+        Folder | None,
+        Field(
+            description="folder with source files, looked up before the network (ADMMBENCH_MIRROR)"
+        ),
+    ] = None
+    cache: Annotated[Folder, Field(description="folder for downloads and prepared data")] = (
+        "resources"
+    )
+
+
+class Config(Strict):
+    """The whole configuration, as Snakemake merges it."""
+
+    experiments: Annotated[list[str], AfterValidator(distinct), Field(min_length=1)]
+    overrides: Annotated[
+        dict[str, dict[str, Any]],
+        Field(
+            description="changes to experiments, by name or pattern; later ones win, mappings are merged"
+        ),
+    ] = {}
+    data: Data = Data()
+    results: Annotated[Folder, Field(description="folder for everything generated")] = "results"
+    threads: Annotated[Count, Field(description="threads that a run may use at most")] = 2
+    cache_runs: Annotated[
+        bool,
+        Field(
+            description="with `snakemake --cache`: share runs between copies of the project, not only data"
+        ),
+    ] = False
+    checkpoint_minutes: Annotated[
+        float, Field(gt=0, description="minutes between two checkpoints of a run")
+    ] = 5.0
+
+
+class Study(Strict):
+    """A checked configuration with its experiments."""
+
+    config: Config
+    experiments: dict[str, Experiment]
+
+    @cached_property
+    def shared(self) -> dict[str, dict[str, Run]]:
+        """Runs that several experiments may ask for, by folder and file name, with the label of the first."""
+        found: dict[str, dict[str, Run]] = {}
+        for experiment in self.experiments.values():
+            for run in () if experiment.timed else experiment.runs:
+                found.setdefault(run.folder, {}).setdefault(run.point, run)
+        return found
+
+    def runs_folder(self, name: str) -> Path:
+        """Where the runs of an experiment are."""
+        return runs_folder(Path(self.config.results), name, self.experiments[name])
+
+    def definition(self, name: str, file: str) -> str:
+        """Text of one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
+        if file == FIGURES:
+            figures = self.experiments[name].figures
+            return json.dumps([figure.model_dump(mode="json") for figure in figures], indent=1)
+        return self._manifest(name)
+
+    def _manifest(self, name: str) -> str:
+        experiment = self.experiments[name]
+        folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
+        content = {
+            "name": name,
+            "experiment": experiment.model_dump(mode="json", exclude={"figures"}),
+            "runs": [
+                {
+                    "label": run.label,
+                    "file": f"{folder}/{run.path}",
+                    **run.spec.model_dump(mode="json"),
+                }
+                for run in experiment.runs
+            ],
+        }
+        return sealed_json(content, indent=1)
+
+    @cached_property
+    def datasets(self) -> dict[str, str | dict[str, Any]]:
+        """Data sets that the experiments need, by folder name."""
+        return {each.dataset_folder: each.dataset for each in self.experiments.values()}
+
+
+CONFIG = OWN / "config.yaml"
+# Files of an experiment's results that say what it is.
+MANIFEST, FIGURES = "manifest.json", "figures.json"
+# Below the folder of an experiment.
+AUDITS, TUNING = "audits", "tuning"
+# Beside the folder of experiments: settings that tuning chose, a file for each experiment.
+TUNED = "tuned"
+# Folders of results that belong to no experiment.
+_TAKEN = ("logs", "report", "runs")
+
+
+def read(
+    overlays: Iterable[Path] = (), base: Path = CONFIG, changes: Mapping[str, Any] | None = None
+) -> Study:
+    """Read the configuration as ``snakemake --configfile`` does: later files win, mappings are merged.
+
+    Parameters
+    ----------
+    overlays
+        Files that change the base.
+    base
+        ``config/config.yaml`` of the project.
+    changes
+        Keys that win over all files, as of ``--config``.
+
+    Raises
+    ------
+    ConfigError
+        See `load`; also if a file is missing.
+    """
+    if not base.exists():
+        raise ConfigError(f"{base} is not here: call this in the project's folder")
+    content: dict[str, Any] = {}
+    for path in (base, *overlays):
+        content = merged(content, read_mapping(path))
+    return load(merged(content, changes or {}), base.parent)
+
+
+def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
+    """Check a configuration and read its experiments.
+
+    Parameters
+    ----------
+    config
+        Content of ``config.yaml`` and overlays.
+    own
+        Folder of the user's own ``experiments/`` and ``tuned/``; those of the papers come with the package.
+
+    Raises
+    ------
+    ConfigError
+        If anything is wrong: every fault on its own line, with the file and the path of the key.
+    """
+    checked = _validate(Config, dict(config), "configuration")
+    available, tuned = find_all("experiments", own), find_all(TUNED, own)
+    for pattern in checked.overrides:
+        if not any(_matches(name, pattern) for name in available):
+            fault = unknown("experiment", pattern, available)
+            raise ConfigError(f"configuration: overrides: {fault}")
+    experiments = {}
+    for name in checked.experiments:
+        if name in _TAKEN:
+            raise ConfigError(
+                f"configuration: experiments: {name} is a folder of results that all experiments share; "
+                f"rename {own / 'experiments' / name}.yaml"
+            )
+        if name not in available:
+            fault = unknown("experiment", name, available)
+            raise ConfigError(
+                f"configuration: experiments: {fault} (yours are files in {own / 'experiments'})"
+            )
+        try:
+            file_name(name, "configuration: experiments")
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+        content = read_mapping(available[name])
+        changed = _overridden(content, name, checked.overrides)
+        found = read_mapping(tuned[name]) if name in tuned else None
+        try:
+            experiments[name] = check_experiment(
+                _with_tuned(changed, found), f"configuration: overrides: {name}"
+            )
+        except ConfigError:
+            # A mistake of the file itself is not one of the overrides.
+            check_experiment(_with_tuned(content, found), str(available[name]))
+            raise
+    return Study(config=checked, experiments=experiments)
+
+
+def runs_folder(results: Path, name: str, experiment: Experiment) -> Path:
+    """Folder of an experiment's runs: one for all experiments, except that timed runs are never shared."""
+    return results / name / "runs" if experiment.timed else results / "runs"
+
+
+def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:
+    """Name and definition of an experiment, from the folder of its results, with or without its figures."""
+    path = folder / MANIFEST
+    try:
+        manifest = read_sealed(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    definition = dict(manifest["experiment"])
+    if figures:
+        definition["figures"] = read_figures(folder / FIGURES)
+    return str(manifest["name"]), check_experiment(definition, str(path))
+
+
+def read_figures(path: Path) -> list[Any]:
+    """Read the figures of an experiment, see `Study.definition`; a `ConfigError` names a file that is damaged."""
+    try:
+        return list(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
+
+
+def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
+    """Experiment from the content of its file; a `ConfigError` names the file and every key that is wrong."""
+    return _validate(Experiment, content, source)
+
+
+def labels() -> dict[str, list[str]]:
+    """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
+    return {
+        name: [str(method["label"]) for method in _of_draft(path)]
+        for name, path in find_all("experiments").items()
+    }
+
+
+def _of_draft(path: Path) -> list[Mapping[str, Any]]:
+    """Methods with labels, of an experiment that nobody has checked: its author may be at work on it."""
+    try:
+        content = read_mapping(path)
+    except ConfigError:
+        return []
+    methods = content.get("algorithms")
+    given = methods if isinstance(methods, list) else []
+    return [method for method in given if isinstance(method, Mapping) and "label" in method]
+
+
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Content of a YAML file of the configuration; a `ConfigError` names it where it is none."""
+    try:
+        content = read_yaml(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except ReadError as error:
+        raise ConfigError(str(error)) from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: expected a mapping of keys to values")
+    return content
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+def report_name(overlays: Iterable[str]) -> str:
+    """Name of a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
+    try:
+        return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
+    except ValueError as error:
+        raise ConfigError(f"{error}: give the configurations other names") from None
+
+
+def _overridden(
+    content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    for pattern, changes in overrides.items():
+        if _matches(name, pattern):
+            content = merged(content, changes)
+    return content
+
+
+def _with_tuned(content: dict[str, Any], found: dict[str, Any] | None) -> dict[str, Any]:
+    """Give an experiment the settings that tuning found, unless it has its own."""
+    if content.get("tuning") is None or found is None:
+        return content
+    return {"tuned": found, **content}
+
+
+def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        lines = "\n  ".join(messages(error, content))
+        raise ConfigError(f"{source}:\n  {lines}") from None
+    except Exception as error:  # whatever it is: the file should be named
+        raise ConfigError(f"{source}: {type(error).__name__}: {error}") from error
+
+
+def schemas() -> dict[str, str]:
+    """JSON schemas of the configuration and of experiments, by file name, for editors and readers."""
+    models: dict[str, type[BaseModel]] = {
+        "config.schema.json": Config,
+        "experiment.schema.json": Experiment,
+    }
+    return {
+        name: json.dumps(model.model_json_schema(), indent=2) + "\n"
+        for name, model in models.items()
+    }

@@ -1,0 +1,549 @@
+"""An experiment, as its file states it, and the runs, searches and attacks that it asks for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+
+from admmbench import datasets
+from admmbench.audit.settings import AuditSettings
+from admmbench.engine.spec import (
+    MOST_SEEDS,
+    SEEDS,
+    Agents,
+    EvaluateEvery,
+    MethodError,
+    NoiseSettings,
+    RunSpec,
+    Seeds,
+    evaluate_every,
+    with_delta,
+)
+from admmbench.engine.variables import measured
+from admmbench.figures import Figure
+from admmbench.figures.base import COURSES
+from admmbench.figures.tradeoff import PARAMETER
+from admmbench.partition import as_partition
+from admmbench.study.runs import Run, dataset_folder
+from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
+from admmbench.validation import (
+    Count,
+    Epsilons,
+    Number,
+    PerhapsInfinite,
+    Strict,
+    file_name,
+    messages,
+    unknown,
+)
+
+# Of an experiment that states no size of blocks.
+SEED_BLOCK = 10
+
+
+class Method(Strict):
+    """One curve of an experiment: an algorithm with its parameters."""
+
+    name: Annotated[str, Field(description="algorithm, or the path of a plug-in ending in .py")]
+    label: Annotated[
+        str, Field(min_length=1, max_length=200, description="how plots and tables call it")
+    ]
+    variant: Literal["paper", "reference"] = "paper"
+    params: dict[str, Any] = {}
+    epsilon: Annotated[
+        Epsilons | None,
+        Field(
+            description="budgets of this method, of the same kind as the experiment's; the experiment's if absent"
+        ),
+    ] = None
+    noise: Annotated[
+        Literal["published", "laplace", "gaussian"] | None,
+        Field(description="the experiment's privacy.noise if absent"),
+    ] = None
+    delta: Annotated[Number | None, Field(gt=0, lt=1, description="the experiment's if absent")] = (
+        None
+    )
+    agents: Annotated[
+        Count | dict[str, Any] | None,
+        Field(
+            description="number of agents, or changes to the experiment's partition; the experiment's if absent"
+        ),
+    ] = None
+    rounds: Annotated[Count | None, Field(description="the experiment's if absent")] = None
+    problem: Annotated[
+        dict[str, Any], Field(description="changes to the experiment's problem")
+    ] = {}
+    tune: Annotated[
+        Axes,
+        Field(
+            description="settings that are tuned at each budget, by the path of their key, such as params.rho; a value "
+            "is a number to start from, or an axis; see docs/experiments.md"
+        ),
+    ] = {}
+
+
+class Budgets(NoiseSettings):
+    """Totals of whole runs, which determine the noise; their neighbours, and the kind of noise."""
+
+    total: Annotated[
+        Epsilons | None, Field(description="budgets of whole runs, instead of epsilon")
+    ] = None
+
+
+class Search(NamedTuple):
+    """A method that is tuned at a budget: from which settings, and along which axes."""
+
+    label: str
+    budget: float
+    spec: RunSpec
+    axes: Axes
+
+
+class Experiment(Strict):
+    """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
+
+    title: str
+    paper: Annotated[str, Field(description="key of the paper, or empty")] = ""
+    description: str = ""
+    artefacts: Annotated[list[str], Field(description="figures and tables of the paper")] = []
+    dataset: Annotated[str | dict[str, Any], Field(description="name, or name and settings")]
+    agents: Annotated[Agents, Field(description="agents with equal shares, or a partition")]
+    problem: Annotated[
+        str | dict[str, Any] | None, Field(description="the data set's default if absent")
+    ] = None
+    rounds: Count
+    evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
+    seeds: Annotated[
+        Seeds | None,
+        Field(
+            description="number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9; "
+            "10 seeds if absent, or as many as seed_blocks has"
+        ),
+    ] = None
+    seed_block: Annotated[
+        Count | None, Field(description="seeds that one job computes together, 10 if absent")
+    ] = None
+    seed_blocks: Annotated[
+        list[Count] | None,
+        Field(
+            min_length=1,
+            description="size of each block, instead of seed_block; appending a size adds seeds and keeps the runs "
+            "that are there",
+        ),
+    ] = None
+    epsilon: Annotated[
+        Epsilons | None,
+        Field(
+            description="budgets of one iteration, unless privacy.total is given; .inf adds no noise"
+        ),
+    ] = None
+    delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
+    sensitivity: Literal["local", "global"] = "local"
+    privacy: Budgets = Budgets()
+    dtype: Literal["float32", "float64"] = "float32"
+    time_limit: Annotated[
+        PerhapsInfinite,
+        Field(
+            gt=0, description="minutes after which a run is recorded as timed out; none if absent"
+        ),
+    ] = math.inf
+    timed: Annotated[
+        bool,
+        Field(
+            description="one job makes all runs, one after another with one thread each, and results.nc has their "
+            "computing times; blocks of one seed give a time for every seed"
+        ),
+    ] = False
+    accountants: Annotated[
+        list[str] | None,
+        Field(
+            description="accountants whose totals are computed, besides rdp, which always is; the "
+            "usual ones if absent"
+        ),
+    ] = None
+    audit: Annotated[
+        AuditSettings | None,
+        Field(
+            description="attack every noisy method at every finite budget, see docs/privacy/audit.md; "
+            "{} takes the defaults"
+        ),
+    ] = None
+    params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
+    tuning: Annotated[
+        TuningSettings | None,
+        Field(description="how methods with tune are tuned, on training rows that are held out"),
+    ] = None
+    tuned: Annotated[
+        Tuned,
+        Field(
+            description="settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` "
+            "writes"
+        ),
+    ] = {}
+    algorithms: Annotated[list[Method], Field(min_length=1)]
+    figures: list[SerializeAsAny[Figure]] = []
+
+    _with_delta = model_validator(mode="before")(with_delta)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse whatever would make a job fail."""
+        if (self.epsilon is None) == (self.privacy.total is None):
+            raise ValueError(
+                "epsilon: give either budgets of one iteration here, or totals in privacy.total"
+            )
+        self._check_blocks()
+        self._check_tuning()
+        self._check_audit()
+        labels = [method.label for method in self.algorithms]
+        _once("algorithms: the label", labels)
+        _once("figures: the name", [figure.name for figure in self.figures])
+        for number, figure in enumerate(self.figures):
+            for label in figure.algorithms or []:
+                if label not in labels:
+                    fault = unknown("label", label, labels)
+                    raise ValueError(f"figures.{number}.algorithms: {fault}")
+        self._check_methods()
+        self._check_held_out()
+        for number, figure in enumerate(self.figures):
+            for metric in figure.metrics:
+                if metric not in self.metrics:
+                    fault = unknown("metric", metric, self.metrics)
+                    key = "metric" if metric == figure.metric else "beside"
+                    raise ValueError(f"figures.{number}.{key}: {fault}")
+            self._check_axis(number, figure)
+            if "epsilon_total" in (figure.metric, getattr(figure, "against", "")):
+                self._check_totals(number, figure)
+        return self
+
+    def _shown(self, figure: Figure) -> dict[str, RunSpec]:
+        """Methods of a figure, by label."""
+        pairs = zip(self.algorithms, self._methods, strict=True)
+        return {
+            method.label: spec
+            for method, spec in pairs
+            if not figure.algorithms or method.label in figure.algorithms
+        }
+
+    def _check_axis(self, number: int, figure: Figure) -> None:
+        """Refuse a horizontal axis that no method has, or that has no numbers."""
+        against, shown = str(getattr(figure, "against", "")), self._shown(figure)
+        advances = against in COURSES and against != "round"
+        if advances and not any(against in measured(spec) for spec in shown.values()):
+            raise ValueError(
+                f"figures.{number}.against: no method here has {COURSES[against].lower()}"
+            )
+        if not against.startswith(PARAMETER):
+            return
+        name = against.removeprefix(PARAMETER)
+        known = {label: asdict(spec.method) for label, spec in shown.items()}
+        found = {label: given[name] for label, given in known.items() if name in given}
+        if not found:
+            fault = unknown("parameter", name, sorted(set().union(*known.values())))
+            raise ValueError(f"figures.{number}.against: {fault}")
+        for label, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | None):
+                raise ValueError(
+                    f"figures.{number}.against: {name} of {label!r} is {value!r}, which is no number"
+                )
+
+    def _check_totals(self, number: int, figure: Figure) -> None:
+        """Refuse a figure of guaranteed totals where there are none."""
+        if not any(spec.worth.kind != "none" for spec in self._shown(figure).values()):
+            raise ValueError(
+                f"figures.{number}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: "
+                "global, or show epsilon_composed"
+            )
+
+    def _check_methods(self) -> None:
+        labels: dict[tuple[str, str], str] = {}
+        for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
+            for name in Run(method.label, spec).folder.split("/"):
+                file_name(name, f"algorithms.{number}: its folder of runs")
+            # Tuning may make one method of two, such as DP-GD of DP-SGD with all records; along other axes it may not.
+            same = Run("", spec.at(1.0)).path, repr(method.tune)
+            first = labels.setdefault(same, method.label)
+            if first != method.label:
+                raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
+
+    def _check_held_out(self) -> None:
+        """Refuse to tune where rows that are held out would train."""
+        for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
+            if method.tune and getattr(as_partition(spec.agents), "train", None):
+                raise ValueError(
+                    f"algorithms.{number}.tune: agents.train shares out rows of both parts, also those that tuning "
+                    "holds out; leave train out"
+                )
+
+    def _check_blocks(self) -> None:
+        if self.seed_blocks is None:
+            return
+        if self.seed_block is not None:
+            raise ValueError("seed_blocks: give either seed_block or seed_blocks, not both")
+        if sum(self.seed_blocks) > MOST_SEEDS:
+            raise ValueError(f"seed_blocks: expected at most {MOST_SEEDS:,} seeds together")
+        if self.seeds is not None and sum(self.seed_blocks) != len(self.seeds):
+            raise ValueError(
+                f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
+            )
+
+    def _check_audit(self) -> None:
+        offered = {budget for _, budget in self._grid}
+        for number, budget in enumerate((self.audit and self.audit.budgets) or []):
+            if budget not in offered:
+                raise ValueError(
+                    f"audit.budgets.{number}: {budget:g} is no budget of the experiment"
+                )
+
+    def _check_tuning(self) -> None:
+        tuned = [number for number, method in enumerate(self.algorithms) if method.tune]
+        if tuned and self.tuning is None:
+            raise ValueError(
+                f"algorithms.{tuned[0]}.tune: the experiment has no tuning; tuning: {{}} takes the defaults"
+            )
+        labels = [method.label for method in self.algorithms]
+        for label in self.tuned:
+            if label not in labels:
+                raise ValueError(f"tuned: {unknown('label', label, labels)}")
+        if self.tuning and (
+            common := {seed for block in self.blocks for seed in block} & set(self.tuning.seeds)
+        ):
+            raise ValueError(
+                f"tuning.seeds: {min(common)} is a seed of the runs; tuning needs others"
+            )
+
+    @cached_property
+    def blocks(self) -> list[tuple[int, ...]]:
+        """Seeds that are computed together, block by block."""
+        sizes = self.seed_blocks
+        seeds = self.seeds or tuple(range(sum(sizes) if sizes else SEEDS))
+        if sizes is None:
+            size = self.seed_block or SEED_BLOCK
+            return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+        ends = itertools.accumulate(sizes)
+        return [seeds[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+
+    @property
+    def budgets(self) -> list[float]:
+        """Those of one iteration, or totals."""
+        return self.epsilon or self.privacy.total or []
+
+    @property
+    def budget_of(self) -> str:
+        """What the budgets are for, in words."""
+        return "one iteration" if self.privacy.total is None else "the whole run"
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What its methods measure, as variables of the results."""
+        found = (measured(spec) for spec in self._methods)
+        return [name for names in found for name in names if self.timed or name != "seconds"]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every job of this experiment, method x epsilon x block of seeds, without methods that are still untuned."""
+        return [
+            Run(method.label, spec.model_copy(update={"seeds": seeds}))
+            for method, budget in self._grid
+            if (settings := self.settings(method, budget)) is not None
+            for spec in [self._complete(method, budget, settings)]
+            for seeds in self.blocks
+        ]
+
+    @cached_property
+    def searches(self) -> dict[str, Search]:
+        """What is tuned, by file name: every method with ``tune`` at every budget."""
+        found = (
+            Search(
+                method.label, budget, self._complete(method, budget, _starts(method)), method.tune
+            )
+            for method, budget in self._grid
+            if method.tune
+        )
+        return {f"{Run(each.label, each.spec).stem}.json": each for each in found}
+
+    @property
+    def untuned(self) -> list[str]:
+        """Methods that must be tuned before they run, each with its budgets."""
+        missing: dict[str, list[str]] = {}
+        for method, budget in self._grid:
+            if self.settings(method, budget) is None:
+                missing.setdefault(method.label, []).append(f"{budget:g}")
+        return [f"{label} at {', '.join(budgets)}" for label, budgets in missing.items()]
+
+    @property
+    def _grid(self) -> list[tuple[Method, float]]:
+        return [
+            (method, budget)
+            for method in self.algorithms
+            for budget in method.epsilon or self.budgets
+        ]
+
+    def settings(self, method: Method, budget: float) -> Settings | None:
+        """Settings that tuning chose; empty for a method without axes, None if it must still be tuned along them."""
+        if not method.tune:
+            return {}
+        chosen = self.chosen(method, budget)
+        return chosen.settings if chosen else None
+
+    def chosen(self, method: Method, budget: float) -> Chosen | None:
+        """What tuning came to; None if it was along other axes, at other budgets, or of another method."""
+        found = self.tuned.get(method.label, {}).get(budget)
+        if found is None or set(found.settings) != set(method.tune):
+            return None
+        return found if found.of in ("", self._definitions[method.label]) else None
+
+    @cached_property
+    def _definitions(self) -> dict[str, str]:
+        """Method, data set and loss of each label that is tuned, by their content."""
+        return {
+            method.label: self._complete(
+                method, (method.epsilon or self.budgets)[0], _starts(method)
+            ).definitions
+            for method in self.algorithms
+            if method.tune
+        }
+
+    @property
+    def all_chosen(self) -> dict[str, dict[float, Chosen]]:
+        """What tuning came to so far, for all methods that are tuned."""
+        return {
+            method.label: {
+                budget: found
+                for budget in method.epsilon or self.budgets
+                if (found := self.chosen(method, budget))
+            }
+            for method in self.algorithms
+            if method.tune
+        }
+
+    @cached_property
+    def audits(self) -> dict[str, Run]:
+        """Runs to attack, by file name: every noisy method at every finite budget, or at those asked for."""
+        if self.audit is None:
+            return {}
+        chosen = self.audit.budgets
+        first: dict[tuple[str, float], Run] = {}  # of the blocks of seeds
+        for run in self.runs:
+            budget = run.spec.stated_budget
+            if run.spec.release and run.spec.private and (chosen is None or budget in chosen):
+                first.setdefault((run.label, budget), run)
+        return {f"{run.stem}.json": run for run in first.values()}
+
+    @cached_property
+    def _methods(self) -> list[RunSpec]:
+        """What each method computes, every setting spelt out, at one of its budgets and for one seed."""
+        found = []
+        for method in self.algorithms:
+            budget = (method.epsilon or self.budgets)[0]
+            settings = self.settings(method, budget)
+            found.append(
+                self._complete(method, budget, _starts(method) if settings is None else settings)
+            )
+        return found
+
+    def _complete(self, method: Method, budget: float, settings: Settings) -> RunSpec:
+        """What a method computes at a budget, every setting spelt out, for one seed."""
+        given: Mapping[str, Any] = {}
+        try:
+            given = self._spec(method, budget, settings)
+            given = RunSpec(**given).complete()
+            return RunSpec.model_validate(given)
+        except (ValueError, ArithmeticError) as error:
+            number = self.algorithms.index(method)
+            where = f"algorithms.{number} ({method.label}): " if _of_the_method(error) else ""
+            lines = [str(error)]
+            if isinstance(error, ValidationError):
+                lines = messages(error, given)
+            raise ValueError(where + "; ".join(lines)) from None
+
+    @cached_property
+    def dataset_folder(self) -> str:
+        """Name of the prepared data set's folder: equal settings share one."""
+        return dataset_folder(self.dataset)
+
+    def _spec(self, method: Method, budget: float, settings: Settings) -> dict[str, Any]:
+        """Arguments of a method's run at a budget, for one seed."""
+        privacy: dict[str, Any] = {
+            "relation": self.privacy.relation,
+            "noise": method.noise or self.privacy.noise,
+            "trust": self.privacy.trust,
+        }
+        if self.privacy.total is not None:
+            privacy["total"] = budget
+        arguments: dict[str, Any] = {
+            "dataset": self.dataset,
+            "algorithm": method.name,
+            "params": {**self.params, **method.params},
+            "variant": method.variant,
+            "problem": self._problem(method),
+            "agents": self._partition(method),
+            "epsilon": math.inf if self.epsilon is None else budget,
+            "privacy": privacy,
+            "delta": method.delta or self.delta,
+            "sensitivity": self.sensitivity,
+            "rounds": method.rounds or self.rounds,
+            "seeds": (0,),
+            "dtype": self.dtype,
+            "time_limit": self.time_limit,
+            "accountants": None if self.accountants is None else tuple(self.accountants),
+        }
+        arguments = apply(settings, arguments)
+        every = self.evaluate_every
+        if arguments["rounds"] != self.rounds:  # of a method that has its own
+            every = min(every, arguments["rounds"])
+        return {**arguments, "evaluate_every": every}
+
+    def _problem(self, method: Method) -> str | dict[str, Any] | None:
+        """The experiment's problem with the method's changes, as a mapping where these or tuning may change it."""
+        if not method.problem and not any(path.startswith("problem.") for path in method.tune):
+            return self.problem
+        base = self.problem or datasets.describe(self.dataset).default_problem
+        return merged({"loss": base} if isinstance(base, str) else base, method.problem)
+
+    def _partition(self, method: Method) -> int | dict[str, Any]:
+        changes, base = method.agents, self.agents
+        if changes is None:
+            return base
+        if isinstance(base, int):
+            base = {"scheme": "iid", "agents": base}
+        if isinstance(changes, int):
+            changes = {"blocks" if base.get("scheme") == "columns" else "agents": changes}
+        return {**base, **changes}
+
+
+def _starts(method: Method) -> Settings:
+    """Where the search for a method's settings begins."""
+    return {path: axis.at(0) for path, axis in method.tune.items()}
+
+
+def _of_the_method(error: Exception) -> bool:
+    """Whether a run is refused for what the method alone says."""
+    if not isinstance(error, ValidationError):
+        return isinstance(error, MethodError)
+    causes = [fault.get("ctx", {}).get("error") for fault in error.errors()]
+    return any(isinstance(cause, MethodError) for cause in causes)
+
+
+def _once(what: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what} {name!r} appears twice")
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Let changes win, key by key, in mappings within mappings as well."""
+    found = dict(base)
+    for key, value in changes.items():
+        old = found.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            found[key] = merged(old, value)
+        else:
+            found[key] = value
+    return found

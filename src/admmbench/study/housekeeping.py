@@ -1,0 +1,257 @@
+"""Files in the folders of results and data that no study asks for: how they are found and removed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import re
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from admmbench import compiled
+from admmbench.files import cache_folder, private_folder
+from admmbench.files.installed import CONFIG, OWN
+from admmbench.privacy import remembered
+from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
+from admmbench.study.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
+
+# Files of a run, below its folder; what is unfinished has other names.
+_OF_A_RUN = [str(Path(pattern).with_name("*")) for pattern in (RESULT, LOG, BENCHMARK, CHECKPOINT)]
+# Where version 0.1 had them, below the folder of an experiment.
+_OF_AN_OLD_RUN = ("runs/*/*", "logs/*/*", "benchmarks/*/*", "checkpoints/*/*")
+_OF_AN_EXPERIMENT = (
+    MANIFEST,
+    FIGURES,
+    "results.nc",
+    "figures/*.svg",
+    "figures/*.pdf",
+    "logs/*.log",
+)
+# By the name of the audit, without suffix.
+_OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
+_POINT = re.compile(
+    r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(_etc-[0-9a-f]+)?(\.(nc|log|tsv))?"
+)
+# Folders of data: as studies and Python prepare them, and what was downloaded.
+_OF_A_CACHE = ("datasets", "prepared", "files")
+# What a killed process was writing; younger ones may belong to a living one.
+_UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
+_MOST_NOTICES = 3
+_HOUR = 3600.0
+_MONTH = 30 * 24 * _HOUR
+
+
+class BusyError(RuntimeError):
+    """Snakemake is at work in this folder."""
+
+
+def leftovers(studies: Iterable[Study]) -> list[Path]:
+    """Find files that none of the given studies asks for.
+
+    Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
+    folders of prepared data, besides what killed processes left unfinished more than an hour ago, there or in the
+    user's cache, and code that was compiled and privacy totals that were composed more than a month ago.
+
+    Parameters
+    ----------
+    studies
+        All studies whose results are to stay.
+
+    Returns
+    -------
+    Files, and folders of prepared data, in order.
+    """
+    studies = list(studies)
+    found: set[Path] = set()
+    results = {Path(study.config.results) for study in studies}
+    caches = {Path(study.config.data.cache) for study in studies}
+    for folder in results:
+        found.update(_of_results(folder))
+    for folder in caches:
+        found.update(_of_data(folder / "datasets"))
+    with contextlib.suppress(OSError):  # there may be no such folder
+        found.update(_kept(private_folder()))
+    parts = (cache / part for cache in {*caches, cache_folder()} for part in _OF_A_CACHE)
+    for folder in (*results, *parts):
+        found.update(path for path in folder.rglob(".*") if _unfinished(path))
+    for study in studies:
+        found.difference_update(_asked(study))
+    return sorted(found)
+
+
+def _of_results(results: Path) -> Iterator[Path]:
+    for runs in (results / "runs", *results.glob("*/runs")):
+        yield from _of_runs(runs, [f"*/*/{pattern}" for pattern in _OF_A_RUN])
+    for experiment in results.iterdir() if results.exists() else ():
+        if (experiment / MANIFEST).exists() or (experiment / "runs").exists():
+            yield from _of_runs(experiment, _OF_AN_OLD_RUN)
+            for pattern in (*_OF_AN_EXPERIMENT, *(each.format("*") for each in _OF_AN_AUDIT)):
+                yield from experiment.glob(pattern)
+
+
+def _of_runs(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            if _POINT.fullmatch(path.name):
+                yield path
+
+
+def _of_data(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir() if folder.exists() else ():
+        if (path / "dataset.json").exists() and not _UNFINISHED.fullmatch(path.name):
+            yield path
+
+
+def _kept(cache: Path) -> Iterator[Path]:
+    """Code that was compiled, and totals that were composed, more than a month ago: made again in seconds if needed."""
+    kernels = [f"{compiled.FOLDER}/{name}" for name in ("*kernel_*.*", "__pycache__/kernel_*")]
+    for path in itertools.chain(*map(cache.glob, (*kernels, f"{remembered.FOLDER}/*.json"))):
+        if _unfinished(path) or time.time() - path.stat().st_mtime > _MONTH:
+            yield path
+
+
+def _unfinished(path: Path) -> bool:
+    return bool(_UNFINISHED.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _HOUR
+
+
+def _asked(study: Study) -> Iterator[Path]:
+    results, datasets = Path(study.config.results), Path(study.config.data.cache) / "datasets"
+    for name, experiment in study.experiments.items():
+        runs = study.runs_folder(name)
+        for run in experiment.runs:
+            yield from (runs / run.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
+            yield runs / run.checkpoint_folder / CHECKPOINT.format(point=run.point)
+        for pattern in _OF_AN_EXPERIMENT:
+            yield from (results / name).glob(pattern)
+        for audit, pattern in itertools.product(experiment.audits, _OF_AN_AUDIT):
+            yield results / name / pattern.format(audit.removesuffix(".json"))
+    yield from (datasets / name for name in study.datasets)
+
+
+def notices(study: Study) -> list[str]:
+    """Say what a user may expect a study to use, though it does not, such as runs of another extent; warn of deltas.
+
+    Parameters
+    ----------
+    study
+        The configuration.
+
+    Returns
+    -------
+    Sentences.
+    """
+    extents = list(_of_another_extent(study))
+    more = len(extents) - _MOST_NOTICES
+    if more > 0:
+        extents[_MOST_NOTICES:] = [f"likewise for {more} more methods"]
+    return [
+        *_of_namesakes(study),
+        *extents,
+        *_of_an_old_version(study),
+        *_of_large_deltas(study),
+    ]
+
+
+def _of_large_deltas(study: Study) -> Iterator[str]:
+    """Experiments whose totals are at a delta that is too large for so few records."""
+    names: dict[str, list[str]] = {}
+    for name, experiment in study.experiments.items():
+        specs = [run.spec for run in experiment.runs if run.spec.delta_warning]
+        if specs:
+            worst = max(specs, key=lambda spec: spec.delta)
+            names.setdefault(worst.delta_warning, []).append(name)
+    yield from (f"{', '.join(of)}: {warning}" for warning, of in names.items())
+
+
+def _of_namesakes(study: Study) -> Iterator[str]:
+    """The user's own experiments that have the name of a paper's experiment and differ from it."""
+    for name in study.experiments:
+        own, installed = (folder / "experiments" / f"{name}.yaml" for folder in (OWN, CONFIG))
+        if own.exists() and installed.exists() and own.read_bytes() != installed.read_bytes():
+            yield (
+                f"{own} takes the place of the experiment of that name in the package, also for the claims on it; "
+                "rename your file if it is a different experiment"
+            )
+
+
+def _of_another_extent(study: Study) -> Iterator[str]:
+    """Runs that are missing, though the same runs exist with other numbers of rounds or evaluations."""
+    root = Path(study.config.results) / "runs"
+    for runs in study.shared.values():
+        missing = [run for run in runs.values() if not (root / run.path).exists()]
+        if not missing:
+            continue
+        run, relatives = missing[0], list(root.glob(missing[0].relatives))
+        files = (
+            folder / RESULT.format(point=each.point) for each in missing for folder in relatives
+        )
+        if found := [path for path in files if path.exists()]:
+            yield (
+                f"{run.label} on {run.spec.info.name}: {_extent(run.spec.model_dump())} are asked for, "
+                f"{found[0].parent} has {_extent(_attributes(found[0]))}; {_count(missing)} computed anew"
+            )
+
+
+def _count(runs: Sequence[Run]) -> str:
+    return "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
+
+
+def _attributes(path: Path) -> Mapping[str, Any]:
+    import h5netcdf  # where there is a file to read
+
+    with h5netcdf.File(path, "r") as file:
+        return dict(file.attrs)
+
+
+def _extent(settings: Mapping[str, Any]) -> str:
+    text = f"{settings['rounds']} rounds, evaluated every {settings['evaluate_every']},"
+    limit = settings["time_limit"]
+    return f"{text} for {limit:g} minutes at most" if limit < math.inf else text.rstrip(",")
+
+
+def _of_an_old_version(study: Study) -> Iterator[str]:
+    results = Path(study.config.results)
+    old = [
+        str(results / name)
+        for name in study.experiments
+        if any(any(_of_runs(results / name, [pattern])) for pattern in _OF_AN_OLD_RUN)
+    ]
+    if old:
+        yield (
+            f"{', '.join(old)}: runs of version 0.1, which each experiment kept for itself, are not used; they are "
+            f"computed anew in {results / 'runs'}, and `admmbench gc --delete` removes the old ones"
+        )
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of the files of a folder."""
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())
+
+
+def remove(paths: Iterable[Path], workdir: Path = Path()) -> None:
+    """Delete files and folders, and the folders that this empties.
+
+    Raises
+    ------
+    BusyError
+        If Snakemake holds its lock in the working directory; nothing is deleted.
+    """
+    if any(workdir.glob(".snakemake/locks/*")):
+        raise BusyError(
+            "Snakemake is running in this folder: nothing was removed; wait for its end, or call "
+            "`snakemake --unlock` if it was killed"
+        )
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+            continue
+        path.unlink()
+        for folder in list(path.parents)[:4]:
+            if any(folder.iterdir()):
+                break
+            folder.rmdir()

@@ -1,1 +1,0 @@
-"""Tests of the analysis: statistics, claims, figures, report."""

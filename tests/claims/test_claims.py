@@ -1,0 +1,891 @@
+"""Verdicts of each kind of claim, and the claims of the papers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from admmbench.claims import claims
+from admmbench.claims.selection import Verdict
+from admmbench.claims.verdicts import evaluate
+from admmbench.results.wording import quantity
+from tests.made import ERRORS, INF, build
+
+CLAIMS = Path(__file__).parents[2] / "config" / "claims"
+SCALE = {"rounds": 300, "seeds": 10, "agents": 10, "n_train": 60000}
+
+
+def make(tmp_path: Path, **given: object) -> list[claims.Claim]:
+    """Write one claim on the synthetic study and load it."""
+    entry = {
+        "id": "one",
+        "statement": "The paper says so.",
+        "source": "fig. 1",
+        "experiment": "study",
+        **given,
+    }
+    file = tmp_path / "paper.yaml"
+    file.write_text(yaml.safe_dump({"paper": "p", "scale": {"study": SCALE}, "claims": [entry]}))
+    return claims.load(file)
+
+
+def judge(tmp_path: Path, ds, **given: object) -> Verdict:
+    (verdict,) = evaluate(make(tmp_path, **given), {"study": ds})
+    return verdict
+
+
+VALUE = {
+    "kind": "value",
+    "algorithm": "ObjP",
+    "epsilon": 0.1,
+    "published": 13.4,
+    "tolerance": 0.5,
+    "note": "Known reason.",
+}
+ORDER = {"kind": "order", "labels": ["ObjPM", "ObjP", "OutP"], "epsilon": [0.05, 0.1, 1.0]}
+CLOSE = {
+    "kind": "close",
+    "algorithm": "ObjPM",
+    "others": ["ObjP", "OutP"],
+    "epsilon": 1.0,
+    "reference": {"algorithm": "Non-private", "epsilon": INF},
+    "tolerance": 1.0,
+}
+
+
+# value
+
+
+@pytest.fixture
+def precise():
+    """Seeds that differ by 0.15 percentage points (standard deviation)."""
+    return build(ERRORS, spread=0.0005, noise={"OutP": 0.1})
+
+
+def bounds(ds, first, second=None, level=0.95):
+    """Student's interval of a mean, or of a mean difference, of final errors at epsilon = 0.1, in percent."""
+    final = 100 * ds["test_error"].sel(epsilon=0.1, round=300)
+    values = final.sel(algorithm=first).values
+    if second:
+        values = values - final.sel(algorithm=second).values
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(level)
+    return float(low), float(high)
+
+
+def test_value_within_tolerance(tmp_path, precise):
+    verdict = judge(tmp_path, precise, **VALUE)
+    assert verdict.verdict == "supported"
+    assert verdict.published == "13.40 %"
+    assert verdict.ours == "13.00 % (mean of 10)"
+    assert verdict.why == (
+        "0.40 pp below the published value; its 90 % interval lies within 0.50 pp of it. A permutation test agrees."
+    )
+    lines = [
+        f"{100 * level:.0f} %: {low:.2f} to {high:.2f} %"
+        for level in (0.95, 0.9)
+        for low, high in [bounds(precise, "ObjP", level=level)]
+    ]
+    assert verdict.interval == "\n".join(lines)
+    assert (verdict.seeds, verdict.size, verdict.is_exploratory) == (10, 0.05, False)
+
+
+def test_value_is_decided_by_equivalence(tmp_path, precise):
+    """The verdict changes where an interval of scipy's touches the margin."""
+    (low, _), (lower, upper) = (bounds(precise, "ObjP", level=level) for level in (0.9, 0.95))
+    for published, tolerance, outcome in (
+        (13.0, 13.0 - low + 1e-6, "supported"),
+        (13.0, 13.0 - low - 1e-6, "undecided"),
+        (14.0, 14.0 - upper - 1e-6, "contradicted"),
+        (14.0, 14.0 - upper + 1e-6, "undecided"),
+        (12.0, lower - 12.0 - 1e-6, "contradicted"),
+        (12.0, lower - 12.0 + 1e-6, "undecided"),
+    ):
+        claim = {**VALUE, "published": published, "tolerance": tolerance}
+        assert judge(tmp_path, precise, **claim).verdict == outcome
+
+
+def test_an_undecided_value_says_how_many_seeds_would_decide(tmp_path, results):
+    verdict = judge(tmp_path, results, **{**VALUE, "published": 13.0, "tolerance": 0.6})
+    assert verdict.verdict == "undecided"
+    values = 100 * results["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=300).values
+    sd = np.std(values, ddof=1)
+    n = next(n for n in range(11, 99) if stats.t.ppf(0.95, n - 1) * sd / np.sqrt(n) <= 0.6)
+    assert f"About {n} seeds would decide it if means and spreads stay as they are." in verdict.why
+    assert verdict.why.endswith("Known reason.")
+    edge = judge(tmp_path, results, **{**VALUE, "published": 13.5, "tolerance": 0.5})
+    assert "More than 1,000 seeds would decide it" in edge.why
+
+
+def test_value_beyond_tolerance_gives_the_known_reason(tmp_path, precise):
+    verdict = judge(tmp_path, precise, **{**VALUE, "tolerance": 0.2})
+    assert verdict.verdict == "contradicted"
+    assert verdict.why.startswith(
+        "The value is 13.00 %, not within 0.20 pp of the published value."
+    )
+    assert "Known reason." in verdict.why
+
+
+def test_value_as_far_off_as_the_tolerance_is_within_it(tmp_path):
+    ds = build({"ObjP": {0.1: 0.25}}, spread=0.0)
+    verdict = judge(tmp_path, ds, **{**VALUE, "published": 24.5})
+    assert verdict.verdict == "supported"
+    assert (verdict.seeds, verdict.size) == (0, 0)
+    assert verdict.interval == "all seeds agree"
+    at = judge(tmp_path, ds, **{**VALUE, "published": 25.0})
+    assert at.why.startswith("At the published value, within 0.50 pp of it.")
+
+
+def test_value_of_the_best_run(tmp_path, precise):
+    values = 100 * precise["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=300).values
+    claim = {**VALUE, "over_seeds": "best", "published": float(values.min())}
+    verdict = judge(tmp_path, precise, **claim)
+    assert verdict.verdict == "supported"
+    assert verdict.ours == f"{values.min():.2f} % (best of 10)"
+    # 1.53875 is the mean of the largest of ten standard normal numbers, as tables of order statistics have it.
+    half = stats.nct.ppf([0.975, 0.025], 9, 1.5387527 * np.sqrt(10)) * values.std(ddof=1)
+    low, high = values.mean() - half / np.sqrt(10)
+    assert verdict.interval.splitlines()[0] == f"95 %: {low:.2f} to {high:.2f} %"
+    assert "permutation" not in verdict.why
+
+
+def test_the_best_of_more_runs_is_that_of_as_many_as_the_paper_has(tmp_path):
+    many = build({"ObjP": {0.1: 0.13}}, seeds=20, spread=0.0005)
+    verdict = judge(tmp_path, many, **{**VALUE, "over_seeds": "best"})
+    values = 13 + 100 * 0.0005 * (np.arange(20) - 9.5)
+    chosen = np.random.default_rng(0).permuted(np.tile(values, (20000, 1)), axis=1)[:, :10]
+    assert verdict.ours == f"{chosen.min(axis=1).mean():.2f} % (best of 10)"
+
+
+def test_a_difference_of_best_runs_has_an_interval(tmp_path, precise):
+    claim = {**VALUE, "minus": "ObjPM", "over_seeds": "best", "published": 2.0, "tolerance": 1}
+    verdict = judge(tmp_path, precise, **claim)
+    assert (verdict.verdict, verdict.ours) == ("supported", "2.00 pp (best of 10)")
+    assert judge(tmp_path, precise, **{**claim, "published": 5.0}).verdict == "contradicted"
+
+
+def test_value_of_random_instances_has_the_sampling_error_of_the_papers_mean(tmp_path, results):
+    values = 100 * results.test_error.sel(algorithm="ObjP", epsilon=0.1).isel(round=-1).values
+    s = np.std(values, ddof=1)
+    error = float(stats.t.ppf(0.975, 9) * s / np.sqrt(4))
+    inner, outer = (float(stats.t.ppf(q, 9)) * s / np.sqrt(10) for q in (0.95, 0.975))
+    for off, outcome in (
+        (error - inner - 1e-6, "supported"),
+        (error - inner + 1e-6, "undecided"),
+        (error + outer - 1e-6, "undecided"),
+        (error + outer + 1e-6, "contradicted"),
+    ):
+        claim = {**VALUE, "published": float(13 + off), "tolerance": 0, "instances": 4}
+        verdict = judge(tmp_path, results, **claim)
+        assert verdict.verdict == outcome
+        if outcome == "supported":
+            assert f"of which {error:.2f} pp are the sampling error of the paper's" in verdict.why
+    one = judge(
+        tmp_path,
+        build(ERRORS, seeds=1),
+        **{**VALUE, "instances": 4, "requires": {**SCALE, "seeds": 2}},
+    )
+    assert one.verdict == "not run"
+
+
+def test_sampling_error_of_a_difference_is_that_of_the_differences(tmp_path, results):
+    # Both methods meet the same instances, so what these have in common cancels.
+    values = results.test_error.sel(epsilon=0.1).isel(round=-1)
+    gap = 100 * (values.sel(algorithm="ObjP") - values.sel(algorithm="ObjPM")).values
+    error = float(stats.t.ppf(0.975, 9) * np.std(gap, ddof=1) / np.sqrt(4))
+    mean = float(gap.mean())
+    claim = {**VALUE, "minus": "ObjPM", "published": mean, "tolerance": 0, "instances": 4}
+    verdict = judge(tmp_path, results, **claim)
+    assert f"of which {error:.2f} pp are the sampling error" in verdict.why
+    with pytest.raises(claims.ClaimError, match="a lowest value has no sampling error"):
+        judge(tmp_path, results, **claim, over_seeds="best")
+
+
+def test_numbers_on_other_data_are_shown_and_not_judged(tmp_path, results):
+    verdict = judge(tmp_path, results, **VALUE, other_data="Ours have a column of ones.")
+    assert verdict.verdict == "not run"
+    assert verdict.ours == "13.00 % (mean of 10)"
+    assert verdict.why.startswith("Not judged: Ours have a column of ones. The value is 13.00 %")
+    assert (verdict.seeds, verdict.size) == (0, 0)
+
+
+def test_value_of_a_difference(tmp_path, precise):
+    verdict = judge(tmp_path, precise, **{**VALUE, "minus": "ObjPM", "published": 2.1})
+    assert verdict.verdict == "supported"
+    assert verdict.ours == "2.00 pp (mean of 10)"
+    low, high = bounds(precise, "ObjP", "ObjPM")
+    assert verdict.interval.startswith(f"95 %: {low:.2f} to {high:.2f} pp\n90 %: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"rounds": (1, 200)}, "200 of 300 rounds"),
+        ({"seeds": 3}, "3 of 10 seeds"),
+        ({"agents": 4}, "4 of 10 agents"),
+        (
+            {"n_train": 15440, "dataset_note": "114 of 195 writers"},
+            "15,440 of 60,000 training samples (114 of 195 writers)",
+        ),
+    ],
+)
+def test_value_below_the_papers_scale_is_not_judged(tmp_path, change, reason):
+    verdict = judge(tmp_path, build(ERRORS, **change), **VALUE)
+    assert verdict.verdict == "not run"
+    assert reason in verdict.why
+    assert verdict.ours == ""
+
+
+def test_value_of_a_diverged_method_is_contradicted(tmp_path):
+    """The other runs would flatter it; a run that a limit of the study ended says nothing."""
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 2})
+    verdict = judge(tmp_path, ds, **{**VALUE, "tolerance": 50})
+    assert verdict.verdict == "contradicted"
+    assert "2 diverged of 10 runs" in verdict.why
+    cut = judge(tmp_path, build(ERRORS, timed_out={("ObjP", 0.1): 2}), **VALUE)
+    assert cut.verdict == "undecided"
+    assert cut.why.startswith("ObjP at ε = 0.1: 2 timed out of 10 runs. Known reason.")
+    both = build(ERRORS, diverged={("ObjP", 0.1): 2}, timed_out={("ObjP", 0.1): 1})
+    assert judge(tmp_path, both, **VALUE).verdict == "contradicted"
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 3])
+def test_a_verdict_needs_three_seeds_or_a_run_without_any(tmp_path, seeds):
+    ds = build(ERRORS, spread=0.0005)
+    ds["status"].loc[{"algorithm": "Non-private", "seed": slice(seeds, None)}] = -1
+    given = {**VALUE, "algorithm": "Non-private", "epsilon": INF, "published": 9.0, "tolerance": 3}
+    verdict = judge(tmp_path, ds, **given)
+    assert (verdict.verdict == "not run") == (seeds < 3)
+    if seeds < 3:
+        assert verdict.why.startswith(f"Needs at least 3 seeds; The value has {seeds}.")
+    assert verdict.is_exploratory == (seeds == 3)
+    alone = judge(tmp_path, ds, **given, requires={**SCALE, "seeds": 1})
+    assert (alone.verdict == "not run") == (seeds == 2)
+    if seeds == 1:
+        assert (alone.interval, alone.size) == ("none from one seed", 0)
+    two = judge(tmp_path, ds, **given, requires={**SCALE, "seeds": 2})
+    assert (two.verdict == "not run") == (seeds < 3)
+
+
+def test_intervals_are_wider_where_seeds_redraw_train_and_test(tmp_path, precise):
+    drawn = '{"scheme": "iid", "agents": 10, "shuffle": true, "train": 60000}'
+    verdict = judge(tmp_path, precise.assign_attrs(partition=drawn), **VALUE)
+    values = 100 * precise["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=300).values
+    half = stats.t.ppf(0.975, 9) * values.std(ddof=1) * np.sqrt(1 / 10 + 10000 / 60000)
+    assert verdict.interval.startswith(f"95 %: {13 - half:.2f} to {13 + half:.2f} %")
+
+
+def test_a_ratio_is_taken_seed_by_seed(tmp_path, precise):
+    results = precise
+    first, second = (
+        results["test_error"].sel(algorithm=a, epsilon=0.1).isel(round=-1) for a in ("OutP", "ObjP")
+    )
+    ratio = float((first / second).mean())
+    claim = {**VALUE, "algorithm": "OutP", "over": "ObjP", "unit": "1", "published": ratio}
+    verdict = judge(tmp_path, results, **{**claim, "tolerance": 0.05})
+    assert verdict.verdict == "supported"
+    assert verdict.ours.startswith(f"{ratio:.3g}")
+    assert verdict.published == f"{ratio:.6g}"
+    assert judge(tmp_path, results, **{**claim, "tolerance": 1e-6}).verdict == "undecided"
+    far = judge(tmp_path, results, **{**claim, "published": ratio + 1, "tolerance": 0.5})
+    assert far.verdict == "contradicted"
+    below = judge(tmp_path, results, **{**claim, "published": -0.5, "tolerance": 0.5})
+    assert below.published == "−0.5"
+    with pytest.raises(claims.ClaimError, match="a ratio has the unit"):
+        make(tmp_path, **{**claim, "unit": "%"})
+
+
+# order
+
+
+def test_order_holds_at_every_epsilon(tmp_path, results):
+    verdict = judge(tmp_path, results, **ORDER)
+    assert verdict.verdict == "supported"
+    assert verdict.published == "ObjPM < ObjP < OutP"
+    assert verdict.ours.splitlines()[0] == "ε = 0.05: 12.00 % < 14.00 % < 24.00 %"
+    assert len(verdict.interval.splitlines()) == 6
+
+
+def test_order_is_judged_below_the_papers_scale_and_says_so(tmp_path):
+    ds = build(ERRORS, rounds=(1, 100), seeds=4, spread=0.001)
+    verdict = judge(tmp_path, ds, **ORDER)
+    assert verdict.verdict == "supported"
+    assert "100 of 300 rounds; 4 of 10 seeds" in verdict.why
+
+
+def test_order_fails_if_it_fails_at_one_epsilon(tmp_path):
+    errors = {**ERRORS, "ObjP": {**ERRORS["ObjP"], 1.0: 0.16}}
+    verdict = judge(tmp_path, build(errors, spread=0.001), **ORDER)
+    assert verdict.verdict == "contradicted"
+    assert "OutP − ObjP at ε = 1 is −1.00 pp (99.17 % interval" in verdict.why
+    assert "not above 0 by a relevant 0.10 pp" in verdict.why
+    assert "≮" in verdict.ours.splitlines()[2]
+
+
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_order_is_undecided_if_an_interval_contains_0(tmp_path, seeds):
+    verdict = judge(tmp_path, build(ERRORS, seeds=seeds, spread=0.05), **ORDER)
+    assert verdict.verdict == "undecided"
+    assert verdict.why.startswith(
+        "ObjP − ObjPM at ε = 0.05 is 2.00 pp, which may or may not be above 0 by a relevant 0.10 pp. "
+        "Likewise OutP − ObjP at ε = 0.05 (10.00 pp), ObjP − ObjPM at ε = 0.1 (2.00 pp), "
+        "OutP − ObjP at ε = 0.1 (7.00 pp), 2 more. About "
+    )
+    assert verdict.is_exploratory == (seeds == 3)
+    errors = {**ERRORS, "ObjP": {**ERRORS["ObjP"], 1.0: 0.9}}
+    contrary = judge(tmp_path, build(errors, seeds=3, spread=0.001), **ORDER)
+    assert contrary.verdict == "contradicted"
+
+
+def test_a_difference_that_is_no_relevant_one_is_no_order(tmp_path):
+    """Without variance any difference would be significant."""
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1008}}, spread=0.0)
+    given = {"kind": "order", "labels": ["a", "b"], "epsilon": [1.0]}
+    for turned in (given, {**given, "labels": ["b", "a"]}):
+        verdict = judge(tmp_path, ds, **turned)
+        assert verdict.verdict == "undecided"
+        assert "too small to be above 0 by a relevant 0.10 pp." in verdict.why
+        assert "would decide" not in verdict.why
+    assert judge(tmp_path, ds, **given, relevant=0.07).verdict == "supported"
+    assert judge(tmp_path, ds, **given, unit="1").verdict == "supported"  # more than 0.1 % of it
+    assert judge(tmp_path, ds, **given, unit="1", relevant=0.01).verdict == "undecided"
+    same = build({"a": {1.0: 0.0}, "b": {1.0: 0.0}}, spread=0.0)
+    assert judge(tmp_path, same, **given, unit="1").verdict == "undecided"
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.098}}, spread=0.0)
+    assert judge(tmp_path, ds, **given).verdict == "contradicted"
+
+
+def test_a_difference_above_0_contradicts_nothing_however_small(tmp_path):
+    """With variance a small difference may be shown to be above 0 and below what is relevant."""
+    given = {"kind": "order", "labels": ["a", "b"], "epsilon": [1.0]}
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1005}}, shared_noise=0.001, spread=1e-5)
+    verdict = judge(tmp_path, ds, **given)
+    assert verdict.verdict == "undecided"
+    assert "too small" in verdict.why
+    # Shown to be less than is relevant, and not to be above 0.
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.1}}, shared_noise=0.001, spread=1e-5)
+    assert judge(tmp_path, ds, **given).verdict == "contradicted"
+
+
+def test_methods_without_a_common_seed_are_not_compared(tmp_path):
+    ds = build({"a": {1.0: 0.1}, "b": {1.0: 0.2}})
+    ds["status"].loc[{"algorithm": "a", "seed": slice(5, None)}] = -1
+    ds["status"].loc[{"algorithm": "b", "seed": slice(None, 4)}] = -1
+    verdict = judge(tmp_path, ds, kind="order", labels=["a", "b"], epsilon=[1.0])
+    assert verdict.verdict == "not run"
+    assert verdict.why.startswith("Needs at least 3 seeds; b − a at ε = 1 has none.")
+
+
+def test_order_uses_pairs_of_seeds(tmp_path):
+    """A difficulty that all methods share, such as the partition, does not blur the order."""
+    ds = build(ERRORS, spread=0.0005, shared_noise=0.05)
+    assert judge(tmp_path, ds, **ORDER).verdict == "supported"
+
+
+def test_order_of_one_seed_cannot_be_judged(tmp_path):
+    verdict = judge(tmp_path, build(ERRORS, seeds=1), **ORDER)
+    assert verdict.verdict == "not run"
+    assert "Needs at least 3 seeds; ObjP − ObjPM at ε = 0.05 has 1." in verdict.why
+
+
+def test_order_tiers_are_not_compared_within(tmp_path, results):
+    given = {**ORDER, "labels": [["ObjP", "ObjPM"], "OutP"]}
+    assert judge(tmp_path, results, **given).verdict == "supported"
+    assert judge(tmp_path, results, **given).published == "ObjP, ObjPM < OutP"
+
+
+def test_order_of_noise(tmp_path, results):
+    noise = {**ORDER, "metric": "noise_magnitude", "run": "average", "unit": "1"}
+    verdict = judge(tmp_path, results, **{**noise, "labels": ["OutP", ["ObjP", "ObjPM"]]})
+    assert verdict.verdict == "supported"
+    assert verdict.ours.splitlines()[0] == "ε = 0.05: 2 < 20, 20"
+    verdict = judge(tmp_path, results, **{**noise, "labels": ["ObjP", "OutP"]})
+    assert verdict.verdict == "contradicted"
+
+
+def test_order_where_the_better_method_diverged(tmp_path):
+    ds = build(ERRORS, diverged={("ObjPM", 0.1): 1})
+    verdict = judge(tmp_path, ds, **ORDER)
+    assert verdict.verdict == "contradicted"
+    assert "ObjPM at ε = 0.1: 1 diverged of 10 runs" in verdict.why
+
+
+def test_order_where_every_run_of_the_worse_method_diverged(tmp_path):
+    ds = build(ERRORS, diverged={("OutP", 0.1): 10})
+    verdict = judge(tmp_path, ds, **ORDER)
+    assert verdict.verdict == "undecided"
+    assert "10 diverged of 10" in verdict.why
+
+
+def test_without_a_budget_no_epsilon_is_named(tmp_path):
+    """Some methods add noise all the same, by a parameter of their own."""
+    ds = build({"ObjP": {INF: 0.1}, "OutP": {INF: 0.2}})
+    both = {**ORDER, "labels": ["ObjP", "OutP"], "epsilon": [INF]}
+    verdict = judge(tmp_path, ds, **both)
+    assert verdict.ours == "no budget: 10.00 % < 20.00 %"
+    assert verdict.interval.startswith("OutP − ObjP without a budget: ")
+    other = judge(tmp_path, ds, **{**both, "epsilon": [0.1, 1, INF]})
+    assert "Not run: ObjP, OutP at ε = 0.1, 1." in other.why
+    absent = judge(tmp_path, build({"ObjT": {1.0: 0.1}, "ObjP": {}, "OutP": {}}), **both)
+    assert absent.why == "Not run: ObjP, OutP without a budget."
+
+
+def test_order_names_the_budgets_that_were_not_run(tmp_path, results):
+    verdict = judge(tmp_path, results, **{**ORDER, "epsilon": [0.05, 5.0]})
+    assert verdict.verdict == "supported"
+    assert "Not run: ObjPM, ObjP, OutP at ε = 5." in verdict.why
+
+
+def test_order_goes_on_after_a_pair_that_was_not_run(tmp_path):
+    """At ε = 1 the first method is missing, and the others are in the wrong order."""
+    errors = {"a": {0.1: 0.1}, "b": {0.1: 0.2, 1.0: 0.3}, "c": {0.1: 0.3, 1.0: 0.2}}
+    given = {"kind": "order", "labels": ["a", "b", "c"], "epsilon": [0.1, 1.0]}
+    verdict = judge(tmp_path, build(errors), **given)
+    assert verdict.verdict == "contradicted"
+    assert "c − b at ε = 1 is" in verdict.why
+
+
+@given(st.lists(st.floats(0.05, 0.5), min_size=2, max_size=4, unique=True))
+def test_order_agrees_with_sorting(tmp_path_factory, means):
+    labels = [f"M{i}" for i in range(len(means))]
+    ds = build({label: {1.0: mean} for label, mean in zip(labels, means, strict=True)}, spread=0.0)
+    given = {"kind": "order", "labels": labels, "epsilon": [1.0]}
+    verdict = judge(tmp_path_factory.mktemp("claims"), ds, **given)
+    gaps = 100 * np.diff(means)
+    if (np.abs(np.abs(gaps) - 0.1) > 1e-9).all():
+        small = (np.abs(gaps) < 0.1).any()
+        wanted = "contradicted" if (gaps < -0.1).any() else "undecided" if small else "supported"
+        assert verdict.verdict == wanted
+
+
+# close
+
+
+def test_close_and_the_others_not(tmp_path):
+    verdict = judge(tmp_path, build(ERRORS, spread=0.0001), **CLOSE)
+    assert verdict.verdict == "supported"
+    assert verdict.ours.splitlines()[0] == "ObjPM − Non-private +0.90 pp"
+    assert "within 1.00 pp of 0, and the others lie outside of it at 95 %" in verdict.why
+
+
+def test_close_fails_if_the_method_is_far_or_another_is_near(tmp_path, precise):
+    far = judge(tmp_path, precise, **{**CLOSE, "tolerance": 0.5})
+    assert far.verdict == "contradicted"
+    assert "ObjPM − Non-private is 0.90 pp" in far.why
+    near = judge(tmp_path, precise, **{**CLOSE, "tolerance": 3.3})
+    assert near.verdict == "contradicted"
+    assert "ObjP − Non-private is 2.90 pp" in near.why
+    assert "not farther than 3.30 pp from 0" in near.why
+    assert judge(tmp_path, precise, **{**CLOSE, "tolerance": 0.95}).verdict == "undecided"
+
+
+def test_close_needs_the_papers_scale(tmp_path):
+    verdict = judge(tmp_path, build(ERRORS, rounds=(1, 10)), **CLOSE)
+    assert verdict.verdict == "not run"
+
+
+def test_close_needs_every_method(tmp_path):
+    others = {epsilon: mean for epsilon, mean in ERRORS["OutP"].items() if epsilon != 1.0}
+    verdict = judge(tmp_path, build({**ERRORS, "OutP": others}), **CLOSE)
+    assert verdict.verdict == "not run"
+    assert "no runs of OutP at ε = 1" in verdict.why
+    fewer = judge(tmp_path, build({**ERRORS, "OutP": others}, rounds=(1, 10)), **CLOSE)
+    assert fewer.why.startswith("Needs the paper's scale: no runs of OutP at ε = 1; ")
+
+
+def test_close_with_a_diverged_run(tmp_path):
+    verdict = judge(tmp_path, build(ERRORS, diverged={("ObjPM", 1.0): 1}), **CLOSE)
+    assert verdict.verdict == "contradicted"
+
+
+# trend
+
+FALLS = {
+    "kind": "trend",
+    "along": "round",
+    "metric": "consensus_violation",
+    "unit": "1",
+    "algorithms": ["ObjP", "OutP"],
+    "epsilon": [0.1],
+}
+TRADE = {"kind": "trend", "along": "epsilon", "algorithms": ["ObjP"], "epsilon": [0.05, 0.1, 1.0]}
+
+
+def test_trend_along_rounds(tmp_path, results):
+    verdict = judge(tmp_path, results, **FALLS)
+    assert (verdict.verdict, verdict.published) == ("supported", "falls to 0")
+    results["consensus_violation"] += 1
+    verdict = judge(tmp_path, results, **FALLS)
+    assert verdict.verdict == "contradicted"
+    assert "The end of ObjP at ε = 0.1 is 2.44 %, not at most 1 % of the maximum." in verdict.why
+
+
+def test_a_curve_that_falls_with_a_seed_lost_is_no_reproduction(tmp_path):
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 1})
+    verdict = judge(tmp_path, ds, **FALLS)
+    assert verdict.verdict == "contradicted"
+    assert "1 diverged of 10 runs" in verdict.why
+
+
+def test_the_method_with_fewest_seeds_decides_the_scale(tmp_path):
+    ds = build(ERRORS, shared_noise=0.0)
+    ds["status"].loc[{"algorithm": "OutP", "epsilon": 0.1, "seed": slice(4, None)}] = -1
+    verdict = judge(tmp_path, ds, **{**FALLS, "requires": SCALE})
+    assert "4 of 10 seeds" in verdict.why
+
+
+def test_trend_along_rounds_may_end_at_the_fraction(tmp_path, results):
+    results["consensus_violation"][...] = 4.0
+    results["consensus_violation"][..., -1] = 1.0
+    assert judge(tmp_path, results, **FALLS, fraction=0.25).verdict == "supported"
+    assert judge(tmp_path, results, **FALLS, fraction=0.24).verdict == "contradicted"
+
+
+def test_trend_along_rounds_needs_the_rounds_of_the_paper(tmp_path):
+    short = build(ERRORS, rounds=(1, 10))
+    assert judge(tmp_path, short, **FALLS).verdict == "not run"
+    few = build(ERRORS, seeds=3)
+    assert judge(tmp_path, few, **FALLS).verdict == "supported"
+
+
+def test_trend_along_epsilon(tmp_path, precise):
+    verdict = judge(tmp_path, precise, **TRADE)
+    assert (verdict.verdict, verdict.published) == ("supported", "falls as ε grows")
+    assert verdict.interval.splitlines()[0].startswith("fall of ObjP from ε = 0.05 to 1: ")
+    assert len(verdict.interval.splitlines()) == 3
+    rising = build({**ERRORS, "ObjP": {0.05: 0.14, 0.1: 0.15, 1.0: 0.12}}, spread=0.0005)
+    verdict = judge(tmp_path, rising, **TRADE)
+    assert verdict.verdict == "contradicted"
+    assert "The rise of ObjP from ε = 0.05 to 0.1 is 1.00 pp, not at most 0.10 pp" in verdict.why
+    assert judge(tmp_path, rising, **TRADE, relevant=1.9).verdict == "supported"
+    back = build({**ERRORS, "ObjP": {0.05: 0.14, 0.1: 0.12, 1.0: 0.15}}, spread=0.0005)
+    verdict = judge(tmp_path, back, **TRADE)
+    assert verdict.verdict == "contradicted"
+    assert "The fall of ObjP from ε = 0.05 to 1 is −1.00 pp" in verdict.why
+
+
+@pytest.mark.parametrize("seeds", [10, 4])
+def test_trend_along_epsilon_is_undecided_where_seeds_differ_by_more(tmp_path, seeds):
+    ds = build(ERRORS, seeds=seeds)
+    first = ds["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.05}]
+    first += np.linspace(-0.3, 0.3, seeds)[:, None]
+    verdict = judge(tmp_path, ds, **TRADE)
+    assert verdict.verdict == "undecided"
+    assert "The fall of ObjP from ε = 0.05 to 1 is 2.00 pp" in verdict.why
+
+
+def test_between_two_budgets_the_fall_says_it_all(tmp_path, precise):
+    verdict = judge(tmp_path, precise, **{**TRADE, "epsilon": [0.05, 1.0]})
+    assert verdict.verdict == "supported"
+    assert len(verdict.interval.splitlines()) == 1
+
+
+def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
+    one = build(ERRORS, seeds=1)
+    assert judge(tmp_path, one, **TRADE).verdict == "not run"
+    budget = build({"ObjP": {0.1: 0.2}})
+    assert judge(tmp_path, budget, **TRADE).verdict == "not run"
+
+
+def test_trend_along_epsilon_of_a_method_is_judged_though_another_has_one_budget(tmp_path):
+    ds = build({"OutP": {0.1: 0.2}, "ObjP": {0.05: 0.14, 0.1: 0.15, 1.0: 0.12}}, spread=0.0005)
+    verdict = judge(tmp_path, ds, **{**TRADE, "algorithms": ["OutP", "ObjP"]})
+    assert verdict.verdict == "contradicted"
+    assert "The rise of ObjP from ε = 0.05 to 0.1" in verdict.why
+
+
+# spread
+
+
+def test_spread_with_a_diverged_run(tmp_path):
+    narrow = {"algorithms": ["ObjP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
+    wide = {"algorithms": ["OutP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
+    ds = build(ERRORS, diverged={("OutP", 0.1): 1})
+    verdict = judge(tmp_path, ds, kind="spread", narrow=narrow, wide=wide)
+    assert verdict.verdict == "contradicted"
+    assert "OutP at ε = 0.1: 1 diverged of 10 runs" in verdict.why
+
+
+def test_spread(tmp_path, precise):
+    narrow = {"algorithms": ["ObjP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
+    wide = {"algorithms": ["OutP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
+    verdict = judge(tmp_path, precise, kind="spread", narrow=narrow, wide=wide)
+    assert verdict.verdict == "supported"
+    assert verdict.ours.startswith("2.00 pp over the budgets of ObjP")
+    # Budgets of a method have the same seeds here, so that ranges vary over no seed.
+    assert verdict.interval == "second − first: all seeds agree"
+    for other, outcome in ((wide, "contradicted"), (narrow, "undecided")):
+        verdict = judge(tmp_path, precise, kind="spread", narrow=other, wide=narrow)
+        assert verdict.verdict == outcome
+        assert verdict.why.startswith("The second range less the first is ")
+
+
+def test_a_spread_that_varies_over_seeds_is_tested_by_its_pseudo_values(tmp_path, precise):
+    """Where the same budgets are the extremes without any seed, pseudo-values are the ranges of seeds."""
+    rng = np.random.default_rng(1)
+    final = precise["test_error"].loc[{"round": 300}]
+    final += rng.normal(0, 0.002, final.shape)
+    given = {"epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
+    verdict = judge(
+        tmp_path,
+        precise,
+        kind="spread",
+        narrow={"algorithms": ["ObjP"], **given},
+        wide={"algorithms": ["OutP"], **given},
+    )
+    ends = 100 * precise["test_error"].sel(round=300)
+    own, other = (
+        (ends.sel(algorithm=a, epsilon=0.05) - ends.sel(algorithm=a, epsilon=1.0)).values
+        for a in ("ObjP", "OutP")
+    )
+    low, high = stats.ttest_rel(other, own).confidence_interval()
+    assert verdict.interval == f"second − first: {low:.2f} to {high:.2f} pp"
+
+
+# names
+
+
+def test_experiment_outside_the_configuration(tmp_path):
+    (verdict,) = evaluate(make(tmp_path, **VALUE), {})
+    assert verdict.verdict == "not run"
+    assert "study is not part of this configuration" in verdict.why
+
+
+def test_budget_that_was_not_run(tmp_path, results):
+    verdict = judge(tmp_path, results, **{**VALUE, "epsilon": 5.0})
+    assert verdict.verdict == "not run"
+    assert verdict.why == "Not run: ObjP at ε = 5."
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"algorithm": "ObjQ"}, r"paper\.yaml: claim one: unknown label 'ObjQ'; did you mean 'Obj"),
+        ({"experiment": "studdy"}, r"claim one: unknown experiment 'studdy'; did you mean 'study'"),
+        (
+            {"tolerence": 3},
+            r"paper\.yaml: claims\.0\.value: unknown key 'tolerence'; did you mean 'tolerance'",
+        ),
+        ({"kind": "valeu"}, r"paper\.yaml: claims\.0"),
+    ],
+)
+def test_a_wrong_name_is_one_clear_message(tmp_path, results, change, message):
+    with pytest.raises(claims.ClaimError, match=message):
+        judge(tmp_path, results, **{**VALUE, **change})
+
+
+def test_metrics_are_checked_before_a_study_runs(tmp_path, results):
+    """Afterwards a metric may be missing because the runs that measure it failed."""
+    loaded = make(tmp_path, **{**VALUE, "metric": "test_eror"})
+    with pytest.raises(
+        claims.ClaimError, match="unknown metric 'test_eror'; did you mean 'test_err"
+    ):
+        claims.check(loaded, {"study": ["ObjP"]}, {"study": ["test_error"]})
+    (verdict,) = evaluate(loaded, {"study": results})
+    assert (verdict.verdict, verdict.why) == ("not run", "No run measures test_eror.")
+
+
+def test_known_names_tell_left_out_from_misspelt(tmp_path, results):
+    loaded = make(tmp_path, **{**VALUE, "algorithm": "ObjT"})
+    with pytest.raises(claims.ClaimError, match="unknown label 'ObjT'"):
+        evaluate(loaded, {"study": results})
+    (verdict,) = evaluate(loaded, {"study": results}, {"study": ["ObjT"]})
+    assert verdict.verdict == "not run"
+    with pytest.raises(claims.ClaimError, match="did you mean 'studies'"):
+        evaluate(loaded, {}, {"studies": ["ObjT"]})
+
+
+def test_ids_are_unique(tmp_path):
+    make(tmp_path, **VALUE)
+    (tmp_path / "again.yaml").write_text((tmp_path / "paper.yaml").read_text())
+    with pytest.raises(claims.ClaimError, match="id already used"):
+        claims.load(tmp_path)
+
+
+def test_unreadable_file(tmp_path):
+    (tmp_path / "broken.yaml").write_text("claims: [")
+    with pytest.raises(claims.ClaimError, match=r"broken\.yaml: cannot be read"):
+        claims.load(tmp_path)
+
+
+def test_verdicts_survive_json(tmp_path, results):
+    verdict = judge(tmp_path, results, **CLOSE)
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+
+
+# the papers
+
+PUBLISHED = {
+    "ryu2022_mnist": {11.74, 21.79, 9.1, 10.05},
+    "ryu2022_femnist": {59.42, 91.05, 37.27, 31.63},
+    "ryu2021_mnist": {7.84, 7.42, 12.80, 21.79, 8.99},
+    "ryu2021_remark3": {15.64, 37.98, 22.34},
+    "ryu2021_femnist": {36.29, 35.25, 72.40, 91.05, 18.65},
+    # Norms of optima; table II as ratios, as seconds are those of the authors' machine.
+    "huang2019_l1": {23},
+    "huang2019_l2": {89},
+    "huang2019_times": {
+        round(other / own, 1)
+        for own, *others in (
+            (6.937, 67.242, 102.282, 59.743),
+            (5.322, 67.242, 78.798, 65.935),
+            (5.218, 67.242, 79.013, 69.855),
+        )
+        for other in others
+    },
+    "hu2019_gisette": {0.08, 0.1},
+}
+
+
+# he2023, as printed. Table 1: d, n, m, then objectives, violations in 1e-4 and outer iterations of both methods.
+# Table 2: n, then the loss of class 0 of both, and the mean and largest loss of class 1 of both.
+# Table 3: n, then the loss of both, and the mean and largest disparity of both.
+QUADRATIC = """
+100 1 1 -6.1982 -6.1982 1.1986 3.0593 5.6 5.0
+100 5 1 -5.4337 -5.4348 5.5226 7.6943 6.0 6.8
+100 10 1 -0.8998 -0.9021 7.7720 6.9185 8.5 9.0
+300 1 3 -20.0387 -20.0387 0.0920 0.9312 5.9 5.0
+300 5 3 -16.7407 -16.7408 1.4489 1.9619 5.0 5.0
+300 10 3 -12.9434 -12.9449 4.4227 5.3871 5.9 6.8
+500 1 5 -33.0971 -33.0971 7.5226 0.9430 5.9 5.0
+500 5 5 -30.8218 -30.8220 4.4055 4.5350 4.0 4.0
+500 10 5 -24.7565 -24.7583 4.4589 6.8591 5.0 5.1
+"""
+OF_RECORDS = {
+    "he2023_np_breast": """
+1 0.2735 0.2737 0.2000 0.2000 0.2000 0.2000
+5 0.3365 0.3380 0.1867 0.2001 0.1869 0.2000
+10 0.3751 0.3754 0.1739 0.2000 0.1739 0.2000
+20 0.4500 0.4498 0.1628 0.2000 0.1628 0.2000
+""",
+    "he2023_np_adult_a": """
+1 0.7331 0.9186 0.2000 0.2000 0.2008 0.2008
+5 0.7465 0.8610 0.1966 0.1995 0.1957 0.2000
+10 0.7739 0.8291 0.1873 0.2002 0.1920 0.2009
+20 0.7881 0.8173 0.1830 0.2003 0.1853 0.2007
+""",
+    "he2023_np_monks": """
+1 1.5758 1.7783 0.2000 0.2000 0.1995 0.1995
+5 1.6467 1.7488 0.1905 0.2001 0.1928 0.2008
+10 1.7071 1.8438 0.1821 0.2000 0.1816 0.2001
+20 1.7852 1.9750 0.1678 0.2000 0.1637 0.2001
+""",
+    "he2023_fairness": """
+1 0.6790 0.6808 0.0090 0.0110 0.0078 0.0104
+5 0.6813 0.6814 0.0092 0.0106 0.0091 0.0105
+10 0.6817 0.6816 0.0093 0.0108 0.0093 0.0108
+20 0.6818 0.6818 0.0094 0.0109 0.0094 0.0109
+""",
+}
+
+
+def of_he2023():
+    """(experiment, agents, whether of cProx-AL, metric): published."""
+    for row in filter(None, QUADRATIC.splitlines()):
+        d, n, _, *numbers = row.split()
+        for metric, (own, other), unit in zip(
+            ("train_loss", "feasibility", "outer_iterations"),
+            zip(numbers[::2], numbers[1::2], strict=True),
+            (1, 1e-4, 1),
+            strict=True,
+        ):
+            yield (f"he2023_qp_{d}", n, False, metric), float(own) * unit
+            yield (f"he2023_qp_{d}", n, True, metric), float(other) * unit
+    metrics = ("loss_label_0_mean", "loss_label_1_mean", "loss_label_1_max")
+    for experiment, table in OF_RECORDS.items():
+        names = metrics
+        if experiment == "he2023_fairness":
+            names = ("train_loss", "disparity_mean", "disparity_max")
+        for row in filter(None, table.splitlines()):
+            n, *numbers = row.split()
+            printed = list(map(float, numbers))
+            of_both = (printed[0], *printed[2:4]), (printed[1], *printed[4:])
+            for central, values in zip((False, True), of_both, strict=True):
+                apart = experiment.endswith("fairness") and not central
+                own = f"{experiment}_printed" if apart else experiment
+                for metric, value in zip(names, values, strict=True):
+                    yield (own, n, central, metric), value
+
+
+def test_every_cell_of_he2023_is_a_claim():
+    expected, found = dict(of_he2023()), {}
+    for claim in claims.load(CLAIMS / "he2023.yaml"):
+        if isinstance(claim, claims.Value) and not claim.id.endswith("threshold"):
+            n = claim.algorithm.partition("n = ")[2].partition(",")[0]
+            central = claim.algorithm.startswith("cProx-AL")
+            found[claim.experiment, n, central, claim.metric] = claim.published
+    assert found == {key: pytest.approx(value) for key, value in expected.items()}
+
+
+def test_every_printed_number_is_a_claim():
+    found: dict[str, set[float]] = {}
+    for claim in claims.load(CLAIMS.glob("[!h]*.yaml")) + claims.load(CLAIMS.glob("hu*.yaml")):
+        if isinstance(claim, claims.Value):
+            found.setdefault(claim.experiment, set()).add(claim.published)
+    assert found == PUBLISHED
+
+
+def test_tolerances_have_room_for_the_rounding_of_what_is_printed():
+    """Zeros at the end of a number are lost, so the digits of a column are the most that one of its numbers has."""
+    columns: dict[tuple[str, str], list[claims.Value]] = {}
+    for claim in claims.load(CLAIMS.glob("*.yaml")):
+        if isinstance(claim, claims.Value) and claim.published:
+            columns.setdefault((claim.paper, claim.metric), []).append(claim)
+    for column in columns.values():
+        digits = min(Decimal(str(claim.published)).as_tuple().exponent for claim in column)
+        assert all(claim.tolerance >= 0.4999 * 10.0 ** int(digits) for claim in column)
+
+
+def test_the_statements_of_the_papers_are_claims():
+    loaded = {claim.id: claim for claim in claims.load(CLAIMS.glob("*.yaml"))}
+    for data in ("mnist", "femnist"):
+        order = loaded[f"ryu2022-{data}-order"]
+        assert isinstance(order, claims.Order)
+        assert order.labels == [["ObjPM"], ["ObjP"], ["OutP"]]
+        noise = loaded[f"ryu2022-{data}-noise-order"]
+        assert isinstance(noise, claims.Order)
+        assert noise.labels == [["OutP"], ["ObjP", "ObjPM"]]
+        close = loaded[f"ryu2022-{data}-close-to-non-private"]
+        assert isinstance(close, claims.Close)
+        assert (close.algorithm, close.epsilon, close.others) == ("ObjPM", 1, ["ObjP", "OutP"])
+    assert loaded["ryu2021-remark3-consensus"].metric == "consensus_violation"
+    assert all(claim.source and claim.statement and claim.requires for claim in loaded.values())
+
+
+def test_the_papers_claims_run_on_results_of_any_scale():
+    loaded = claims.load(CLAIMS.glob("ryu*.yaml"))
+    known: dict[str, dict[str, dict[float, float]]] = {}
+    for claim in loaded:
+        for label, epsilon in claim.selections():
+            known.setdefault(claim.experiment, {}).setdefault(label, {})[epsilon] = 0.2
+    results = {name: build(errors, name=name, seeds=2) for name, errors in known.items()}
+    verdicts = evaluate(loaded, results)
+    assert len(verdicts) == len(loaded)
+    assert all(v.why for v in verdicts)
+    values = [v for v in verdicts if isinstance(v.claim, claims.Value | claims.Close)]
+    assert all(v.verdict == "not run" for v in values)
+
+
+def test_the_papers_claims_name_experiments_and_labels_that_exist():
+    loaded = claims.load(CLAIMS.glob("*.yaml"))
+    files = {path.stem: path for path in (CLAIMS.parent / "experiments").glob("*.yaml")}
+    known = {
+        name: [method["label"] for method in yaml.safe_load(path.read_text("utf-8"))["algorithms"]]
+        for name, path in files.items()
+    }
+    verdicts = evaluate(loaded, {}, known)
+    assert {verdict.verdict for verdict in verdicts} == {"not run"}
+
+
+def test_numbers_that_differ_look_different():
+    assert quantity([0.1, 0.25], "%") == "0.10 to 0.25 %"
+    assert quantity([0.1001, 0.1002], "%") == "0.1001 to 0.1002 %"
+    assert quantity([-1e-9, 1e-9], "%", signed=True) == "−0.00 to +0.00 %"
+    assert quantity([2.0, 2.0], "1") == "2 to 2"
+    assert quantity([0.12341, 0.12342], "1") == "0.12341 to 0.12342"

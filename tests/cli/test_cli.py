@@ -1,0 +1,490 @@
+"""Commands work by hand, and end with one line when something is wrong."""
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench import simulate
+from admmbench.audit.findings import Audit
+from admmbench.cli import main
+from admmbench.files import read_sealed
+from admmbench.files.installed import find
+from admmbench.watch import study
+
+
+def test_run_by_hand(tmp_path, capsys):
+    assert main(["prepare", "digits", "--output", str(tmp_path / "digits")]) == 0
+    output = tmp_path / "out" / "x.nc"
+    words = ["dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4", "seeds=0-2"]
+    arguments = [*words, "params={a: 2}"]
+    code = main(["run", *arguments, "--data", str(tmp_path / "digits"), "--output", str(output)])
+    assert code == 0
+    with xr.open_dataset(output) as trace:
+        assert list(trace.seed.values) == [0, 1, 2]
+    assert "round 4 of 4" in capsys.readouterr().err
+
+
+def test_faults_are_one_line(tmp_path, capsys):
+    common = ["--data", str(tmp_path), "--output", str(tmp_path / "x.nc")]
+    for words, message in (
+        (["dataset=digits", "algorithm=objq"], "did you mean"),
+        (["dataset=digits", "algorithm=objp", "epsilon=0"], "epsilon"),
+        (["dataset"], "expected KEY=VALUE"),
+        (["dataset=digits", "algorithm=objp"], "no usable prepared data set"),
+    ):
+        assert main(["run", *words, *common]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+
+
+# Each writes a file; what they are to write is not reached.
+WRITING = {
+    "run": ["run", "dataset=digits", "algorithm=objp", "epsilon=1", "--output"],
+    "checkpoint": ["run", "dataset=digits", "algorithm=iadmm", "--output=x.nc", "--checkpoint"],
+    "audit": ["audit", "dataset=digits", "algorithm=objp", "epsilon=1", "--output"],
+    "tune": ["tune", "dataset=digits", "algorithm=objp", "--axes={params.rho: 1}", "--output"],
+    "choose": ["choose", "--of=[]", "--output"],
+    "aggregate": ["aggregate", ".", "--output"],
+    "report": ["report", ".", "--output"],
+    "overview": ["overview", ".", "--output"],
+    "prepare": ["prepare", "digits", "--output"],
+    "figures": ["figures", "figures.json", "--results=x.nc", "--output"],
+    "schema": ["schema", "--output"],
+    "new": ["new", "method", "mine", "--output"],
+}
+
+
+FOLDERS = {"prepare", "figures", "schema", "new"}
+
+
+def irregular(folder):
+    """Things that a file must not take the place of: kind, path."""
+    os.mkfifo(folder / "pipe")
+    yield "pipe", folder / "pipe"
+    with contextlib.suppress(PermissionError):  # not as root
+        os.mknod(folder / "device", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        yield "device", folder / "device"
+    (folder / "link").symlink_to(folder / "pipe")
+    yield "pipe", folder / "link"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "socket"))
+    yield "socket", folder / "socket"
+    yield "folder", folder
+
+
+@pytest.mark.parametrize("words", WRITING.values(), ids=WRITING)
+def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "figures.json").write_text("[]")
+    (tmp_path / "files").mkdir()
+    for kind, path in irregular(tmp_path / "files"):
+        before = path.lstat()
+        if kind == "folder" and words[0] in FOLDERS:
+            continue
+        assert main([*words, str(path)]) == 1
+        error = capsys.readouterr().err
+        assert str(path) in error
+        assert error.count("\n") == 1
+        assert ("is no folder" if words[0] in FOLDERS else f"is a {kind} and not") in error
+        assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+INTERRUPTED = """
+import os, signal, sys
+from admmbench import __main__, cli
+
+def interrupted(options):
+    try:
+        os.kill(os.getpid(), signal.{signal})
+    except KeyboardInterrupt:
+        {then}
+
+cli._list = interrupted
+sys.argv[1:] = ["list"]
+sys.exit(__main__.main())
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("then", ["raise", "raise RuntimeError('a fault of the method')"])
+def test_an_interrupted_command_says_so_in_a_line(name, then):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(signal=name, then=then)],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "admmbench: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("raised", "shown"),
+    [
+        (
+            ZeroDivisionError("by zero"),
+            "ZeroDivisionError: by zero (ADMMBENCH_DEBUG=1 shows where)",
+        ),
+        (TypeError("no"), "TypeError: no (ADMMBENCH_DEBUG=1 shows where)"),
+        (KeyError("key"), "KeyError: 'key' (ADMMBENCH_DEBUG=1 shows where)"),
+        (RecursionError("deep"), "RecursionError: deep (ADMMBENCH_DEBUG=1 shows where)"),
+        (UnicodeDecodeError("utf-8", b"\xe9", 0, 1, "no"), "UnicodeDecodeError: 'utf-8' codec"),
+        (MemoryError(), "out of memory"),
+        (ValueError(), "ValueError"),
+        (OSError(28, "No space left", "x"), "[Errno 28] No space left: 'x'"),
+    ],
+)
+def test_every_exception_is_one_line(raised, shown, monkeypatch, capsys):
+    def fail():
+        raise raised
+
+    monkeypatch.setattr("admmbench.list_algorithms", fail)
+    assert main(["list"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"admmbench: {shown}")
+    assert error.count("\n") == 1
+    monkeypatch.setenv("ADMMBENCH_DEBUG", "1")
+    assert main(["list"]) == 1
+    assert "in fail" in capsys.readouterr().err
+
+
+SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tune", *SMALL_RUN, "--axes", "{}", "--output", "x"], "--axes: names no setting"),
+        (
+            ["tune", *SMALL_RUN, "--axes", "{rounds: 1e308}", "--output", "x"],
+            "axes.rounds: start and factor: expected at most 1e+100",
+        ),
+        (["tune", *SMALL_RUN, "--axes", "{rounds: x}", "--output", "x"], "axes.rounds"),
+        (["choose", "x.json", "--of", "[]", "--output", "x"], "--of: names 0 searches"),
+        (["choose", "--of", "[[a]]", "--output", "x"], "--of.0.1: "),
+        (["choose", "--of", "3", "--output", "x"], "--of: "),
+        (["choose", "--of", "[]", "--kept", "{a: 1}", "--output", "x"], "--kept.a: "),
+        (["run", *SMALL_RUN, "epsilon=2", "--output", "x"], "epsilon: is given twice"),
+        (["run", *SMALL_RUN, "seeds=[[", "--output", "x"], "seeds: '[[' is no YAML"),
+        (["plan", "--config", "threads=1", "threads=2"], "threads: is given twice"),
+    ],
+)
+def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"admmbench: {message}")
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--cores", "0"], "--cores: expected a number from 1 on, got '0'"),
+        (["run", "a=1", "--output", "x", "--threads", "-1"], "--threads: expected a number"),
+        (["show", "~no-such-user/x.nc"], "no such user or variable"),
+    ],
+)
+def test_options_out_of_range_are_refused(words, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_home_is_known_in_paths_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["new", "loss", "mine", "--output", "~/plugins"]) == 0
+    assert (tmp_path / "plugins/mine.py").exists()
+    assert main(["check", "$HOME/plugins/none.py"]) == 1
+    assert f"{tmp_path}/plugins/none.py" in capsys.readouterr().err
+
+
+def test_list_names_everything(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert "objp" in shown
+    assert "huber" in shown
+    assert "digits" in shown
+
+
+@pytest.mark.parametrize("kind", ["method", "loss", "dataset"])
+def test_what_new_writes_passes_its_checks_and_serves(kind, tmp_path, capsys):
+    if kind == "loss":
+        pytest.importorskip("admmbench.contracts.losses")
+    assert main(["new", kind, f"my_{kind}", "--output", str(tmp_path / "plugins")]) == 0
+    path = tmp_path / "plugins" / f"my_{kind}.py"
+    assert f"admmbench check {path}" in capsys.readouterr().out
+    assert f"class My{kind.capitalize()}(" in path.read_text()
+    assert "emplate" not in path.read_text()
+    assert main(["check", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "all hold" in shown
+    assert "✗" not in shown
+    given = {"dataset": "digits", "method": "iadmm", "problem": "softmax"} | {
+        "method": {"method": str(path)},
+        "loss": {"dataset": "diabetes", "problem": str(path)},
+        "dataset": {"dataset": str(path)},
+    }[kind]
+    trace = simulate(given["dataset"], given["method"], problem=given["problem"], rounds=2)
+    assert np.isfinite(trace.train_loss).all()
+
+
+def test_new_overwrites_nothing(tmp_path, capsys):
+    words = ["new", "loss", "mine", "--output", str(tmp_path)]
+    assert main(words) == 0
+    (tmp_path / "mine.py").write_text("precious")
+    assert main(words) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert (tmp_path / "mine.py").read_text() == "precious"
+    assert main(["new", "loss", "My-Loss", "--output", str(tmp_path)]) == 1
+    assert "such as my_loss" in capsys.readouterr().err
+
+
+def test_a_failing_check_says_what_is_wrong(tmp_path, capsys):
+    path = tmp_path / "bad.py"
+    main(["new", "dataset", "bad", "--output", str(tmp_path)])
+    path.write_text(path.read_text().replace('licence="CC BY 4.0"', 'licence=""'))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "✗ facts are complete\n    describe() gives no licence\n" in shown
+    assert "1 failed" in shown
+    assert "Traceback" not in shown
+
+
+def test_an_exception_in_a_check_shows_where(tmp_path, capsys):
+    path = tmp_path / "worse.py"
+    main(["new", "dataset", "worse", "--output", str(tmp_path)])
+    path.write_text(path.read_text().replace("n_train=142", "n_train=142 / 0"))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "ZeroDivisionError" in shown
+    assert str(path) in shown
+
+
+def test_one_mistake_in_a_method_is_explained_once(tmp_path, capsys):
+    path = tmp_path / "wrong.py"
+    main(["new", "method", "wrong", "--output", str(tmp_path)])
+    step = "return sub.noise."
+    assert step in path.read_text()
+    path.write_text(path.read_text().replace(step, "return sub.nose."))
+    capsys.readouterr()
+    assert main(["check", str(path)]) == 1
+    shown = capsys.readouterr().out
+    # By the check that names the problem, and with its place; all others refer to that.
+    assert shown.count("has no attribute 'nose'") == 2
+    assert "    as above: " in shown
+    assert "rounds.py" not in shown
+    assert f'File "{path}", line ' in shown
+    assert main(["check", str(path), "--traceback"]) == 1
+    assert "rounds.py" in capsys.readouterr().out
+
+
+def test_a_plugin_that_cannot_be_imported_says_which_line(tmp_path, capsys):
+    path = tmp_path / "typo.py"
+    for text, message in (
+        ("x = 1\nfrom admmbench.api import RowBlok\n", "cannot import name 'RowBlok'"),
+        ("def f(:\n", "SyntaxError"),
+    ):
+        path.write_text(text)
+        assert main(["check", str(path)]) == 1
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert f'File "{path}", line {text.count(chr(10))}' in shown
+        assert "importlib" not in shown
+        assert "Traceback" not in shown
+
+
+def test_module_and_script_are_the_same():
+    shown = subprocess.run(
+        [sys.executable, "-m", "admmbench", "--version"], capture_output=True, text=True, check=True
+    )
+    from admmbench import __version__
+
+    assert shown.stdout.strip() == __version__
+
+
+LOSS = """
+import numpy as np
+
+from admmbench.problems.loss import RegressionLoss
+from admmbench.validation import parameters
+
+
+@parameters
+class LogCosh(RegressionLoss):
+    slope_bound = 1.0
+    curvature_bound = 1.0
+
+    def value(self, u, y):
+        return np.logaddexp(u - y, y - u) - np.log(2)
+
+    def slope(self, u, y):
+        return np.tanh(u - y)
+
+    def curvature(self, u, y):
+        return 1 / np.cosh(u - y) ** 2
+"""
+
+
+def test_a_loss_of_a_file_runs_by_hand(tmp_path):
+    (tmp_path / "log_cosh.py").write_text(LOSS)
+    output = tmp_path / "x.nc"
+    words = ["dataset=diabetes", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4"]
+    problem = f"problem={{loss: {tmp_path}/log_cosh.py, penalty: l1}}"
+    assert main(["run", *words, problem, "--output", str(output)]) == 0
+    with xr.open_dataset(output) as trace:
+        assert trace.attrs["metric"] == "test_rmse"
+        assert trace.test_rmse.notnull().all()
+
+
+WATCHING = """
+import gc
+
+from admmbench.frames.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Watching(ObjP):
+    def round(self, t, state, federation):
+        assert gc.isenabled() == (t > 1)
+        return super().round(t, state, federation)
+"""
+
+
+def test_garbage_is_collected_after_the_first_round(tmp_path):
+    """Not before: among what is imported there is none."""
+    (tmp_path / "watching.py").write_text(WATCHING)
+    words = ["dataset=digits", "algorithm=watching.py", "rounds=3", "seeds=1", "epsilon=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "admmbench", "run", *words, "--output", "result.nc"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+ATTACKED = ["dataset=digits", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4"]
+
+
+def test_an_audit_by_hand(tmp_path, capsys):
+    """A table; what fails is an error, but not where a file is asked for."""
+    attack = ["--audit", "{rounds: 1, repeats: 24, canaries: [worst]}"]
+    assert main(["audit", *ATTACKED, "sensitivity=global", *attack]) == 0
+    shown = capsys.readouterr().out
+    assert "5 checks hold." in shown
+    assert "epsilon of 1 rounds at delta 1e-06" in " ".join(shown.split())
+    assert "Warning" not in shown
+    assert main(["audit", *ATTACKED, "delta=0.001", *attack]) == 1
+    shown = capsys.readouterr().out
+    assert "Warning: delta = 0.001 is above 1/n = 0.0007 of the n = 1,437 training" in shown
+    assert "coupling, worst: The scale of the noise depends on the data" in shown
+    assert "checks fail." in shown
+    output = tmp_path / "audits" / "x.json"
+    assert main(["audit", *ATTACKED, *attack, "--output", str(output)]) == 0
+    found = Audit.from_dict(read_sealed(output))
+    assert found.passed is False
+    assert found == Audit.from_dict(json.loads(output.read_text()))
+    assert found.rounds == 1
+    assert main(["audit", *ATTACKED, *attack, "--strict", "--output", str(output)]) == 1
+
+
+def test_a_strict_audit_counts_what_it_does_not_cover(capsys):
+    attack = ["sensitivity=global", "--audit", "{rounds: 1, repeats: 24, canaries: [worst]}"]
+    assert main(["audit", *ATTACKED, *attack, "--strict"]) == 0
+    settings = [word.replace("objp", "iadmm") for word in ATTACKED]
+    assert main(["audit", *settings, *attack]) == 0
+    assert main(["audit", *settings, *attack, "--strict"]) == 1
+    assert "claims nothing" in capsys.readouterr().out
+    settings = [word.replace("objp", "amp") for word in ATTACKED if "rounds" not in word]
+    assert main(["audit", *settings, "rounds=1", *attack]) == 0
+    counted = "4 of 5 do not apply" in capsys.readouterr().out
+    assert main(["audit", *settings, "rounds=1", *attack, "--strict"]) == int(counted)
+
+
+def test_faults_of_an_audit_are_one_line(capsys):
+    for text, message in (
+        ("{rounds: 0}", "audit.rounds: Input should be greater than or equal to 1"),
+        ("{round: 1}", "did you mean 'rounds'"),
+        ("{canaries: [best]}", "audit.canaries.0"),
+        ("{rounds: 1", "--audit: '{rounds: 1' is no YAML"),
+        ("5", "--audit: expected a mapping of keys to values, got '5'"),
+    ):
+        assert main(["audit", *ATTACKED, "--audit", text]) == 1
+        error = capsys.readouterr().err
+        assert message in error
+        assert "Traceback" not in error
+
+
+def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
+    assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
+    assert "iadmm declares no noisy release" in capsys.readouterr().out
+
+
+def test_options_cut_short_are_refused(capsys):
+    """One would otherwise be read as another: `--config` as `--configfile`."""
+    with pytest.raises(SystemExit):
+        main(["gc", "--config", "seeds=1"])
+    assert "unrecognized arguments: --config" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "params={rho: 1", "--output", "x"], "params: '{rho: 1' is no YAML"),
+        (["prepare", "{name: digits", "--output", "x"], "DATASET: '{name: digits' is no YAML"),
+        (["prepare", "5", "--output", "x"], "DATASET: expected a name or a mapping, got '5'"),
+        (["prepare", "{name: [digits]}", "--output", "x"], "expected the name of a data set"),
+    ],
+)
+def test_slips_in_yaml_are_one_line(words, message, capsys):
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("words", "overlays", "options"),
+    [
+        ([], [], []),
+        (["--profile", "slurm", "--", "results"], [], ["--profile", "slurm", "--", "results"]),
+        (["--config", "experiments=[a]"], [], ["--config", "experiments=[a]"]),
+        (["config/laptop.yaml", "-c2", "-n"], ["config/laptop.yaml"], ["-c2", "-n"]),
+        (["results", "--cores", "2"], [], ["results", "--cores", "2"]),
+    ],
+)
+def test_a_study_takes_configurations_and_then_what_snakemake_takes(
+    words, overlays, options, monkeypatch
+):
+    called = []
+    monkeypatch.setattr(study, "run", lambda *given: called.append(given[:2]))
+    assert main(["study", *words]) == 0
+    assert called == [([Path(path) for path in overlays], options)]
+
+
+def test_a_study_takes_installed_configurations_by_name(monkeypatch, capsys):
+    called = []
+    monkeypatch.setattr(study, "run", lambda *given: called.append(given[0]))
+    assert main(["study", "laptop.yaml", "audit.yaml"]) == 0
+    assert called == [[find("laptop.yaml"), find("audit.yaml")]]
+    assert main(["study", "labtop.yaml"]) == 1
+    assert "did you mean 'laptop.yaml'?" in capsys.readouterr().err
+    assert main(["study", "--help"]) == 0
+    assert "targets of snakemake" in capsys.readouterr().out
+    assert len(called) == 1

@@ -1,0 +1,858 @@
+"""What the figures show, and that their files are reproducible."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+from seaborn.utils import relative_luminance
+
+from admmbench.figures import ranks as diagram
+from admmbench.figures import style
+from admmbench.figures.base import KINDS
+from admmbench.figures.drawing import as_svg, draw, save, svg
+from admmbench.figures.style import look, looks
+from admmbench.frames.outcomes import Outcome
+from admmbench.plugins import load_file
+from admmbench.report import tables
+from admmbench.results import statistics
+from admmbench.study import config
+from admmbench.study.config import ConfigError, check_experiment
+from admmbench.study.experiment import Experiment
+from tests.made import ERRORS, INF, build, totals
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "epsilon": [0.1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
+
+
+def lines(panel):
+    return {line.get_label(): line for line in panel.lines}
+
+
+def legend(drawing):
+    return [text.get_text() for text in drawing.legends[0].get_texts()]
+
+
+def texts(drawing):
+    return " ".join(" ".join(text.get_text().split()) for text in drawing.texts)
+
+
+def panels(drawing):
+    return [panel for panel in drawing.axes if panel.get_visible()]
+
+
+def test_curves_have_a_panel_for_each_epsilon_and_a_line_for_each_method(results, figure):
+    drawing = draw(results, figure())
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.05", "ε = 0.1", "ε = 1"]
+    for panel in panels(drawing):
+        assert list(lines(panel)) == ["OutP", "ObjP", "ObjPM", "Non-private"]
+        assert panel.get_xlabel() == "Round"
+    assert panels(drawing)[0].get_ylabel() == "Test error (%)"
+    assert legend(drawing) == ["OutP", "ObjP", "ObjPM", "Non-private"]
+    assert "20–80 percentile" in texts(drawing)
+
+
+def test_curves_show_every_round_of_the_mean_in_percent(results, figure):
+    drawing = draw(results, figure())
+    own = results["test_error"].sel(algorithm="ObjP", epsilon=0.1)
+    band = statistics.band(100 * own)
+    line = lines(panels(drawing)[1])["ObjP"]
+    np.testing.assert_array_equal(line.get_xdata(), results["round"])
+    np.testing.assert_allclose(line.get_ydata(), band["mean"])
+    shaded = panels(drawing)[1].collections[1].get_paths()[0].vertices[:, 1]
+    assert shaded.min() == pytest.approx(float(band["lower"].min()))
+    assert shaded.max() == pytest.approx(float(band["upper"].max()))
+
+
+def test_the_run_without_noise_is_a_dashed_reference_in_every_panel(results, figure):
+    drawing = draw(results, figure())
+    expected = 100 * results["test_error"].sel(algorithm="Non-private", epsilon=INF).mean("seed")
+    for panel in panels(drawing):
+        line = lines(panel)["Non-private"]
+        assert line.is_dashed()
+        np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_noise_has_no_reference(results, figure):
+    drawing = draw(results, figure(metric="noise_magnitude", log=True))
+    assert "Non-private" not in legend(drawing)
+    assert panels(drawing)[0].get_yscale() == "log"
+
+
+def test_figure_selects_methods_and_budgets(results, figure):
+    drawing = draw(results, figure(algorithms=["ObjP", "OutP"], epsilon=[0.1]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
+    assert legend(drawing) == ["ObjP", "OutP"]
+
+
+def test_infinity_has_a_panel_where_it_is_asked_for(results, figure):
+    drawing = draw(results, figure(epsilon=[0.1, INF]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "no budget"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"metric": "accuracy"}, "no metric 'accuracy'"),
+        ({"algorithms": ["ObjQ"]}, "ObjQ"),
+    ],
+)
+def test_a_figure_of_what_is_not_there_is_refused(results, figure, given, message):
+    with pytest.raises(ValueError, match=message):
+        draw(results, figure(**given))
+
+
+def test_budgets_that_were_not_run_are_left_out_and_named(results, figure):
+    drawing = draw(results, figure(epsilon=[0.1, 7.0]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1"]
+    assert "Not run: ε = 7." in texts(drawing)
+    everything = draw(results, figure(epsilon=[7.0]))
+    assert len(panels(everything)) == len(panels(draw(results, figure())))
+    assert "Not run: ε = 7." in texts(everything)
+    assert "Not run" not in texts(draw(results, figure(epsilon=[0.1])))
+
+
+def test_a_method_looks_the_same_in_every_figure(results, figure):
+    whole = draw(results, figure())
+    other = build({"ObjPM": ERRORS["ObjPM"], "ObjT": ERRORS["ObjP"], "OutP": ERRORS["OutP"]})
+    for drawing in (
+        draw(results, figure(algorithms=["ObjPM", "OutP"])),
+        draw(results, figure(kind="tradeoff")),
+        draw(other, figure()),
+    ):
+        for label in ("ObjPM", "OutP"):
+            first, second = (lines(panels(d)[0])[label] for d in (whole, drawing))
+            assert first.get_color() == second.get_color()
+            assert first.get_marker() == second.get_marker()
+            assert first.get_linestyle() == second.get_linestyle()
+
+
+def test_methods_can_be_told_apart_without_colour():
+    labels = [f"{m} a={a}" for m in ("OutP", "ObjP", "ObjT") for a in (1, 100, 1000)]
+    labels += ["rho=0.1", "rho=1", "rho=10", "rho_t", "rho_t/100", "Non-private", "Non-private 2"]
+    found = looks(build({label: {1.0: 0.1} for label in labels}))
+    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(labels)
+    assert found["OutP a=1"].color == found["OutP a=1000"].color
+
+
+def test_the_method_decides_about_the_colour_and_not_its_label():
+    named = looks(build({label: {1.0: 0.1} for label in ("OutP", "ObjP", "ObjPM", "OutP+")}))
+    methods = {"a": "outp", "b": "objp", "c": "objp", "d": "outp"}
+    params = {"c": {"local_updates": 10}, "d": {"rho": {"scale": 0.01}}}
+    renamed = build({label: {1.0: 0.1} for label in methods}, methods=methods, params=params)
+    assert list(looks(renamed).values()) == list(named.values())
+    misnamed = build({"OutP": {1.0: 0.1}, "ObjP": {1.0: 0.1}}, methods={"OutP": "objt"})
+    assert looks(misnamed)["OutP"].color not in {look.color for look in named.values()}
+
+
+def test_methods_that_add_no_noise_are_dark_lines_by_their_method():
+    methods = {"x": "centralized", "y": "iadmm", "z": "local_only", "Non-private": "objt"}
+    found = looks(build({label: {1.0: 0.1} for label in [*methods, "ObjP"]}, methods=methods))
+    assert {found[label].color for label in "xyz"} == {"#333333"}
+    assert all(found[label].linestyle != "-" for label in "xyz")
+    assert found["Non-private"].color != "#333333"
+
+
+def test_parameters_of_one_method_have_colours_of_their_own():
+    """A study of one method's parameters has nothing else to tell apart."""
+    methods = {"rho=1": "outp", "rho=10": "outp", "rho_t": "outp", "best": "iadmm"}
+    found = looks(build({label: {1.0: 0.1} for label in methods}, methods=methods))
+    assert len({look.color for look in found.values()}) == 4
+
+
+def row_of(found, labels):
+    """Luminances of looks that share a line and have markers of their own; all stand out from white."""
+    shown = [found[label] for label in labels]
+    assert len({each.linestyle for each in shown}) == 1
+    assert len({each.marker for each in shown}) == len(labels)
+    luminances = [relative_luminance(each.color) for each in shown]
+    assert all(1.05 / (each + 0.05) >= 2.99 for each in luminances)
+    return luminances
+
+
+def test_methods_that_differ_in_one_quantity_go_from_light_to_dark():
+    values = {"rho=10": 10, "rho=0.1": 0.1, "rho=1": 1.0}
+    params = {label: {"rho": value} for label, value in values.items()}
+    more = {"scaled": {"rho": {"scale": 0.01}}, "other": {"rho": 1, "kind": "x"}}
+    labels = [*params, *more, "best"]
+    methods = {**dict.fromkeys(labels, "outp"), "best": "iadmm"}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods=methods, params={**params, **more})
+    found = looks(ds)
+    luminances = row_of(found, ["rho=0.1", "rho=1", "rho=10"])
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({found[label].color for label in labels}) == len(labels)
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == len(labels)
+
+
+def test_each_method_of_a_study_of_a_quantity_has_a_scale_of_its_own():
+    labels = {f"{name} {n}": n for name in ("OutP", "ObjP", "Sharing") for n in (5, 10, 20, 50)}
+    ds = build({label: {1.0: 0.1} for label in labels}, methods={"Sharing": "admm_sharing"})
+    ds = ds.assign_coords(agents=("algorithm", list(labels.values())))
+    found = looks(ds)
+    for name in ("OutP", "ObjP", "Sharing"):
+        luminances = row_of(found, [f"{name} {n}" for n in (5, 10, 20, 50)])
+        assert luminances == sorted(luminances, reverse=True)
+    assert len({each.color for each in found.values()}) == 12
+    assert len({(each.linestyle, each.marker) for each in found.values()}) == 12
+
+
+@pytest.mark.parametrize(
+    ("quantities", "rows"),
+    [
+        # Two tolerances that shrink together, and a penalty that was adapted to the number of agents.
+        ([(1, 1), (2, 2), (3, 3)], [[0, 1, 2]]),
+        ([(3, 0.3), (2, 0.1), (1, 0.3)], [[2, 1, 0]]),
+        # A grid has a scale for each value of what is listed first, or of what has fewer values.
+        (list(itertools.product((1, 2, 3), (1, 2, 3))), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+        (list(itertools.product((1, 2, 3), (1, 2))), [[0, 2, 4], [1, 3, 5]]),
+        # Two lines need none; two quantities in two orders, and nothing that differs, have none.
+        ([(1, 1), (2, 1)], []),
+        ([(1, 2), (2, 3), (3, 1)], []),
+        ([(1, 1), (1, 1), (1, 1)], []),
+    ],
+)
+def test_rows_of_methods(quantities, rows):
+    labels = [f"method {number}" for number in range(len(quantities))]
+    params = {
+        label: {"a": a, "b": b, "warm": True, "name": "x"}
+        for label, (a, b) in zip(labels, quantities, strict=True)
+    }
+    ds = build({label: {1.0: 0.1} for label in labels}, params=params)
+    assert style._rows(ds) == [[labels[k] for k in row] for row in rows]
+
+
+def test_methods_of_two_papers_do_not_look_alike():
+    """Papers give some colours twice; other methods take the place that is left, whatever their number."""
+    methods = [
+        "objp",
+        "outp",
+        "objt",
+        "dp_admm",
+        "pvp",
+        "dvp",
+        "admm",
+        "dpsgd",
+        *map(str, range(12)),
+    ]
+    errors = {f"a {method}": {1.0: 0.1} for method in methods}
+    ds = build(errors).assign_coords(method=("algorithm", methods))
+    found = looks(ds)
+    assert list(found) == list(errors)
+    shapes = {(look.linestyle, look.marker) for look in found.values()}
+    lines = {(look.color, look.linestyle) for look in found.values()}
+    assert len(shapes) == len(lines) == len(methods)
+    alone = looks(ds.sel(algorithm=["a dp_admm", "a pvp", "a dvp"]))
+    assert alone["a dp_admm"] == found["a outp"]
+
+
+def test_diverged_runs_are_marked(figure):
+    ds = build(ERRORS, diverged={("OutP", 0.05): 2}, timed_out={("ObjP", 1.0): 1})
+    for kind in ("curves", "tradeoff"):
+        drawing = draw(ds, figure(kind=kind))
+        assert legend(drawing)[:3] == ["OutP †", "ObjP †", "ObjPM"]
+        assert "OutP, ε = 0.05: 2 diverged of 10 runs" in texts(drawing)
+        assert "ObjP, ε = 1: 1 timed out of 10 runs" in texts(drawing)
+
+
+def test_a_method_whose_every_run_diverged_keeps_its_panel(figure):
+    ds = build({"OutP": {0.05: 0.2, 0.1: 0.2}}, diverged={("OutP", 0.05): 5}, seeds=5)
+    ds["test_error"].loc[{"epsilon": 0.05}] = np.nan
+    drawing = draw(ds, figure())
+    first, second = panels(drawing)
+    assert not first.lines
+    assert first.texts[0].get_text() == "no results"
+    assert second.lines
+    draw(ds, figure(kind="tradeoff"))
+
+
+def test_results_without_any_value(figure):
+    ds = build({"OutP": {0.05: np.nan}}, diverged={("OutP", 0.05): 10})
+    for kind in ("curves", "tradeoff"):
+        assert draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
+
+
+def test_zeros_on_a_logarithmic_axis_are_results_all_the_same(figure):
+    ds = build({"OutP": {0.05: 0.2}})
+    ds["consensus_violation"][:] = 0
+    drawing = draw(ds, figure(metric="consensus_violation", log=True))
+    assert drawing.axes[0].texts[0].get_text() == "no values above 0"
+
+
+@pytest.mark.parametrize("ratio", [1.5, 3, 8, 50, 1e4, 1e9])
+def test_an_axis_of_totals_has_few_ticks(figure, ratio):
+    """Ticks between powers of ten overlap where there are many, and one alone gives no scale."""
+    ds = build({"OutP": {0.05: 0.4, 1.0: 0.2}}, sensitivity="global")
+    ds["epsilon_total"][..., -1] = [0.013, 0.013 * ratio]
+    drawing = draw(ds, figure(kind="tradeoff", against="epsilon_total"))
+    (panel,) = panels(drawing)
+    low, high = panel.get_xlim()
+    ticks = [each for each in panel.get_xticks(minor=False) if low <= each <= high]
+    assert 1 <= len(ticks) <= style.MOST_TICKS
+    assert not panel.get_xticks(minor=True).size
+
+
+def test_small_changes_far_from_zero_have_whole_labels(figure):
+    ds = build({"OutP": {0.05: 0.2}}, spread=0)
+    ds["train_loss"][:] = 0.6931 + 1e-7 * ds["round"]
+    drawing = draw(ds, figure(metric="train_loss"))
+    drawing.canvas.draw()
+    (panel,) = panels(drawing)
+    assert panel.yaxis.get_offset_text().get_text() == ""
+
+
+def test_the_part_of_the_data_is_in_the_figure(figure):
+    ds = build(ERRORS, dataset_note="114 of 195 writers (21 of 36 training shards)")
+    for kind in ("curves", "tradeoff"):
+        assert "114 of 195 writers" in texts(draw(ds, figure(kind=kind)))
+
+
+def test_one_seed_has_no_band(figure):
+    drawing = draw(build(ERRORS, seeds=1), figure())
+    assert not panels(drawing)[0].collections
+    assert "One seed" in texts(drawing)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_few_seeds_are_thin_lines_or_points(figure, log):
+    ds = build({"OutP": {0.1: 0.2, 1.0: 0.1}}, seeds=3)
+    drawing = draw(ds, figure(epsilon=[0.1], log=log))
+    (panel,) = panels(drawing)
+    mean, *each = panel.lines
+    assert not panel.collections
+    own = 100 * ds["test_error"].sel(algorithm="OutP", epsilon=0.1)
+    np.testing.assert_allclose([line.get_ydata() for line in each], own.transpose("seed", "round"))
+    assert all(line.get_linewidth() < mean.get_linewidth() / 2 for line in each)
+    assert "each of 3 seeds" in texts(drawing)
+    assert legend(drawing) == ["OutP"]
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", log=log)))
+    assert not panel.collections
+    assert [line.get_linestyle() for line in panel.lines[1:]] == ["None"] * 3
+
+
+def test_what_does_not_depend_on_the_seed_is_named_and_has_no_band(results, figure):
+    everything = {"algorithm": ["ObjP", "Non-private"]}
+    first = results["test_error"].sel(everything).isel(seed=0)
+    results["test_error"].loc[everything] = first * (1 + 1e-15 * results["seed"])
+    for kind in ("curves", "tradeoff"):
+        drawing = draw(results, figure(kind=kind))
+        assert len(panels(drawing)[0].collections) == 2
+        assert "The same for all seeds: ObjP, Non-private." in texts(drawing)
+    few = draw(results.isel(seed=slice(3)), figure(algorithms=["ObjP"], epsilon=[0.1]))
+    assert len(panels(few)[0].lines) == 1
+    one = draw(results.isel(seed=[0]), figure())
+    assert "The same" not in texts(one)
+
+
+def test_a_logarithmic_band_ends_at_the_line_where_it_would_reach_zero(results, figure):
+    results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1}] -= 0.13
+    panel = panels(draw(results, figure(log=True, algorithms=["ObjP"], epsilon=[0.1])))[0]
+    assert panel.collections[0].get_paths()[0].vertices[:, 1].min() > 0
+
+
+def test_tradeoff_of_the_final_error(results, figure):
+    (panel,) = draw(results, figure(kind="tradeoff")).axes
+    assert panel.get_xscale() == "log"
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_xdata(), [0.05, 0.1, 1.0])
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_ydata(), [14.0, 13.0, 12.0])
+    np.testing.assert_allclose(lines(panel)["Non-private"].get_ydata(), 9.1)
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["0.05", "0.1", "1"]
+
+
+def test_tradeoff_of_the_best_error_is_the_lowest_over_seeds_and_rounds(results, figure):
+    results["test_error"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 4, "round": 1}] = 0.01
+    (panel,) = draw(results, figure(kind="tradeoff", statistic="best")).axes
+    assert lines(panel)["ObjP"].get_ydata()[1] == pytest.approx(1.0)
+    assert "lowest over rounds and seeds" in panel.get_ylabel().replace("\n", " ")
+    assert not panel.collections
+
+
+def test_metrics_without_seeds(results, figure):
+    drawing = draw(results, figure(metric="epsilon_composed"))
+    assert list(lines(panels(drawing)[0])) == ["OutP", "ObjP", "ObjPM"]
+
+
+def test_many_panels_stay_wide_enough(figure):
+    errors = {"ObjP": dict.fromkeys((0.01, 0.05, 0.1, 1.0, 3.0), 0.1)}
+    drawing = draw(build(errors), figure())
+    assert len(panels(drawing)) == 5
+    assert {panel.get_gridspec().ncols for panel in panels(drawing)} == {3}
+    assert drawing.get_figwidth() <= 7.16
+
+
+def test_the_best_of_one_seed(figure):
+    drawing = draw(build(ERRORS, seeds=1), figure(kind="tradeoff", statistic="best"))
+    assert "Lowest of 1 seeds" in texts(drawing)
+
+
+def test_lines_against_an_axis_are_of_methods_that_are_alike_but_for_it(figure):
+    """Whatever their labels are; the labels' common words name the lines."""
+    labels = ["SGD (500)", "SGD with 250", "Sharing 500", "Sharing 250"]
+    methods = {"SGD": "vertical_sgd", "Sharing": "admm_sharing"}
+    ds = build({label: {INF: 0.1} for label in labels}, methods=methods)
+    ds = ds.assign_coords(features=("algorithm", [500, 250, 500, 250]))
+    drawing = draw(ds, figure(kind="tradeoff", against="features"))
+    assert legend(drawing) == ["SGD", "Sharing"]
+    for line in lines(panels(drawing)[0]).values():
+        np.testing.assert_array_equal(line.get_xdata(), [250, 500])
+
+
+def test_groups_whose_labels_begin_alike_are_told_apart(figure):
+    params = {"SGD a": {"rate": 1}, "SGD b": {"rate": 2}}
+    ds = build({"SGD a": {INF: 0.1}, "SGD b": {INF: 0.2}}, params=params)
+    drawing = draw(ds, figure(kind="tradeoff", against="agents"))
+    assert legend(drawing) == ["SGD a", "SGD b"]
+    more = build({**{label: {INF: 0.1} for label in (*params, "SGD c")}}, params=params)
+    drawing = draw(more, figure(kind="tradeoff", against="agents"))
+    assert len(legend(drawing)) == 3
+
+
+def test_budgets_on_the_way_to_something_else_go_from_light_to_dark(figure):
+    budgets = dict.fromkeys((0.05, 0.1, 0.2, 1.0), 0.3)
+    ds = build({"a": budgets, "b": budgets, "c": budgets})
+    ds = ds.assign_coords(agents=("algorithm", [10, 20, 50]))
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="agents")))
+    luminances = [relative_luminance(line.get_color()) for line in lines(panel).values()]
+    assert luminances == sorted(luminances, reverse=True)
+    assert len({line.get_linestyle() for line in lines(panel).values()}) == 1
+
+
+def test_text_of_files_is_text(results, figure, tmp_path):
+    drawing, printed = save(results, [figure()], tmp_path)
+    shown = said(drawing.read_text("utf-8"))
+    assert {"Round", "Test error (%)", "ε = 0.1", "ObjPM"} <= set(shown)
+    assert b"/FontFile2" in printed.read_bytes()  # TrueType, and no /Type3
+    assert b"/Type3" not in printed.read_bytes()
+
+
+ODD = ["ObjP, $5 or $10", r"T $\foo$", r"a\$b_c^2%", "_hidden", "<b>&amp;", "שלום 🎉", "#{x}~"]
+
+
+def said(text):
+    root = ET.fromstring(text)
+    return ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("kind", ["curves", "tradeoff", "agents", "ranks"])
+def test_labels_are_as_they_were_written(kind, figure, tmp_path):
+    if kind == "ranks":
+        ranked_, looks_ = ranked(range(1, len(ODD) + 1), [[1] * len(ODD)], 2)
+        renamed = ranked_.assign_coords(algorithm=ODD)
+        text = as_svg(diagram.draw(renamed, dict(zip(ODD, looks_.values(), strict=True))), "x")
+    elif kind == "agents":
+        pairs = (ODD[i : i + 2] for i in range(0, len(ODD) - 1, 2))
+        wanted = figure(kind="agents", metric="loss_mean")
+        found = (of_agents([0, 1, 2, 3]).assign_coords(algorithm=pair) for pair in pairs)
+        text = "".join(svg(each, wanted) for each in found)
+        text = f"<all>{re.sub('<[?!][^>]*>', '', text)}</all>"
+    else:
+        results = build({label: {0.1: 0.2, 1: 0.001} for label in ODD}, dataset_note="$a$ and $b$")
+        wanted = figure(kind=kind, log=True, caption="$x$")
+        drawing, _ = save(results, [wanted], tmp_path)
+        text = drawing.read_text("utf-8")
+        assert "Data: $a$ and $b$." in " ".join(said(text))
+        assert not any("mathdefault" in each for each in said(text))  # powers of ten
+    shown = set(said(text))
+    assert {label for label in ODD if label not in shown} <= (
+        {ODD[-1]} if kind == "agents" else set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "names"),
+    [
+        ([["n = 1", "n = 5"], ["cProx, n = 1", "cProx, n = 5"]], ["n = …", "cProx, n = …"]),
+        ([["n = 1, ρ = 1", "n = 5, ρ = 1"], ["n = 1", "n = 5"]], ["n = …, ρ = 1", "n = …"]),
+        ([["ADMM, 5", "ADMM, 10"], ["SGD 5"]], ["ADMM", "SGD 5"]),
+        ([["a 1", "b 2"], ["c 1", "d 2"]], ["a 1 …", "c 1 …"]),
+    ],
+)
+def test_groups_are_named_by_the_words_that_they_share(groups, names):
+    assert style.common(groups) == names
+
+
+@pytest.mark.parametrize(
+    ("given", "budgets", "width", "columns"),
+    [
+        ({}, 1, 3.5, 1),
+        ({"width": "page"}, 1, 7.16, 1),
+        ({}, 3, 7.16, 3),
+        ({"width": "column"}, 3, 3.5, 2),
+        ({"kind": "tradeoff"}, 3, 3.5, 1),
+        ({"kind": "tradeoff", "width": "page"}, 3, 7.16, 1),
+        ({"kind": "agents"}, 6, 7.16, 3),
+    ],
+)
+def test_figures_are_as_wide_as_a_column_or_a_page(figure, given, budgets, width, columns):
+    label = "A method with a long name"
+    errors = {f"{label} {k}": dict.fromkeys(range(1, budgets + 1), 0.1) for k in range(8)}
+    shown = [f"{label} 0"] if given.get("kind") == "agents" else None
+    drawing = draw(build(errors), figure(algorithms=shown, **given))
+    assert drawing.get_figwidth() == width
+    assert panels(drawing)[0].get_gridspec().ncols == columns
+    drawing.draw_without_rendering()  # lays it out
+    inside = drawing.get_window_extent()
+    said = [text for text in drawing.findobj(Text) if text.get_visible() and text.get_text()]
+    assert all(float(text.get_fontsize()) >= 7 for text in said)
+    labels = [each for panel in panels(drawing) for each in (panel.xaxis.label, panel.yaxis.label)]
+    for part in [*drawing.legends, *(each for each in labels if each.get_text())]:
+        extent = part.get_window_extent()
+        assert extent.x0 >= inside.x0
+        assert extent.x1 <= inside.x1
+        assert extent.y0 >= inside.y0 - 1
+        assert extent.y1 <= inside.y1
+
+
+def test_the_legend_of_a_file_lies_within_it(figure):
+    """Text of a file has the widths of its outlines, not those of letters that are set to pixels."""
+    labels = [
+        "OutP",
+        "OutP (code)",
+        "ObjP, Laplace",
+        "ObjP, Gaussian",
+        "ObjPM, Laplace",
+        "ObjPM, Gaussian",
+    ]
+    labels += [
+        "ObjT, Laplace",
+        "ObjT, Gaussian",
+        "PVP",
+        "DP-GD",
+        "DP-SGD",
+        "DP-FedAvg",
+        "DP-SCAFFOLD",
+    ]
+    labels += ["Private ADMM", "AMP", "Centralized"]
+    errors = {label: {1: 0.1, 2: 0.1} for label in labels}
+    text = svg(build(errors), figure(kind="tradeoff", width="page"))
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1])
+    ends = {
+        label: float(x) + TextPath((0, 0), label, size=7.5).get_extents().x1
+        for x, label in re.findall(r' x="([\d.]+)" y="[^>]*>([^<]+)</text>', text)
+        if label in labels
+    }
+    assert len(ends) == len(labels)
+    assert max(ends.values()) <= width
+
+
+def test_files_are_reproducible(results, figure, tmp_path):
+    wanted = [figure(), figure(name="tradeoff", kind="tradeoff")]
+    first = save(results, wanted, tmp_path / "a")
+    second = save(results.copy(deep=True), wanted, tmp_path / "b")
+    names = ["curves.svg", "curves.pdf", "tradeoff.svg", "tradeoff.pdf"]
+    assert [path.name for path in first] == names
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+    assert svg(results, wanted[0]) == first[0].read_text("utf-8")
+    assert not plt.get_fignums()
+
+
+def test_a_label_that_is_too_long_for_the_legend_is_cut(figure):
+    long = "a method with a very long label " * 5
+    assert legend(draw(build({long: {0.1: 0.2}}), figure()))[0].endswith("…")
+    alike = {long + "one": {0.1: 0.2}, long + "two": {0.1: 0.2}}
+    assert legend(draw(build(alike), figure())) == list(alike)
+
+
+def test_tradeoff_against_the_guaranteed_loss(results, figure):
+    """What has no guarantee is not there."""
+    results["epsilon_total"] = results["epsilon_composed"].where(
+        results.algorithm != "OutP", np.inf
+    )
+    drawing = draw(results, figure(kind="tradeoff", against="epsilon_total"))
+    (panel,) = panels(drawing)
+    own = results.sel(algorithm="ObjP", epsilon=[0.05, 0.1, 1])
+    line = lines(panel)["ObjP"]
+    np.testing.assert_allclose(line.get_xdata(), own["epsilon_total"].isel(round=-1))
+    np.testing.assert_allclose(
+        line.get_ydata(), 100 * own["test_error"].isel(round=-1).mean("seed")
+    )
+    assert "OutP" not in lines(panel)
+    assert panel.get_xlabel() == "Guaranteed composed privacy loss, ε"
+
+
+def test_guaranteed_losses_of_whole_runs_have_ticks_at_budgets(figure):
+    errors = {"ObjP": {0.5: 0.3, 8.0: 0.1}, "OutP": {0.5: 0.3, 8.0: 0.2}, "Non-private": {INF: 0.1}}
+    ds = totals(build(errors, sensitivity="global"))
+    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="epsilon_total")))
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["0.5", "8"]
+    np.testing.assert_allclose(lines(panel)["ObjP"].get_xdata(), [0.499, 7.984])
+    assert lines(panel)["Non-private"].is_dashed()
+
+
+@pytest.mark.parametrize(
+    ("budget_of", "name"),
+    [("one iteration", "per iteration"), ("the whole run", "of the whole run")],
+)
+def test_the_axis_says_what_budgets_are_for(results, figure, budget_of, name):
+    results["epsilon"].attrs["budget_of"] = budget_of
+    (panel,) = panels(draw(results, figure(kind="tradeoff")))
+    assert panel.get_xlabel() == f"Privacy budget {name}, ε"
+
+
+@pytest.mark.parametrize("axis", ["agents", "delta"])
+def test_tradeoff_against_what_methods_differ_in_has_a_line_for_each_budget(figure, axis):
+    values = [200, 10, 50] if axis == "agents" else [1e-3, 1e-5, 1e-4]
+    ds = build({"a": {0.1: 0.3, 1: 0.2}, "b": {0.1: 0.2, 1: 0.1}, "c": {0.1: 0.25, 1: 0.15}})
+    ds = ds.assign_coords({axis: ("algorithm", values)})
+    drawing = draw(ds, figure(kind="tradeoff", against=axis))
+    (panel,) = panels(drawing)
+    assert legend(drawing) == ["ε = 0.1", "ε = 1"]
+    line = lines(panel)["ε = 0.1"]
+    np.testing.assert_allclose(line.get_xdata(), sorted(values))
+    np.testing.assert_allclose(line.get_ydata(), [20, 25, 30])
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == [
+        f"{value:g}".replace("e-0", "e-") for value in sorted(values)
+    ]
+
+
+def test_tradeoff_against_a_parameter_has_one_line_for_methods_of_a_kind(figure):
+    params = {"a": {"tau": 1e-2, "also": 1}, "b": {"tau": 1e-4, "also": 2}, "c": {"other": 1}}
+    ds = build({"a": {INF: 0.3}, "b": {INF: 0.2}, "c": {INF: 0.1}}, params=params)
+    drawing = draw(ds, figure(kind="tradeoff", against="params.tau"))
+    (panel,) = panels(drawing)
+    (line,) = panel.lines
+    np.testing.assert_allclose(line.get_xdata(), [1e-4, 1e-2])
+    np.testing.assert_allclose(line.get_ydata(), [20, 30])
+    assert panel.get_xlabel() == "tau"
+    assert legend(drawing) == ["mine"]  # and not the infinite budget
+
+
+def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
+    left = results.copy(deep=True)
+    missing = {"algorithm": "ObjP", "epsilon": 0.1, "seed": left["seed"][4:]}
+    left["status"].loc[missing] = Outcome.NOT_RUN
+    left["test_error"].loc[missing] = np.nan
+    assert statistics.fewer_seeds(results) == []
+    assert statistics.fewer_seeds(left) == [("ObjP", 0.1, 4)]
+    assert tables.spread(left) == "[20–80 percentile] over 10 seeds (ObjP at ε = 0.1: 4)"
+    assert "Fewer seeds: ObjP, ε = 0.1 (4)." in texts(draw(left, figure()))
+    assert "Fewer seeds" not in texts(draw(results, figure()))
+    assert "Fewer seeds" not in texts(draw(left, figure(algorithms=["OutP"])))
+
+
+def test_rounds_have_ticks_at_round_numbers(results, figure):
+    last = int(results["round"].max())
+    long = results.assign_coords(round=results["round"] * 20_000 // last)
+    drawing = draw(long, figure())
+    drawing.canvas.draw()
+    (panel, *_) = panels(drawing)
+    # The outer two are beyond the axis.
+    _, *shown, _ = [label.get_text() for label in panel.get_xticklabels()]
+    assert shown == ["0", "5k", "10k", "15k", "20k"]
+
+
+def test_curves_against_the_numbers_sent(results, figure):
+    (panel, *_) = panels(draw(results, figure(against="floats_sent")))
+    np.testing.assert_allclose(
+        lines(panel)["ObjP"].get_xdata(), 7840 * results["round"].values.astype(float)
+    )
+    assert panel.get_xlabel() == "Numbers sent"
+
+
+def test_captions_call_a_round_as_the_axis_does():
+    for path in (ROOT / "config/experiments").glob("*.yaml"):
+        for figure in check_experiment(yaml.safe_load(path.read_text("utf-8"))).figures:
+            assert not re.search(r"epoch|communication round", figure.caption), path.name
+
+
+def of_agents(outer):
+    """Results of two methods with losses of agents, and the outer iterations at four rounds."""
+    ds = build({"a": {INF: 0.3}, "b": {INF: 0.2}}, seeds=2)
+    for number, name in enumerate(("mean", "min", "max")):
+        ds[f"loss_{name}"] = ds["test_error"] * (number + 1)
+        ds[f"loss_{name}"].attrs["long_name"] = f"{name} loss"
+    return ds.assign(outer_iterations=ds["test_error"] * 0 + np.array(outer))
+
+
+def test_agents_have_a_panel_for_each_method_and_a_band_from_lowest_to_highest(figure):
+    ds = of_agents([0, 0, 1, 3])
+    wanted = figure(
+        kind="agents", metric="loss_mean", beside=["test_error"], against="outer_iterations"
+    )
+    drawing = draw(ds, wanted)
+    first, second = panels(drawing)
+    assert [first.get_title(), second.get_title()] == ["a", "b"]
+    assert legend(drawing) == ["mean loss", "test error"]
+    assert first.get_xlabel() == "Outer iterations"
+    # The last round of each outer iteration stands for it; the mean over seeds.
+    values = ds["test_error"].sel(algorithm="a", epsilon=INF).mean("seed").values[1:]
+    line = lines(first)["mean loss"]
+    np.testing.assert_allclose(line.get_xdata(), [0, 1, 3])
+    np.testing.assert_allclose(line.get_ydata(), values)
+    (band,) = first.collections  # test_error has no agents
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.min() == pytest.approx(2 * values.min())
+    assert heights.max() == pytest.approx(3 * values.max())
+    assert "lowest agent to the highest" in texts(drawing)
+
+
+def test_agents_of_one_seed_and_of_several_budgets(figure):
+    ds = build({"a": {0.1: 0.3, INF: 0.2}}, seeds=1)
+    drawing = draw(ds, figure(kind="agents", epsilon=[0.1, INF]))
+    assert [panel.get_title() for panel in panels(drawing)] == ["a, ε = 0.1", "a, no budget"]
+    assert "One seed." in texts(drawing)
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "message"),
+    [
+        ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
+        ({"kind": None}, "kind", "unknown kind None"),
+        ({"statistic": "best"}, "statistic", "unknown key 'statistic' (there are against, alg"),
+        ({"against": "agents"}, "against", "'outer_iterations'"),
+        ({"kind": "agents", "beside": ["test_eror"]}, "beside", "did you mean 'test_error'"),
+        ({"kind": "tradeoff", "agains": 1}, "agains", "did you mean 'against'"),
+        ({"kind": "tradeoff", "against": "agent"}, "against", "did you mean 'agents'"),
+        ({"kind": "tradeoff", "against": "params.2"}, "against", "unknown axis 'params.2'"),
+        ({"epsilon": [0]}, "epsilon.0", "greater than 0"),
+    ],
+)
+def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
+    with pytest.raises(ConfigError) as caught:
+        check_experiment({**SMALL, "figures": [{"name": "a", "kind": "curves", **given}]})
+    _, *faults = str(caught.value).splitlines()
+    assert len(faults) == 1
+    assert faults[0].startswith(f"  figures.0.{path}: ")
+    assert message in faults[0]
+
+
+def test_a_figure_without_a_kind_is_refused():
+    with pytest.raises(
+        ConfigError, match=r"figures\.0\.kind: is missing; one of agents, curves, tradeoff"
+    ):
+        check_experiment({**SMALL, "figures": [{"name": "a"}]})
+
+
+def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
+    """A new kind is one class in one file: configuration, files and report know it."""
+    page = (ROOT / "docs/figures.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(\"\"\"Histogram.*?)```", page, re.DOTALL)
+    (tmp_path / "histogram.py").write_text(code)
+    before = dict(KINDS)
+    try:
+        load_file(tmp_path / "histogram.py")
+        wanted = {"name": "spread", "kind": "histogram", "epsilon": 0.1, "bins": 5}
+        experiment = check_experiment({**SMALL, "figures": [wanted]})
+        (figure,) = experiment.figures
+        assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+        assert "HISTOGRAM" in config.schemas()["experiment.schema.json"].upper()
+        drawing = draw(results, figure)
+        (panel,) = panels(drawing)
+        assert sum(bar.get_height() for bar in panel.patches) == 30  # three methods, ten seeds
+        assert panel.get_xlabel() == "Test error (%)"
+        assert legend(drawing) == ["OutP", "ObjP", "ObjPM"]
+        assert "over 10 seeds" in texts(drawing)
+        assert [path.name for path in save(results, [figure], tmp_path)] == [
+            "spread.svg",
+            "spread.pdf",
+        ]
+        with pytest.raises(
+            ConfigError, match=r"figures\.0\.bin: unknown key 'bin'; did you mean 'bins'"
+        ):
+            check_experiment({**SMALL, "figures": [{**wanted, "bin": 5}]})
+    finally:
+        KINDS.clear()
+        KINDS.update(before)
+
+
+def test_the_configuration_does_not_import_what_draws():
+    """Planning reads it for every job; drawing packages take seconds."""
+    code = (
+        "import sys, admmbench.study.config; "
+        "print([n for n in ('matplotlib', 'seaborn', 'scipy.stats', 'xarray') if n in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
+def ranked(means, together, difference):
+    """What the diagram needs of ranks, and a look for each method."""
+    labels = [f"method {number}" for number in range(len(means))]
+    ds = xr.Dataset(
+        {
+            "mean_rank": ("algorithm", np.array(means, float)),
+            "together": (("group", "algorithm"), np.array(together, bool).reshape(-1, len(means))),
+            "critical_difference": difference,
+        },
+        {"algorithm": labels},
+    )
+    return ds, {label: look(turn) for turn, label in enumerate(labels)}
+
+
+def test_mean_ranks_are_on_a_line_with_names_on_both_sides():
+    drawing = diagram.draw(*ranked([1, 1.5, 3, 4], [[1, 1, 0, 0], [0, 1, 1, 1]], 1.2))
+    (panel,) = drawing.axes
+    said = {text.get_text(): text.get_position() for text in panel.texts}
+    assert {"Mean rank", "critical difference 1.20", "1.00", "1.50", "3.00", "4.00"} <= set(said)
+    left, right = said["method 0"][0], said["method 3"][0]
+    assert left == said["method 1"][0] < right == said["method 2"][0]
+    assert said["method 0"][1] == said["method 3"][1] < said["method 1"][1]
+    assert said["method 1"][1] == said["method 2"][1]
+
+    ticks = [said[str(rank)][0] for rank in (1, 2, 3, 4)]
+    unit = ticks[1] - ticks[0]
+    np.testing.assert_allclose(np.diff(ticks), unit)
+    drawn = [(line, np.asarray(line.get_xdata(), float)) for line in panel.lines]
+    starts = [x[0] for _, x in drawn if x.size == 3]
+    np.testing.assert_allclose(starts, ticks[0] + unit * (np.array([1, 1.5, 3, 4]) - 1))
+    first, second = (x for line, x in drawn if line.get_linewidth() == 3)
+    np.testing.assert_allclose(first, [starts[0] - 0.04, starts[1] + 0.04])
+    np.testing.assert_allclose(second, [starts[1] - 0.04, starts[3] + 0.04])
+    (bar,) = (x for _, x in drawn if x.size == 4)
+    assert np.ptp(bar) == pytest.approx(1.2 * unit)
+
+
+def test_a_critical_difference_beyond_the_axis_is_a_number():
+    drawing = diagram.draw(*ranked([1, 2, 3], [[1, 1, 1]], 2.5))
+    (panel,) = drawing.axes
+    assert "critical difference 2.50, more than the axis" in [t.get_text() for t in panel.texts]
+    assert not [line for line in panel.lines if np.size(line.get_xdata()) == 4]
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 16])
+@pytest.mark.parametrize(
+    "name", ["M", "WWW MMM Gaussian WWW", "Private ADMM with a very long name indeed"]
+)
+@pytest.mark.parametrize("part", [0.1, 0.97, 1.2])
+def test_no_word_of_the_diagram_is_cut_or_covers_another(count, name, part):
+    """Whatever the number of methods, their names and the critical difference are."""
+    ds, found = ranked(np.linspace(1, count, count), [], part * (count - 1))
+    labels = [f"{k} {name}" for k in range(count)]
+    ds = ds.assign_coords(algorithm=labels)
+    drawing = diagram.draw(ds, dict(zip(labels, found.values(), strict=True)))
+    assert drawing.get_figwidth() == 7.16
+    extents = [text.get_window_extent() for text in drawing.axes[0].texts]
+    inside = drawing.get_window_extent()
+    for extent in extents:
+        assert inside.x0 <= extent.x0
+        assert extent.x1 <= inside.x1
+        assert inside.y0 <= extent.y0
+        assert extent.y1 <= inside.y1
+    assert not [pair for pair in itertools.combinations(extents, 2) if pair[0].overlaps(pair[1])]
+
+
+def test_the_diagram_is_the_same_every_time():
+    ds, found = ranked([1, 2, 3], [], 0.5)
+    first, second = (as_svg(diagram.draw(ds, found), "ranks") for _ in range(2))
+    assert first == second
+    assert first.startswith("<?xml")
+    assert not plt.get_fignums()

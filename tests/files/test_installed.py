@@ -1,0 +1,54 @@
+"""What comes with the package besides code, and what stands beside it."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from admmbench.files.installed import CONFIG, SNAKEFILE, alone, find, find_all
+from admmbench.study import config
+
+
+def test_a_file_of_one_s_own_takes_the_place_of_an_installed_one(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    own = tmp_path / "experiments/quick.yaml"
+    content = yaml.safe_load((CONFIG / "experiments/quick.yaml").read_text())
+    own.write_text(yaml.safe_dump({**content, "title": "Mine"}))
+    found = find_all("experiments", tmp_path)
+    assert found["quick"] == own
+    assert found["ryu2022_mnist"] == CONFIG / "experiments/ryu2022_mnist.yaml"
+    study = config.load({"experiments": ["quick", "ryu2022_mnist"]}, tmp_path)
+    assert study.experiments["quick"].title == "Mine"
+    assert SNAKEFILE.is_file()
+
+
+def test_tuned_settings_are_installed_too(tmp_path):
+    study = config.load({"experiments": ["equal_privacy_adult"]}, tmp_path)
+    assert not study.experiments["equal_privacy_adult"].untuned
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/equal_privacy_adult.yaml").write_text("{}")
+    study = config.load({"experiments": ["equal_privacy_adult"]}, tmp_path)
+    assert study.experiments["equal_privacy_adult"].untuned
+
+
+def test_an_unknown_file_is_refused_with_the_nearest():
+    assert find("laptop.yaml") == CONFIG / "laptop.yaml"
+    with pytest.raises(
+        ValueError, match=r"'experiments/quick'; did you mean 'experiments/quick\.y"
+    ):
+        find("experiments/quick")
+
+
+def test_another_python_gets_this_package_alone(tmp_path):
+    folder = alone(tmp_path / "one")
+    assert alone(tmp_path / "one") == folder
+    code = "from importlib.util import find_spec as f; print(f('admmbench').origin, f('numpy'), sep='|')"
+    shown = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env={"PYTHONPATH": str(folder)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert shown == f"{folder}/admmbench/__init__.py|None\n"

@@ -1,0 +1,763 @@
+"""The page: complete, self-contained, well-formed, the same every time."""
+
+from __future__ import annotations
+
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench import list_algorithms
+from admmbench.audit.findings import Audit, Finding
+from admmbench.audit.settings import AuditSettings
+from admmbench.claims import claims
+from admmbench.claims.decisions import MEANING
+from admmbench.claims.verdicts import evaluate
+from admmbench.engine.spec import RunSpec
+from admmbench.figures import drawing
+from admmbench.frames.outcomes import Outcome
+from admmbench.privacy import NEIGHBOURS
+from admmbench.report import rendering, tables
+from admmbench.study.runs import Run
+from admmbench.tuning.settings import Chosen, TuningSettings
+from tests.made import ERRORS, INF, build, totals
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+LONG = "A method whose label is far too long for any legend, table or margin " * 2
+
+
+class Page(HTMLParser):
+    """Checks nesting while it collects what the tests ask for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.note(tag, given)
+
+    def handle_startendtag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+
+    def note(self, tag, given):
+        if "id" in given:
+            self.ids.append(given["id"])
+        for key in ("href", "xlink:href"):
+            if key in given:
+                self.links.append(given[key])
+        if "src" in given or tag in {"link", "iframe", "object"}:
+            self.loads.append(tag)
+        for key in ("aria-labelledby", "clip-path"):
+            if key in given:
+                self.links.append(re.sub(r"^(?:url\()?#?(.*?)\)?$", r"#\1", given[key]))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in {"style", "script"}:
+            self.text += data
+
+
+def experiment(figure, **given):
+    figures = [
+        figure(name="errors", caption="Test errors.", source="ryu2022 fig. 1 (top)"),
+        figure(name="tradeoff", kind="tradeoff", caption='Errors & "budgets" <all>.'),
+    ]
+    return SimpleNamespace(
+        **{
+            "title": "MNIST & more",
+            "paper": "ryu2022",
+            "description": "Three methods.",
+            "artefacts": ["fig. 1", "fig. 2"],
+            "figures": figures,
+            "algorithms": [],
+            "tuned": {},
+            **given,
+        }
+    )
+
+
+# Drawing takes most of a page's time, and no test changes these.
+
+
+@pytest.fixture(scope="module")
+def sections(figure):
+    """Two experiments, with their drawings."""
+
+    def section(results, **given):
+        own = experiment(figure, **given)
+        drawings = {each.name: drawing.svg(results, each) for each in own.figures}
+        return rendering.Section(results, own, drawings)
+
+    femnist = build(
+        {**ERRORS, LONG: {0.05: 0.3}},
+        name="ryu2022_femnist",
+        dataset="femnist",
+        dataset_note="114 of 195 writers",
+        n_train=15440,
+        diverged={("OutP", 0.05): 2},
+    )
+    mnist = build(ERRORS, name="ryu2022_mnist")
+    return [section(mnist), section(femnist, title="FEMNIST")]
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory, sections):
+    file = tmp_path_factory.mktemp("claims") / "claims.yaml"
+    file.write_text(
+        """
+paper: ryu2022
+scale:
+  ryu2022_mnist: {rounds: 300, seeds: 10, agents: 10, n_train: 60000}
+claims:
+  - {id: a, kind: value, statement: Value <1>., source: section IV, experiment: ryu2022_mnist,
+     algorithm: ObjP, epsilon: 0.1, published: 13.2, tolerance: 1}
+  - {id: b, kind: order, statement: Order., source: fig. 1, experiment: ryu2022_mnist,
+     labels: [OutP, ObjP], epsilon: [0.1]}
+  - {id: c, kind: value, statement: Elsewhere., source: fig. 2, experiment: ryu2022_mnist,
+     algorithm: ObjP, epsilon: 9, published: 13.2, tolerance: 1}
+"""
+    )
+    results = {section.name: section.results for section in sections}
+    return evaluate(claims.load(file), results)
+
+
+META = rendering.Meta(configuration="quick.yaml", version="0.1.0")
+
+
+@pytest.fixture(scope="module")
+def text(sections, verdicts):
+    return rendering.render(sections, verdicts, META)
+
+
+def test_the_page_is_well_formed_and_self_contained(text):
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert all(link.startswith("#") for link in page.links)
+    assert not page.loads
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert text.startswith("<!DOCTYPE html>")
+    assert '<html lang="en">' in text
+
+
+def test_every_section_is_there_and_in_the_contents(text):
+    page = Page(text)
+    for name in ("ryu2022_mnist", "ryu2022_femnist"):
+        for part in ("", "-setting", "-figures", "-errors", "-privacy", "-provenance"):
+            assert name + part in page.ids
+        assert f"#{name}" in page.links
+    assert {"claims", "claims-ryu2022"} <= set(page.ids)
+    for expected in ("MNIST & more", "quick.yaml", "Three methods.", "numpy 2.4.6", "x86_64"):
+        assert expected in page.text
+
+
+def test_claims_are_told_by_symbol_and_words(text):
+    """The value is undecided, as seeds differ much; the order is contradicted; one budget was not run."""
+    page = Page(text)
+    assert "Value <1>." in page.text
+    for outcome, symbol in rendering.SYMBOLS.items():
+        count = int(outcome != "supported")
+        tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}'
+        assert text.count(tag) == 1  # where meanings are told
+        assert MEANING[outcome] in page.text
+    assert "1 claim of ryu2022 not judged" in page.text
+
+
+def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
+    other = verdicts[0].claim.model_copy(update={"experiment": "e", "paper": "hu2019"})
+    page = rendering.render(
+        sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], META
+    )
+    assert "<dt>Not examined here</dt><dd>claims of hu2019</dd>" in page
+    assert 'href="#claims-hu2019"' not in page
+    start = page.index('<h2 id="papers">')
+    (line,) = re.findall("<li>(.*)</li>", page[start : page.index("</section>", start)])
+    words = " ".join(re.sub(r"<[^>]+>", "", line).split())
+    assert words == "ryu2022, 3 claims: ✓ 0 supported, ✗ 1 contradicted, ~ 1 undecided, ○ 1 not run"
+
+
+def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
+    def sentence(*given):
+        return " ".join(Page(rendering.render(sections, given, META)).text.split())
+
+    value, order, missing = verdicts
+    assert (value.size, order.size, missing.size) == (0.05, pytest.approx(0.025), 0)
+    many = [value] * 20 + [order] * 4
+    found = sentence(*many, missing)
+    assert "24 claims were tested on runs whose seeds differ" in found
+    assert "up to 1.1 of these verdicts are expected to be wrong by chance." in found
+    assert "more were judged" not in found
+    fixed = order.model_copy(update={"size": 0.0, "seeds": 0})
+    assert "1 more was judged by values that do not depend on the seed" in sentence(value, fixed)
+    assert "expected to be wrong" not in sentence(fixed, missing)
+
+
+def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
+    def table(n):
+        lines = [f"ObjP at ε = {k}: 0 to {k}" for k in range(n)]
+        many = verdicts[1].model_copy(update={"interval": "\n".join(lines)})
+        return lines, rendering.render(sections, [many], META)
+
+    lines, page = table(7)
+    folded = "\n".join(lines)
+    assert f"<details><summary>7 intervals</summary>{folded}</details>" in page
+    lines, page = table(6)
+    assert "intervals</summary>" not in page
+    assert "\n".join(lines) in page
+
+
+def test_few_seeds_and_other_data_are_marked(sections, verdicts):
+    value = verdicts[0].model_copy(update={"seeds": 9})
+    page = Page(rendering.render(sections, [value], META))
+    assert "exploratory: 9 seeds" in page.text
+    claim = verdicts[1].claim.model_copy(update={"other_data": "Theirs has no zeros."})
+    other = verdicts[1].model_copy(update={"claim": claim, "verdict": "not run", "seeds": 0})
+    text = rendering.render(sections, [verdicts[0], other], META)
+    assert "exploratory:" not in text
+    assert "<small>other data</small>" in text
+
+
+def test_without_claims_there_is_no_table_of_them(figure):
+    section = rendering.Section(build(ERRORS), experiment(figure, figures=[]))
+    assert "claims" not in Page(rendering.render([section], [], META)).ids
+
+
+def test_tables_come_from_the_data(text):
+    assert "2 of 10 lost" in text
+    assert "local_updates = 10" in text
+    assert '<td class="number">28</td><td class="lost">2 diverged</td>' in text
+    assert "15,440 training" in text
+
+
+def test_tables_say_how_seeds_spread(figure):
+    """A band of many seeds, each of a few, and no range of what does not depend on the seed."""
+    errors = {"ObjP": {0.1: 0.2}, "Centralized": {INF: 0.1}}
+    for seeds, spread, caption in (
+        (10, "[18.65–21.35]", "mean [20–80 percentile] over 10 seeds"),
+        (3, "(20.50, 19.50, 20.00)", "mean over seeds (each of the 3)"),
+        (1, "", "mean of one seed"),
+    ):
+        results = build(errors, name="x", seeds=seeds)
+        results["test_error"].loc[{"algorithm": "Centralized"}] = 0.1
+        results["seconds"] = 10 * results["test_error"]
+        section = rendering.Section(results, experiment(figure, figures=[]))
+        page = rendering.render([section], [], META)
+        own = page[page.index('id="x-errors"') : page.index('id="x-privacy"')]
+        assert caption in own
+        assert bool(spread) == ('class="band"' in own)
+        assert spread in own
+        same = re.findall(r"10\.00 *<small>the same for all seeds</small>", own)
+        assert len(same) == (2 if seeds > 1 else 0)  # final and lowest
+
+
+def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
+    errors = {"ObjP": {0.1: 0.2, INF: 0.1}, "OutP": {0.1: 0.3, INF: 0.05}}
+    for sensitivity, best in (("local", {"5.00"}), ("global", {"20.00", "5.00"})):
+        results = build(errors, name="x", sensitivity=sensitivity)
+        section = rendering.Section(results, experiment(figure, figures=[]))
+        page = rendering.render([section], [], META)
+        assert set(re.findall(r"<strong>([\d.]+)", page)) == best
+
+
+def best_of(figure, results):
+    section = rendering.Section(results, experiment(figure, figures=[]))
+    page = rendering.render([section], [], META)
+    return page, set(re.findall(r"<strong>([\d.]+)", page))
+
+
+def test_methods_are_ranked_at_equal_totals_only(figure):
+    errors = {"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}, "ObjT": {0.1: 0.25}}
+    results = build(errors, name="x", sensitivity="global")
+    assert best_of(figure, results)[1] == {"20.00"}
+    for times, best in ((1.01, {"20.00"}), (1.03, {"25.00"}), (0.5, {"25.00"})):
+        other = results.copy(deep=True)
+        other.epsilon_total.loc[{"algorithm": "ObjP"}] *= times
+        assert best_of(figure, other)[1] == best
+    other.epsilon_total.loc[{"algorithm": "ObjT"}] *= 2
+    assert best_of(figure, other)[1] == set()
+
+
+FIRST = {
+    "ObjP": {0.5: 0.2, 1.0: 0.1},
+    "ObjT": {0.5: 0.2, 1.0: 0.25},
+    "OutP": {0.5: 0.6, 1.0: 0.5},
+    "Non-private": {INF: 0.05},
+}
+
+
+def answered(figure, *results, verdicts=()):
+    """The page, and its two sections on equal privacy."""
+    sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]
+    page = rendering.render(sections, verdicts, META)
+    return page, "".join(re.findall(r'<section class="answer".*?</section>', page, re.DOTALL))
+
+
+def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
+    first = totals(build(FIRST, name="one", sensitivity="global"))
+    second = totals(
+        build(
+            {k: v for k, v in FIRST.items() if k != "ObjT"},
+            name="two",
+            sensitivity="global",
+            dataset="adult",
+            dataset_note="a part <of> it",
+            diverged={("OutP", 1.0): 3},
+        )
+    )
+    named = verdicts[0].model_copy(
+        update={"claim": verdicts[0].claim.model_copy(update={"experiment": "one", "id": "d"})}
+    )
+    page, answer = answered(figure, first, second, verdicts=[*verdicts, named])
+    parsed = Page(page)
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert {link[1:] for link in parsed.links} <= set(parsed.ids)
+    assert not parsed.loads
+    assert page.index("<main>") < page.index('id="answer"') < page.index('id="claims"')
+    assert page.index('href="#answer"') < page.index('href="#claims"')
+
+    rows = re.findall(r"<tr>\n<th scope=\"row\">(.*?)</tr>", answer, re.DOTALL)
+    texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
+    half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
+    tie, clear, other, lost = texts[:4]
+    assert tie.startswith(
+        f"mnist , ε = 0.5 2 tied: ObjP ; ObjT 20.00 [{20 - half:.2f} to {20 + half:.2f}]"
+    )
+    assert clear.startswith(
+        f"mnist , ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
+    )
+    assert other.startswith("adult *, ε = 0.5 ObjP 20.00")
+    assert "* adult: a part &lt;of&gt; it" in answer
+    assert clear.endswith("Non-private 5.00")
+    assert "<strong>ObjP</strong>" in rows[1]
+    assert (
+        lost
+        == f"adult *, ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
+    )
+    for words in (
+        "δ = 1e−6",
+        NEIGHBOURS["zero_out"],
+        "mean over 10 seeds",
+        "for all 8 pairs",
+        "percentage points",
+        "Without privacy",
+        "3 of 10 lost",
+        "has the last rank",
+    ):
+        assert words in answer
+    assert "Mean rank" not in answer  # two methods are in all rows
+
+
+def test_the_matrix_marks_what_is_tied_with_the_lowest(figure):
+    ds = totals(build(FIRST, sensitivity="global"))
+    page, answer = answered(figure, ds)
+    matrix = answer[answer.index('<table class="matrix"') :]
+    assert re.findall(r"<strong>([\d.]+)", matrix) == ["20.00", "10.00", "20.00"]
+    assert re.findall(r"<th scope=\"row\">([^<]+)", matrix) == [
+        "ObjP",
+        "ObjT",
+        "OutP",
+        "Without privacy",
+    ]
+    assert "<svg" in answer
+    assert (
+        'aria-label="Mean ranks: ObjP 1.25; ObjT 1.75; OutP 3.00; critical difference 2.34."'
+        in answer
+    )
+    assert "means over 2 rows" in answer
+    assert "that the critical difference is too small" in " ".join(answer.split())
+    assert page == answered(figure, ds)[0]
+
+
+def test_the_answer_says_who_is_not_in_it(figure):
+    def changed(label, **facts):
+        found = with_facts({**FIRST, "ObjPM": FIRST["OutP"]}, label, sensitivity="global", **facts)
+        return answered(figure, totals(found))[1]
+
+    assert "no guarantee, or one with another total, δ or neighbours: ObjPM (mnist)." in changed(
+        "ObjPM", guarantee="none"
+    )
+    assert "The guarantee of ObjPM (mnist) is conditional" in changed(
+        "ObjPM", guarantee="conditional"
+    )
+    for words in ("Not compared", "conditional", "Without a mean rank", "last rank"):
+        assert words not in answered(figure, totals(build(FIRST, sensitivity="global")))[1]
+    short = build({**FIRST, "ObjPM": {0.5: 0.3}, "OutP+": {1.0: 0.3}}, sensitivity="global")
+    assert "because they are not in all rows: ObjPM; OutP+." in answered(figure, totals(short))[1]
+
+
+def test_one_pair_of_methods_is_not_called_several(figure):
+    errors = {label: {1.0: error} for label, error in (("ObjP", 0.1), ("ObjT", 0.25))}
+    _, answer = answered(figure, totals(build(errors, name="one", sensitivity="global")))
+    assert "The 95 % interval is that of the only pair of methods" in answer
+    assert "Bonferroni" not in answer[: answer.index("<table")]
+
+
+def test_facts_that_differ_are_told_for_each_data_set(figure):
+    first = totals(build(FIRST, name="one", sensitivity="global"))
+    second = totals(build(FIRST, name="two", sensitivity="global", seeds=4))
+    second["delta"] = second["delta"] * 10
+    second = second.rename(test_error="rmse").assign_attrs(metric="rmse")
+    second["rmse"].attrs = {"long_name": "root mean squared error", "units": "points"}
+    _, answer = answered(figure, first, second)
+    for words in (
+        "δ = 1e−6 (one); 1e−5 (two)",
+        "10 (one); 4 (two) seeds",
+        "root mean squared error in points (two)",
+    ):
+        assert words in answer
+    assert ">two</a>, ε = 1" in answer  # of one data set, which does not tell them apart
+    assert "0.1\n[" in answer
+
+
+def test_nothing_is_said_of_winners_where_no_privacy_is_equal(figure, text):
+    assert 'id="answer"' not in text
+    assert 'href="#answer"' not in text
+    lost = totals(
+        build(
+            {"ObjP": {1.0: 0.1}, "ObjT": {1.0: 0.1}},
+            sensitivity="global",
+            diverged={("ObjP", 1.0): 1, ("ObjT", 1.0): 10},
+        )
+    )
+    assert "none: all methods lost runs" in answered(figure, lost)[1]
+
+
+def test_a_relation_is_shown_where_it_is_chosen(figure):
+    results = build({"ObjP": {0.1: 0.2}}, name="x")
+    assert "<dt>Neighbours</dt><dd>zero_out</dd>" in best_of(figure, results)[0]
+    results["neighbours"] = ("algorithm", ["one column is another"])
+    assert "<dt>Neighbours</dt>" not in best_of(figure, results)[0]
+
+
+def test_what_attacks_found_is_a_table(figure):
+    """In the order of methods and budgets, with the sentences of what failed, each once."""
+    sentence = "Noise is <reused>."
+    failed = [
+        Finding(level="coupling", canary=name, passed=False, value=1, bound=0, sentence=sentence)
+        for name in ("worst", "natural")
+    ]
+    good = failed[0].model_copy(update={"passed": True})
+    found = [
+        Audit(
+            findings=(good,),
+            rounds=3,
+            delta=1e-6,
+            epsilon_ledger=0.25,
+            epsilon_lower=0.125,
+            epsilon_claimed=3.0,
+        ),
+        Audit(
+            findings=(*failed, good),
+            rounds=3,
+            epsilon_ledger=0.5,
+            epsilon_lower=1.5,
+            epsilon_claimed=6.0,
+        ),
+        Audit(comment="The run diverges."),
+    ]
+    methods = [SimpleNamespace(label=label) for label in ("ObjT", "ObjP")]
+    given = experiment(figure, figures=[], audit=AuditSettings(), algorithms=methods)
+    runs = [
+        Run(label, RunSpec(dataset="digits", algorithm="objp", epsilon=epsilon))
+        for label, epsilon in (("ObjP", 2), ("ObjP", 1), ("ObjT", 1))
+    ]
+    results = build({"ObjP": {0.1: 0.2}}, name="x")
+    pairs = list(zip(runs, found, strict=True))
+    page = rendering.render([rendering.Section(results, given, audits=pairs)], [], META)
+    table = page[page.index("Attacks on the first rounds") :]
+    table = table[: table.index("</table>")]
+    assert "holds with 95 % confidence" in table
+    assert table.count("Noise is &lt;reused&gt;.") == 1
+    order = [
+        table.index(text)
+        for text in ("The run diverges.", "2 of 3 checks fail.", "The one check holds.")
+    ]
+    assert order == sorted(order)
+    for number in ("0.25", "0.125", "1.5", "6"):
+        assert f'<td class="number">{number}</td>' in table
+
+
+def test_a_total_that_is_unknown_is_not_that_of_the_start():
+    """Before the first round every total is 0; that says nothing of the run."""
+    results = build({"ObjP": {0.1: 0.2}}, rounds=(0, 100, 200))
+    results["epsilon_moments"][..., 1:] = np.nan
+    results["epsilon_moments"][..., 0] = 0
+    (row,) = tables.privacy(results)
+    moments = [each.variable for each in tables.accountants(results)].index("epsilon_moments")
+    assert row["totals"][1 + moments] == "–"
+
+
+def test_budgets_of_whole_runs_are_called_so(figure):
+    errors = {"ObjP": {2.0: 0.2}, "OutP": {2.0: 0.3}}
+    results = build(errors, name="x", sensitivity="global")
+    page, _ = best_of(figure, results)
+    assert "ε per iteration" in page
+    assert "ln(1.25/δ) is proved for ε ≤ 1 only" in page
+    results["epsilon"].attrs["budget_of"] = "the whole run"
+    page, _ = best_of(figure, results)
+    assert "Budgets ε of the whole run" in page
+    assert "The noise of each method is calibrated to it" in page
+    assert "per iteration" not in page
+    assert "ln(1.25/δ)" not in page
+
+
+def test_the_part_of_the_data_is_said_wherever_results_are(text):
+    section = text[text.index('<h2 id="ryu2022_femnist"') :]
+    # Note, setting, figures (2 captions), tables (2 errors, 1 privacy).
+    assert Page(section[: section.index("</section>")]).text.count("114 of 195 writers") >= 7
+
+
+def test_privacy_is_stated_with_its_caveats(text, figure):
+    page = Page(text)
+    for words in ("budget for one iteration", "not a valid guarantee", "E local updates", "σ²"):
+        assert words in page.text
+    ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
+    other = rendered(ds, figure)
+    assert "worst case over all admissible records" in other
+    assert f"Neighbouring data sets of ObjP: {NEIGHBOURS['zero_out']}." in other
+    for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian", "No guarantee"):
+        assert words not in other
+
+
+def test_the_report_says_what_totals_protect(figure):
+    ds = totals(build(FIRST, name="one", sensitivity="global"))
+    words = "Totals are about one record of one agent, not an agent or a user."
+    page = rendered(ds, figure)
+    assert page.count(words) == 2  # below the answer, and below the table of totals
+    assert "Warning" not in page
+    warned = "Warning: delta = 0.001 is above 1/n = 0.01 of the n = 100 training records"
+    page = rendered(
+        ds.assign_coords(delta=ds["delta"] * 0 + 0.02).assign_attrs(n_train=100), figure
+    )
+    assert page.count(warned.replace("0.001", "0.02")) == 2
+    ds["neighbours"][:] = "one feature column of one party is another"
+    assert "Totals are about one feature column of one party." in rendered(ds, figure)
+
+
+def rendered(results, figure, **given):
+    section = rendering.Section(results, experiment(figure, figures=[], **given))
+    return Page(rendering.render([section], [], META)).text
+
+
+PURE = {"ObjP": {0.1: 0.2}, "ObjT": {0.1: 0.2}}
+BOTH = {**PURE, "OutP": {0.1: 0.3}}
+
+
+def test_notions_are_told_apart_where_both_occur(figure):
+    words = "ε-DP (ObjP, ObjT) and (ε, δ)-DP (OutP) are different notions"
+    assert words in rendered(build(BOTH), figure)
+    for one in (PURE, {"OutP": {0.1: 0.3}, "Non-private": {INF: 0.1, 0.1: 0.1}}):
+        assert "different notions" not in rendered(build(one), figure)
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ({"OutP": {1.0: 0.3}}, False),
+        ({"OutP": {1.5: 0.3}}, True),
+        ({"OutP": {1.0: 0.3}, "ObjP": {3.0: 0.3}}, False),
+        ({"OutP": {1.0: 0.3, INF: 0.2}, "ObjP": {3.0: 0.3}}, False),
+    ],
+)
+def test_the_calibration_is_questioned_where_gaussian_noise_is_small(figure, errors, said):
+    found = "proved for ε ≤ 1 only" in rendered(build(errors), figure)
+    assert found == said
+
+
+def with_facts(errors, label, **facts):
+    """Results of which one method declares something else."""
+    ds = build(errors, sensitivity=facts.pop("sensitivity", "local"))
+    at = list(ds.algorithm.values).index(label)
+    for name, value in facts.items():
+        values = ds[name].values.astype(object)
+        values[at] = value
+        ds = ds.assign_coords({name: ("algorithm", values.astype(str))})
+    return ds
+
+
+def test_caveats_are_said_once_whatever_the_method_is_called(figure):
+    said = '["A caveat <of> mine.", "The noise has σ², not σ."]'
+    found = rendered(with_facts(BOTH, "ObjT", method="mine.py", caveats=said), figure)
+    for words in ("A caveat <of> mine.", "The noise has σ², not σ."):
+        assert found.count(words) == 1
+
+
+def test_caveats_are_said_without_a_budget_too(figure):
+    errors = {"Non-private": {INF: 0.1}}
+    found = rendered(with_facts(errors, "Non-private", caveats='["It peeks."]'), figure)
+    assert "It peeks." in found
+    assert "budget for one iteration" not in found
+    assert "Privacy" not in found
+
+
+def test_a_method_without_a_guarantee_is_named(figure):
+    ds = with_facts(BOTH, "OutP", guarantee="none", sensitivity="global")
+    found = rendered(ds, figure)
+    assert "Still without a guarantee: OutP." in found
+    assert "worst case over all admissible records" in found
+
+
+def test_methods_that_add_no_noise_say_nothing_of_it(figure):
+    found = rendered(build({"Non-private": {0.1: 0.1}}, sensitivity="global"), figure)
+    assert "budget for one iteration" in found
+    for words in ("The noise is scaled", "Neighbouring", "notions"):
+        assert words not in found
+
+
+def test_numbers_as_targets_are_shown_in_their_unit(figure):
+    ds = build({"ObjP": {0.1: 61.237}}, spread=0.5, n_classes=0, dataset="diabetes")
+    ds = ds.rename(test_error="test_rmse").assign_attrs(metric="test_rmse")
+    ds.test_rmse.attrs = {"long_name": "root mean squared test error", "units": "points"}
+    found = rendered(ds, figure)
+    assert "Final root mean squared test error in points: mean" in found
+    assert "Lowest root mean squared test error of all rounds in points: mean" in found
+    assert "784 features, numbers as targets" in found
+    assert "61.24 [" in re.sub(r"\s+", " ", found)
+    assert "6123" not in found
+    ds.test_rmse.attrs["units"] = "1"
+    assert "Final root mean squared test error: mean" in rendered(ds, figure)
+
+
+def test_constrained_problems_show_solutions_and_nothing_of_privacy(figure):
+    results = build({"A": {INF: 0.25}, "B": {INF: 0.5}}, seeds=4).drop_vars("floats_sent")
+    dims = results.test_error.dims
+    for name, size in (("train_loss", 2.0), ("feasibility", 0.125), ("loss_label_1_max", 0.75)):
+        values = np.full(results.test_error.shape, size)
+        values[1, 0, 0] = np.nan  # of a run that is lost, and says nothing
+        results[name] = (dims, values, {"units": "1", "long_name": name})
+    results["seconds"] = results["train_loss"] * 0 + 1.5
+    results.status.values[0] = Outcome.CONVERGED
+    results.status.values[1, 0, 0] = Outcome.INFEASIBLE
+    page = " ".join(rendered(results, figure).split())
+    assert "Solutions" in page
+    assert "A4 converged20.1251.5250.75" in page
+    assert "B3 completed, 1 infeasible20.1251.550" in page
+    assert "Computing time" not in page
+    assert "float64" in page
+    for absent in ("Test errors", "Budgets", "Sensitivity", "ε ="):
+        assert absent not in page
+
+
+def test_errors_of_classes_are_in_percent(text):
+    assert "Final test error in percent: mean" in text
+    assert "Lowest test error of all rounds in percent: mean" in text
+    assert "10 classes" in text
+
+
+def test_the_report_knows_no_method_by_name():
+    names = {*list_algorithms(), *{name.replace("_", "-") for name in list_algorithms()}}
+    folder = Path(rendering.__file__).parent
+    pages = (
+        "rendering.py",
+        "answer.py",
+        "templates/report.html.jinja",
+        "templates/answer.html.jinja",
+    )
+    for page in pages:
+        words = set(re.findall(r"[\w-]+", (folder / page).read_text().lower()))
+        assert not names & words
+
+
+def test_figures_are_described(text):
+    assert text.count("<svg") == 4
+    assert text.count('role="img"') == 4
+    assert 'aria-label="Errors &amp; &#34;budgets&#34; &lt;all&gt;."' in text
+
+
+def test_drawings_are_taken_as_given(sections, verdicts):
+    drawn = (
+        '<?xml version="1.0"?><svg width="72pt" height="36pt"><text x="1" y="2">drawn</text></svg>'
+    )
+    given = rendering.Section(
+        sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
+    )
+    page = rendering.render([given], verdicts, META)
+    assert page.count('<text x="5" y="10">drawn</text>') == 2
+
+
+def test_write_replaces_the_file_as_a_whole(tmp_path, figure, verdicts, monkeypatch):
+    sections = [rendering.Section(build(ERRORS), experiment(figure, figures=[]))]
+    text = rendering.render(sections, verdicts, META)
+    path = tmp_path / "report" / "index.html"
+    assert rendering.write(path, sections, verdicts, META) == path
+    assert path.read_text("utf-8") == text
+    assert os.stat(path).st_mode & 0o777 == 0o644
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        rendering.write(path, sections, [], META)
+    assert path.read_text("utf-8") == text
+    assert os.listdir(path.parent) == ["index.html"]
+
+
+def test_the_page_is_the_same_every_time(tmp_path, sections, verdicts, text):
+    """From results that were stored, too."""
+    stored = []
+    for section in sections:
+        path = tmp_path / f"{section.name}.nc"
+        section.results.to_netcdf(path, engine="h5netcdf")
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            stored.append(rendering.Section(ds.load(), section.experiment))
+    assert rendering.render(stored, verdicts, META) == text
+
+
+def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
+    """A method may have rounds of its own at each budget."""
+    results = build({"ObjP": {1.0: 0.2, 2.0: 0.2}}, name="x")
+    results["rounds"].values[0, 0] = 7
+    settings = {"rounds": 7, "problem.records.max_l2_norm": 2.0}
+    found = Chosen(settings=settings, error=0.125, edges=["params.rho"])
+    given = experiment(
+        figure,
+        figures=[],
+        audit=None,
+        tuning=TuningSettings(trials=9, held_out=6),
+        tuned={"ObjP": {1.0: found}},
+    )
+    page = rendering.render([rendering.Section(results, given)], [], META)
+    assert "9 trials for each method and budget" in page
+    assert "one of every 6 training rows" in page
+    assert '<td class="wrap">rounds 7, max l2 norm 2</td>' in page
+    assert '<td class="number">0.125</td><td>rho</td>' in page
+    assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
+
+
+def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
+    """The claims are judged in both; what differs beyond its interval has a row."""
+    own = sections[0]
+    kept = own.results.copy(deep=True)
+    ends = {"algorithm": "ObjP", "epsilon": 0.1, "round": 300}
+    kept["test_error"].loc[ends] -= 0.05
+    beside = [verdict.model_copy(update={"ours": "8.20 % (mean)"}) for verdict in verdicts]
+    section = rendering.Section(own.results, own.experiment, own.drawings, kept=kept)
+    page = rendering.render([section], verdicts, META, beside)
+    assert '<th scope="col">Reference</th>' in page
+    assert page.count("8.20 % (mean) <small>undecided</small>") == 1
+    assert "are kept with the project (seeds: 10, rounds: 300)" in page
+    table = page[page.index('id="ryu2022_mnist-reference"') :]
+    row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)
+    assert "<td>ε = 0.1</td>" in row[1]
+    assert "5.00" in row[1]
+    assert "Reference</th>" not in rendering.render(sections[:1], verdicts, META)

@@ -1,0 +1,203 @@
+"""Who leads where methods are not equally private: numbers against scipy, and words that a reader needs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from admmbench.report import standings
+from admmbench.results.comparison import lead
+from tests.made import INF, build, totals
+
+ERRORS = {
+    "OutP": {0.1: 0.40, 1.0: 0.20, INF: 0.10},
+    "ObjP": {0.1: 0.30, 1.0: 0.20},
+    "ObjT": {0.1: 0.20, 1.0: 0.20},
+}
+
+
+def rows(*results):
+    return standings.content(results)
+
+
+def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():
+    results = build(ERRORS)
+    found = lead(results)
+    assert found is not None
+    assert found.attrs["comparisons"] == 6  # three methods at two budgets
+    at = found.isel(cell=0)
+    values = [results.test_error.sel(algorithm=a, epsilon=0.1)[:, -1] for a in ("ObjP", "ObjT")]
+    expected = stats.ttest_rel(*values).confidence_interval(1 - 0.05 / 6)
+    own = at.sel(algorithm="ObjP", rival="ObjT")
+    assert own["difference_lower"] == pytest.approx(expected.low)
+    assert own["difference_upper"] == pytest.approx(expected.high)
+
+
+def test_a_row_says_who_leads_by_how_much_and_what_it_is_worth():
+    first, second = rows(build(ERRORS))
+    assert first["winner"] == "ObjT"
+    assert first["budget"] == "ε = 0.1"
+    assert first["measure"] == "final test error, %"
+    assert first["runner_up"] == "ObjP"
+    assert first["difference"].startswith("10.00 [")
+    assert first["privacy"] == "no guarantee: 1.73"
+    assert second["winner"] == ""
+    assert set(second["tied"]) == set(ERRORS)
+
+
+def test_totals_that_differ_and_methods_without_a_guarantee_are_named():
+    results = build(ERRORS, sensitivity="global")
+    results["guarantee"].loc[{"algorithm": "ObjP"}] = "none"
+    first, _ = rows(results)
+    assert first["privacy"] == "unequal: 1.73; 1 of 3 without a guarantee"
+    results = build(ERRORS, sensitivity="global")
+    for name in ("epsilon_composed", "epsilon_total"):
+        results[name].loc[{"algorithm": "OutP"}] *= 1000
+    first, _ = rows(results)
+    assert first["privacy"] == "unequal: 1.73 to 1,732"
+
+
+def test_equal_totals_are_called_equal():
+    first, _ = rows(build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global"))
+    assert first["privacy"] == "equal: 1.73"
+
+
+def test_studies_with_totals_have_their_answer_elsewhere():
+    assert not rows(totals(build(ERRORS, sensitivity="global")))
+    assert not rows(build({"ObjP": {1.0: 0.2}}))
+
+
+def test_noise_is_not_compared_with_none():
+    """Without a budget methods may add noise of their own."""
+    exact = {"ADMM": {INF: 0.1}, "IADMM": {INF: 0.2}, "Noisy": {INF: 0.05}}
+    results = build(exact)
+    results["noise_magnitude"].loc[{"algorithm": "Noisy"}] = 1.0
+    (row,) = rows(results)
+    assert (row["winner"], row["budget"]) == ("ADMM", "")
+    assert row["privacy"] == "none, and no noise"
+    results = build(ERRORS)
+    results["noise_magnitude"].loc[{"algorithm": "ObjT"}] = (
+        0.0  # it ran at a budget and did not use it
+    )
+    assert [row["winner"] for row in rows(results)] == ["ObjP", ""]
+
+
+def test_methods_that_lost_runs_do_not_lead():
+    results = build(ERRORS, diverged={("ObjT", 0.1): 3})
+    first, _ = rows(results)
+    assert first["winner"] == "ObjP"
+    assert first["lost"] == "lost runs: ObjT (3 of 10)"
+
+
+def test_a_study_of_computing_time_is_compared_by_it():
+    results = build(ERRORS)
+    results["seconds"] = 1 / results["test_error"]
+    results["seconds"].attrs = {"long_name": "computing time", "units": "s"}
+    first, _ = rows(results)
+    assert (first["winner"], first["runner_up"]) == ("OutP", "ObjP")
+    assert first["measure"] == "final computing time, s"
+
+
+def constrained(errors, violations, methods=None, agents=None):
+    """Objectives are twice the errors."""
+    results = build(errors, methods=methods or {label: label.lower() for label in errors})
+    results["feasibility"] = results["train_loss"] * 0
+    for label, violation in violations.items():
+        results["feasibility"].loc[{"algorithm": label}] = violation
+    return results.assign_coords(agents=("algorithm", agents or [1] * len(errors)))
+
+
+SOLVED = {"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}}
+
+
+def test_with_constraints_the_objective_of_points_that_meet_them_counts():
+    (row,) = rows(constrained(SOLVED, {"C": 0.011}))
+    assert (row["winner"], row["runner_up"]) == ("A", "B")
+    assert row["measure"] == "final training loss, nat"
+    assert row["which"] == "1 agent"
+    assert row["lost"] == "violation above 0.01: C (10 of 10)"
+    (row,) = rows(constrained(SOLVED, {"C": 0.009}))
+    assert (row["winner"], row["lost"]) == ("C", "")
+
+
+def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
+    assert not rows(constrained(SOLVED, {}, agents=[1, 2, 5]))
+    (row,) = rows(constrained(SOLVED, {}, agents=[2, 5, 5]))
+    assert (row["winner"], row["runner_up"], row["which"]) == ("C", "B", "5 agents")
+    assert not rows(constrained(SOLVED, {}, methods=dict.fromkeys("ABC", "prox_al")))
+
+
+def test_numbers_of_features_and_optima_do_not_compete():
+    results = build({"A": {INF: 0.2}, "B": {INF: 0.3}, "C": {INF: 0.1}, "D": {INF: 0.05}})
+    results = results.assign_coords(features=("algorithm", [250, 250, 500, 500]))
+    found = rows(results)
+    assert [(row["winner"], row["which"]) for row in found] == [
+        ("A", "250 features"),
+        ("D", "500 features"),
+    ]
+    results = build(
+        {"A": {INF: 0.2}, "B": {INF: 0.3}, "F*": {INF: 0.1}}, methods={"F*": "centralized"}
+    )
+    assert [row["winner"] for row in rows(results)] == ["A"]
+
+
+def test_a_tie_says_how_many_methods_between_are_behind():
+    """One that varies much may be tied, while others with lower means are shown to be behind."""
+    results = build({"A": {1.0: 0.2}, "B": {1.0: 0.21}, "C": {1.0: 0.22}}, spread=1e-4)
+    final = results["test_error"].sel(algorithm="C")
+    final += np.linspace(-0.2, 0.2, final.sizes["seed"])[None, :, None]
+    (row,) = rows(results)
+    assert row["tied"] == ["A", "C"]
+    assert row["between"] == "1 with lower means is behind"
+    assert row["runner_up"] == "B"
+    assert row["difference"].startswith("1.00 [0.9")
+
+
+def test_budgets_at_which_nothing_competes_are_named():
+    first = build({"ObjP": {0.1: 0.3, 1.0: 0.2}, "Non-private": {INF: 0.1}}, name="one")
+    second = build(ERRORS, name="two")
+    found = standings.without_row([first, second], rows(first, second))
+    title = first.attrs["title"]
+    assert found == (
+        "Without a row, as no two methods compete there: "
+        f"{title} (ε = 0.1, ε = 1, no budget); {second.attrs['title']} (no budget)."
+    )
+    assert standings.without_row([totals(build(ERRORS, sensitivity="global"))], []) == ""
+    noisy = build({"DP σ=1": {INF: 0.3}, "ADMM": {INF: 0.1}}, name="three")
+    noisy["noise_magnitude"].loc[{"algorithm": "DP σ=1"}] = 1.0
+    assert standings.without_row([noisy], []) == (
+        "Without a row, as no two methods compete there: Study three. "
+        "Left out, as they add noise without a budget: Study three (DP σ=1)."
+    )
+
+
+def test_values_that_do_not_depend_on_the_seed_decide_nothing():
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, spread=0.0))
+    assert row["error"] == "20.00, the same for all seeds"
+    assert row["difference"] == "10.00, the same for all seeds"
+    assert (row["only"], row["lowest"]) == ("lowest, the same for all seeds", "A")
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, spread=0.0))
+    assert (row["only"], row["tied"]) == ("", ["A", "B"])
+
+
+def test_the_one_method_that_is_left_does_not_lead():
+    (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.3}}, diverged={("B", 1.0): 10}))
+    assert (row["only"], row["lowest"]) == ("the only one left", "A")
+
+
+def test_totals_at_several_deltas_say_so():
+    results = build({k: ERRORS[k] for k in ("ObjP", "ObjT")}, sensitivity="global")
+    results["delta"].loc[{"algorithm": "ObjT"}] = 1e-3
+    first, _ = rows(results)
+    assert first["privacy"] == "unequal: 1.73 at δ from 1e−6 to 0.001"
+
+
+def test_one_seed_shows_the_lowest_and_no_tie():
+    first, *_ = rows(build(ERRORS, seeds=1))
+    assert (first["only"], first["lowest"]) == ("lowest of one seed", "ObjT")
+
+
+def test_many_ties_are_counted():
+    means = {f"m{number}": {1.0: 0.2} for number in range(6)}
+    (row,) = rows(build(means, spread=0.01))
+    assert (len(row["tied"]), len(row["named"])) == (6, 3)
+    assert np.isfinite(float(row["error"].split()[0]))

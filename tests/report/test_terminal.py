@@ -1,0 +1,61 @@
+"""Tables in a terminal: what the report has, and no markup from labels."""
+
+import pytest
+
+from admmbench.cli import main
+from tests.made import INF, build, totals
+
+ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "Obj[P]": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}
+
+
+@pytest.fixture
+def shown(tmp_path, capsys):
+    def show(results):
+        path = tmp_path / "results.nc"
+        results.to_netcdf(path, engine="h5netcdf")
+        assert main(["show", str(path)]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    return show
+
+
+def test_errors_leaders_and_privacy_are_there(shown):
+    text = shown(build(ERRORS, methods={"Obj[P]": "objp"}))
+    assert "Rounds: 300" in text
+    assert "Final test error in percent: mean [20–80 percentile] over 10 seeds" in text
+    assert "Obj[P] │ 30.00" in text
+    assert "ε = 0.1: Obj[P] leads with 30.00" in text
+    assert "OutP is 10.00 [" in text
+    assert "Privacy, composed ε: no guarantee: 1.73." in text
+    assert "Privacy after the last round" in text
+
+
+def test_what_totals_protect_and_a_large_delta_are_said(shown):
+    results = build(ERRORS, methods={"Obj[P]": "objp"})
+    text = shown(results.assign_attrs(shares="rows in file order"))
+    assert "Shares: rows in file order" in text
+    assert "Totals are about one record of one agent, not an agent or a user." in text
+    assert "Warning" not in text
+    text = shown(results.assign_coords(delta=("algorithm", [1e-6, 1e-4, 1e-3])))
+    assert "Warning: delta = 0.0001 is above 1/n = 1.7e-05 of the n = 60,000 training" in text
+
+
+def test_totals_refer_to_the_report(shown):
+    text = shown(totals(build(ERRORS, sensitivity="global")))
+    assert "the report says who wins at equal privacy" in text
+
+
+def test_solutions_of_problems_with_constraints(shown):
+    results = build({"A": {INF: 0.2}, "B": {INF: 0.3}}, methods={"A": "prox_al", "B": "cprox_al"})
+    results = results.drop_vars("floats_sent").assign(feasibility=results["train_loss"] * 0)
+    text = shown(results)
+    assert "Solutions: means over seeds" in text
+    assert "Without a budget, 10 agents: A leads with 0.4" in text
+    assert "test error" not in text.lower().split("solutions")[0]
+
+
+def test_what_is_no_file_of_results_is_refused(tmp_path, capsys):
+    path = tmp_path / "other.nc"
+    build(ERRORS)[["test_error"]].drop_vars("epsilon").to_netcdf(path, engine="h5netcdf")
+    assert main(["show", str(path)]) == 1
+    assert "not the results of an experiment" in capsys.readouterr().err

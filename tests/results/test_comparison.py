@@ -1,0 +1,339 @@
+"""Who wins at equal privacy: against scipy, Demsar (2006), cases worked by hand, and many invented studies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from admmbench.report import answer
+from admmbench.results.comparison import compare, ranks
+from admmbench.results.statistics import paired
+from tests.made import INF, build, totals
+
+# Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
+# alike and ranked apart.
+AUC = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.9751, 0.975],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+VARIANTS = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
+
+
+def table(means, labels):
+    """A comparison, as far as ranks need it; NaN for a method that lost runs."""
+    means = xr.DataArray(
+        np.asarray(means, float), dims=("cell", "algorithm"), coords={"algorithm": labels}
+    )
+    return xr.Dataset({"mean": means, "compared": means.copy(data=np.ones(means.shape, bool))})
+
+
+def study(values, epsilon=1.0, **given):
+    """Results with one total, and these errors by label and seed; what is beside them ran without privacy."""
+    seeds = len(next(iter(values.values())))
+    free = {label: np.asarray(own) for label, own in given.pop("free", {}).items()}
+    errors = {label: {epsilon: 0.5} for label in values} | {label: {INF: 0.5} for label in free}
+    ds = totals(build(errors, seeds=seeds, sensitivity="global", **given))
+    for label, own in {**values, **free}.items():
+        at = {"algorithm": label, "epsilon": INF if label in free else epsilon, "round": 300}
+        ds["test_error"].loc[at] = own
+    return ds
+
+
+CLEAR = {
+    "ObjP": [0.10, 0.11, 0.12, 0.13],
+    "ObjT": [0.20, 0.21, 0.22, 0.2301],
+    "OutP": [0.31, 0.31, 0.32, 0.33],
+}
+
+
+def test_a_difference_is_that_of_the_paired_t_test_at_the_level_of_all_pairs():
+    first, second = study(CLEAR), study({label: CLEAR[label] for label in ("ObjP", "ObjT")}, 2.0)
+    found = compare([first, second])
+    assert found.comparisons == 3 + 1
+    assert found.level == 0.95
+    for a, b in (("OutP", "ObjT"), ("ObjP", "OutP"), ("ObjT", "ObjP")):
+        expected = stats.ttest_rel(CLEAR[a], CLEAR[b]).confidence_interval(1 - 0.05 / 4)
+        own = found.isel(cell=0).sel(algorithm=a, rival=b)
+        assert own["difference"] == pytest.approx(np.mean(CLEAR[a]) - np.mean(CLEAR[b]))
+        assert own["difference_lower"] == pytest.approx(expected.low)
+        assert own["difference_upper"] == pytest.approx(expected.high)
+    own = found.isel(cell=0).sel(algorithm="ObjT")
+    low, high = stats.t.interval(0.95, 3, np.mean(CLEAR["ObjT"]), stats.sem(CLEAR["ObjT"]))
+    assert (own["lower"], own["upper"]) == (pytest.approx(low), pytest.approx(high))
+    assert not found["compared"].sel(algorithm="OutP").values[1]
+    assert np.isnan(found["difference"].sel(algorithm="OutP", rival="ObjP").values[1])
+    assert list(found["epsilon"].values) == [1, 2]
+
+
+def test_the_lowest_mean_wins_if_every_interval_is_above_0():
+    found = compare([study(CLEAR)]).isel(cell=0)
+    assert (found["winner"], found["runner_up"]) == ("ObjP", "ObjT")
+    assert list(found["algorithm"].values[found["tied"].values]) == ["ObjP"]
+    close = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
+    found = compare([study(close)]).isel(cell=0)
+    assert (found["winner"], found["runner_up"]) == ("ObjP", "ObjT")
+    assert list(found["algorithm"].values[found["tied"].values]) == ["ObjP", "ObjT"]
+
+
+TIED = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
+OUTP_WINS = {**CLEAR, "OutP": [0.01, 0.02, 0.03, 0.04]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([CLEAR], "ObjP wins on mnist at ε = 1."),
+        ([TIED], "Nobody is shown to win."),
+        ([CLEAR, CLEAR], "ObjP wins on mnist at ε = 1, 2."),
+        (
+            [CLEAR, TIED],
+            "ObjP wins on mnist at ε = 1. In the other rows of 2 nobody is shown to win.",
+        ),
+        (
+            [TIED, TIED],
+            "Nobody is shown to win in any of 2 rows. Lowest or tied with the lowest in every row: ObjP; ObjT.",
+        ),
+        ([CLEAR, OUTP_WINS], "ObjP wins on mnist at ε = 1. OutP wins on mnist at ε = 2."),
+    ],
+)
+def test_the_answer_in_a_sentence(rows, wanted):
+    studies = [study(values, 2.0**k) for k, values in enumerate(rows)]
+    assert answer.content(compare(studies), None)["short"] == wanted
+
+
+def test_a_method_behind_the_runner_up_may_be_the_one_that_is_tied():
+    values = {
+        "ObjP": [0.10, 0.11, 0.12, 0.13],
+        "ObjT": [0.15, 0.16, 0.17, 0.1801],
+        "OutP": [0.05, 0.06, 0.32, 0.33],
+    }
+    found = compare([study(values)]).isel(cell=0)
+    assert found["runner_up"] == "ObjT"
+    assert list(found["algorithm"].values[found["tied"].values]) == ["ObjP", "OutP"]
+
+
+def test_equal_differences_have_an_interval_without_width():
+    values = {"ObjP": [0.25, 0.5, 0.75], "ObjT": [0.5, 0.75, 1.0], "OutP": [0.25, 0.5, 0.75]}
+    found = compare([study(values)]).isel(cell=0)
+    own = found.sel(algorithm="ObjT", rival="ObjP")
+    assert own["difference"] == own["difference_lower"] == own["difference_upper"] == 0.25
+    assert list(found["tied"].values) == [True, False, True]
+
+
+def test_one_seed_decides_nothing():
+    found = compare([study({"ObjP": [0.1], "ObjT": [0.9]})]).isel(cell=0)
+    assert found["winner"] == "ObjP"
+    assert found["tied"].all()
+    assert np.isnan(found["difference_lower"].values).all()
+
+
+def test_a_method_that_lost_a_run_neither_wins_nor_ties_and_leaves_the_number_of_pairs():
+    lost = {("ObjP", 1.0): 1}
+    found = compare([study(CLEAR, diverged=lost)])
+    own = found.isel(cell=0)
+    assert (own["winner"], own["runner_up"]) == ("ObjT", "OutP")
+    assert not own["tied"].sel(algorithm="ObjP")
+    assert np.isnan(own["mean"].sel(algorithm="ObjP"))
+    assert list(own["lost"].values) == [1, 0, 0]
+    assert list(own["runs"].values) == [4, 4, 4]
+    assert found.comparisons == 3
+    everyone = {(label, 1.0): 4 for label in CLEAR}
+    own = compare([study(CLEAR, diverged=everyone)]).isel(cell=0)
+    assert (own["winner"], own["runner_up"]) == ("", "")
+    assert not own["tied"].any()
+    own = compare([study(CLEAR, timed_out=dict(list(everyone.items())[1:]))]).isel(cell=0)
+    assert (own["winner"], own["runner_up"]) == ("ObjP", "")
+    assert list(own["tied"].values) == [True, False, False]
+
+
+def test_the_floor_is_the_lowest_mean_without_privacy():
+    free = {"Non-private": [0.05, 0.06, 0.07, 0.08], "Worse": [0.05, 0.06, 0.07, 0.09]}
+    found = compare([study(CLEAR, free=free)]).isel(cell=0)
+    assert found["floor_method"] == "Non-private"
+    assert found["floor"] == pytest.approx(0.065)
+    low, high = stats.t.interval(0.95, 3, 0.065, stats.sem(free["Non-private"]))
+    assert (found["floor_lower"], found["floor_upper"]) == (pytest.approx(low), pytest.approx(high))
+    assert not found["compared"].sel(algorithm="Non-private")
+    lost = compare([study(CLEAR, free=free, diverged={("Non-private", INF): 1})])
+    assert lost["floor_method"] == "Worse"
+    alone = compare([study(CLEAR)])
+    assert alone["floor_method"] == ""
+    assert np.isnan(alone["floor"])
+    # A method that adds noise though it has no budget is no floor.
+    noisy = study(CLEAR, free=free)
+    noisy["noise_magnitude"].loc[{"algorithm": "Non-private", "epsilon": INF}] = 0.1
+    assert compare([noisy])["floor_method"] == "Worse"
+
+
+def with_fact(ds, label, **facts):
+    for name, value in facts.items():
+        values = ds[name].values.astype(object)
+        values[list(ds["algorithm"].values).index(label)] = value
+        ds = ds.assign_coords({name: ("algorithm", values.astype(ds[name].dtype.type))})
+    return ds
+
+
+@pytest.mark.parametrize(
+    "facts", [{"guarantee": "none"}, {"delta": 1e-3}, {"neighbours": "other ones"}]
+)
+def test_rivals_have_the_same_guarantee(facts):
+    found = compare([with_fact(study(CLEAR), "ObjP", **facts)])
+    assert found.sizes["cell"] == 1
+    own = found.isel(cell=0)
+    assert list(own["compared"].values) == [False, True, True]
+    assert list(own["excluded"].values) == [True, False, False]
+    assert own["winner"] == "ObjT"
+
+
+def test_methods_of_two_guarantees_are_two_cells():
+    ds = study({**CLEAR, "ObjPM": CLEAR["OutP"]})
+    for label in ("ObjP", "ObjPM"):
+        ds = with_fact(ds, label, delta=1e-3)
+    found = compare([ds])
+    assert dict(zip(found["delta"].values, found["winner"].values, strict=True)) == {
+        1e-3: "ObjP",
+        1e-6: "ObjT",
+    }
+
+
+@pytest.mark.parametrize(
+    ("factor", "compared"), [(1.01, True), (0.99, True), (1.03, False), (0.5, False)]
+)
+def test_rivals_have_equal_totals(factor, compared):
+    ds = study(CLEAR)
+    ds["epsilon_total"].loc[{"algorithm": "ObjP"}] *= factor
+    assert compare([ds])["compared"].sel(algorithm="ObjP").item() is compared
+
+
+def test_budgets_of_iterations_and_single_methods_are_no_cells():
+    iteration = study(CLEAR)
+    iteration["epsilon"].attrs["budget_of"] = "one iteration"
+    single = study({"ObjP": CLEAR["ObjP"]}, free={"A": CLEAR["ObjT"], "B": CLEAR["OutP"]})
+    assert compare([iteration, single]) is None
+    assert compare([]) is None
+
+
+def test_a_comparison_can_be_stored(tmp_path):
+    second = study({"ObjP": [0.1, 0.2], "DVP": [0.2, 0.1]}, name="other", methods={"DVP": "objt"})
+    found = compare([study(CLEAR, dataset_note="a part"), second])
+    assert list(found["experiment"].values) == ["study", "other"]
+    assert list(found["dataset_note"].values) == ["a part", ""]
+    assert list(found["algorithm"].values) == ["ObjP", "ObjT", "OutP", "DVP"]
+    assert found["compared"].dtype == found["tied"].dtype == bool
+    assert found["lost"].dtype.kind == "i"
+    for name in ("delta", "neighbours", "metric", "units", "long_name", "fraction"):
+        assert found[name].dims == ("cell",)
+    found.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "a.nc", engine="h5netcdf") as stored:
+        xr.testing.assert_equal(stored.load(), found)
+
+
+def test_all_intervals_hold_together_in_95_percent_of_studies():
+    """Three methods, two budgets, five seeds that methods share; true differences are 0, 0 and 1."""
+    random, studies = np.random.default_rng(7), 10_000
+    shared = random.normal(size=(studies, 1, 1, 5)) + random.normal(size=(studies, 3, 1, 5))
+    true = np.array([0.0, 0.0, 1.0])
+    drawn = true[:, None, None] + shared + random.normal(size=(studies, 3, 2, 5))
+    values = xr.DataArray(drawn, dims=("study", "algorithm", "epsilon", "seed"))
+    comparisons = 6
+
+    def hold(level):
+        found = [
+            (gap["lower"] <= true[a] - true[b]) & (true[a] - true[b] <= gap["upper"])
+            for a, b in ((0, 1), (0, 2), (1, 2))
+            for gap in [paired(values[:, a], values[:, b], level)]
+        ]
+        return float(np.logical_and.reduce(found).all(axis=1).mean())
+
+    # Three standard errors of the simulation.
+    assert hold(1 - 0.05 / comparisons) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / studies)
+    assert hold(0.95) < 0.8
+
+
+def test_ranks_of_demsars_example():
+    found = ranks(table(1 - AUC, VARIANTS))
+    expected = {"C4.5": 3.143, "C4.5+m": 2.000, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}
+    got = found["mean_rank"].to_series().to_dict()
+    assert got == {label: pytest.approx(value, abs=5e-4) for label, value in expected.items()}
+    assert list(found["algorithm"].values) == sorted(expected, key=expected.__getitem__)
+    assert found["critical_difference"] == pytest.approx(1.25, abs=5e-3)
+    # He does not correct for shared ranks: one minus the sum of t^3 - t over N (k^3 - k) is what that divides by.
+    shared = 1 - (3 * (2**3 - 2) + (4**3 - 4)) / (14 * (4**3 - 4))
+    assert found["statistic"] * shared == pytest.approx(9.28, abs=5e-3)
+    assert found["statistic"] == pytest.approx(stats.friedmanchisquare(*AUC.T).statistic)
+    assert found["p_value"] == pytest.approx(stats.friedmanchisquare(*AUC.T).pvalue)
+    assert found["together"].values.tolist() == [[True] * 4]
+
+
+# Demsar (2006), table 5 (a): critical values of the two-tailed Nemenyi test.
+QUANTILES = {
+    0.95: [2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164],
+    0.9: [2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920],
+}
+
+
+@pytest.mark.parametrize("level", QUANTILES)
+def test_critical_differences_have_demsars_quantiles(level):
+    for k, expected in enumerate(QUANTILES[level], 3):
+        means = np.arange(5 * k).reshape(5, k)
+        found = ranks(table(means, [str(each) for each in range(k)]), level=level)
+        quantile = found["critical_difference"] / np.sqrt(k * (k + 1) / (6 * 5))
+        assert quantile == pytest.approx(expected, abs=1.1e-3)
+
+
+def test_groups_are_the_longest_that_do_not_differ():
+    """Seven methods, ranked alike in 14 cells: the critical difference is 2.41, so that three in a row are alike."""
+    found = ranks(table(np.tile(np.arange(7), (14, 1)), list("abcdefg")))
+    assert found["critical_difference"] == pytest.approx(2.949 * np.sqrt(56 / 84), abs=2e-3)
+    groups = ["".join(found["algorithm"].values[each]) for each in found["together"].values]
+    assert groups == ["abc", "bcd", "cde", "def", "efg"]
+    many = ranks(table(np.tile(np.arange(3), (200, 1)), list("abc")))
+    assert many["together"].shape == (0, 3)
+    assert many["critical_difference"] < 1
+
+
+def test_methods_that_lost_runs_share_the_last_rank():
+    found = ranks(table([[1, np.nan, 2, np.nan], [1, 2, 3, 4]], list("abcd")))
+    assert found["rank"].sel(algorithm=list("abcd")).values.tolist() == [
+        [1, 3.5, 2, 3.5],
+        [1, 2, 3, 4],
+    ]
+
+
+def test_methods_that_are_missing_in_a_cell_are_not_ranked_unless_asked_for():
+    means = table([[1, 2, 3, 4], [1, 2, 3, 4], [4, 3, 2, 1]], list("abcd"))
+    means["compared"][2, 3] = False
+    found = ranks(means)
+    assert sorted(found["algorithm"].values) == ["a", "b", "c"]
+    assert found.sizes["cell"] == 3
+    found = ranks(means, ["a", "b", "d"])
+    assert sorted(found["algorithm"].values) == ["a", "b", "d"]
+    assert found.sizes["cell"] == 2
+    assert found["mean_rank"].sel(algorithm="d") == 3
+
+
+def test_there_are_no_ranks_of_two_methods_or_one_cell():
+    assert ranks(table([[1, 2], [1, 2]], ["a", "b"])) is None
+    assert ranks(table([[1, 2, 3]], ["a", "b", "c"])) is None
+
+
+def test_ranks_that_are_all_shared_have_no_statistic():
+    found = ranks(table(np.ones((3, 3)), list("abc")))
+    assert np.isnan(found["statistic"])
+    assert found["together"].all()

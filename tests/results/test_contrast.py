@@ -1,0 +1,140 @@
+"""Two result files: what is called identical, rounding, consistent or different, against scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from admmbench.cli import main
+from admmbench.results.contrast import contrast, settings, summary, table
+from tests.made import INF, build
+
+ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}
+
+
+def state(found, label="ObjP", epsilon=1.0):
+    return str(found["state"].sel(algorithm=label, epsilon=epsilon).item())
+
+
+def changed(by, label="ObjP", epsilon=1.0):
+    """The same results but for one method and budget."""
+    results = build(ERRORS)
+    results["test_error"].loc[{"algorithm": label, "epsilon": epsilon, "round": 300}] += by
+    return results
+
+
+def test_the_same_file_is_identical():
+    found = contrast(build(ERRORS), build(ERRORS))
+    assert set(found["state"].values.ravel()) == {"identical", ""}  # what did not run has no state
+    assert summary(found) == "5 methods and budgets: 5 identical bit for bit."
+    assert (found["difference"].where(found["state"] != "", 0) == 0).all()
+    assert not list(settings(build(ERRORS), build(ERRORS)))
+
+
+def test_an_earlier_round_counts_as_well():
+    other = build(ERRORS)
+    other["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 100}] += 0.1
+    assert state(contrast(build(ERRORS), other)) == "rounding"  # the last round is the same
+
+
+def test_some_records_are_rounding_and_more_are_not():
+    n_test = build(ERRORS).attrs["n_test"]
+    assert state(contrast(build(ERRORS), changed(2 / n_test))) == "rounding"
+    assert state(contrast(build(ERRORS), changed(2.5 / n_test))) == "different"
+    assert state(contrast(build(ERRORS), changed(2.5 / n_test)), "OutP") == "identical"
+
+
+def test_runs_that_only_one_file_lost_are_a_difference():
+    """Though what is left of them agrees."""
+    lost = {("ObjP", 1.0): 9}
+    assert state(contrast(build(ERRORS), build(ERRORS, diverged=lost))) == "different"
+    assert (
+        state(contrast(build(ERRORS, diverged=lost), build(ERRORS, diverged=lost))) == "identical"
+    )
+
+
+def test_seeds_that_one_file_did_not_run_are_no_difference():
+    """As in a file that was joined from parts."""
+    part = build(ERRORS)
+    missing = {"algorithm": "ObjP", "epsilon": 1.0, "seed": slice(3, None)}
+    part["test_error"].loc[missing], part["status"].loc[missing] = np.nan, -1
+    found = contrast(build(ERRORS), part)
+    assert state(found) == "identical"
+    assert found["seeds"].sel(algorithm="ObjP", epsilon=1.0) == 3
+
+
+def test_differences_are_paired_by_seed_and_corrected_for_what_is_open():
+    noise = np.linspace(-0.02, 0.04, 10)
+    other = changed(noise)
+    other["test_error"].loc[{"algorithm": "OutP", "epsilon": 1.0, "round": 300}] += (
+        0.5 * noise[::-1]
+    )
+    found = contrast(build(ERRORS), other)
+    cell = found.sel(algorithm="ObjP", epsilon=1.0)
+    own = other.test_error.sel(algorithm="ObjP", epsilon=1.0)[:, -1]
+    base = build(ERRORS).test_error.sel(algorithm="ObjP", epsilon=1.0)[:, -1]
+    expected = stats.ttest_rel(own, base).confidence_interval(1 - 0.05 / 2)  # two are open
+    assert (cell["lower"], cell["upper"]) == pytest.approx((expected.low, expected.high))
+    assert cell["largest"] == pytest.approx(0.04)
+    assert state(found) == "consistent"
+
+
+def test_other_seeds_are_independent_samples():
+    first, second = build(ERRORS), changed(np.linspace(0.05, 0.2, 10))
+    second = second.assign_coords(seed=second["seed"] + 100)
+    found = contrast(first, second)
+    cell = found.sel(algorithm="ObjP", epsilon=1.0)
+    a, b = (each.test_error.sel(algorithm="ObjP", epsilon=1.0)[:, -1] for each in (first, second))
+    test = stats.ttest_ind(b, a, equal_var=False).confidence_interval(1 - 0.05 / 5)
+    assert (cell["lower"], cell["upper"]) == pytest.approx((test.low, test.high))
+    assert (int(cell["seeds"]), state(found)) == (0, "different")
+    assert state(found, "OutP") == "consistent"  # the same values are not called identical
+
+
+def test_one_seed_each_is_not_judged():
+    first, second = build(ERRORS, seeds=1), build(ERRORS, seeds=1)
+    second = second.assign_coords(seed=[7])
+    assert state(contrast(first, second)) == "unknown"
+
+
+def test_what_the_files_do_not_share_is_told():
+    other = build({**ERRORS, "ObjT": {1.0: 0.2}}, n_train=100, name="another")
+    other["fingerprint"] = other["fingerprint"].copy(data=["new", *other["fingerprint"].values[1:]])
+    text = " ".join(settings(build(ERRORS), other))
+    for part in (
+        "Experiments: study and another.",
+        "Training records: ",
+        "Only in the second: ObjT.",
+    ):
+        assert part in text
+    assert "Other code: OutP." in text
+
+
+def test_files_without_anything_in_common_are_refused():
+    with pytest.raises(ValueError, match="no method and budget in common"):
+        contrast(build(ERRORS), build({"ObjT": {1.0: 0.2}}))
+    other = build(ERRORS)
+    with pytest.raises(ValueError, match="only files of one problem"):
+        contrast(other, other.assign_attrs(metric="test_loss"))
+
+
+def test_the_command_prints_a_table_and_says_whether_anything_differs(tmp_path, capsys):
+    paths = [tmp_path / name for name in ("a.nc", "b.nc", "c.nc")]
+    for path, results in zip(paths, (build(ERRORS), build(ERRORS), changed(0.1)), strict=True):
+        results.to_netcdf(path, engine="h5netcdf")
+    a, b, c = map(str, paths)
+    assert main(["compare", a, b]) == 0
+    assert "5 identical bit for bit" in capsys.readouterr().out
+    assert main(["compare", a, c]) == 1
+    shown = capsys.readouterr().out
+    assert "4 identical bit for bit; 1 different" in shown
+    assert "10.00 10.00 to 10.00" in shown
+    assert main(["compare", a, str(tmp_path / "none.nc")]) == 1
+    assert "none.nc: no such file" in capsys.readouterr().err
+    (tmp_path / "text.nc").write_text("words")
+    assert main(["compare", a, str(tmp_path / "text.nc")]) == 1
+    assert "text.nc: cannot be read as results" in capsys.readouterr().err
+
+
+def test_labels_are_no_markup():
+    found = contrast(build({"a [b]": {1.0: 0.2}}), build({"a [b]": {1.0: 0.2}}))
+    assert table(found).columns[0]._cells[0] == "a \\[b]"

@@ -1,0 +1,119 @@
+"""Results that are kept with the project: what is read back, and how others are compared with them."""
+
+import os
+
+import numpy as np
+import pytest
+import xarray as xr
+import yaml
+
+from admmbench import load_dataset
+from admmbench.cli import main
+from admmbench.engine.rounds import run_rounds
+from admmbench.results import contrast, reference
+from admmbench.study import config
+from tests.made import build
+
+ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}}
+
+
+def test_what_is_kept_is_read_back_to_the_bit(tmp_path):
+    """Also numbers that were not measured, and a second file, which leaves the first alone."""
+    first = build(ERRORS)
+    first["test_error"][0, 0, 0, 0] = np.nan
+    reference.keep(first, "snakemake first", tmp_path / "kept")
+    path = reference.keep(build(ERRORS, name="other"), "snakemake other", tmp_path / "kept")
+    assert path == tmp_path / "kept/other.nc"
+    found = reference.load(["study", "other", "unknown"], [tmp_path / "kept"])
+    assert list(found) == ["study", "other"]
+    xr.testing.assert_identical(found["study"].load(), first)
+    sources = yaml.safe_load((tmp_path / "kept" / reference.FILES).read_text())
+    assert sources["study.nc"]["command"] == "snakemake first"
+
+
+def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_path):
+    folders = tmp_path / "suite", tmp_path / "own"
+    reference.keep(build(ERRORS), "snakemake", folders[0])
+    reference.keep(build(ERRORS, name="other"), "snakemake", folders[0])
+    reference.keep(build(ERRORS, seeds=3), "snakemake", folders[1])
+    found = reference.load(["study", "other"], folders)
+    assert {name: results.sizes["seed"] for name, results in found.items()} == {
+        "study": 3,
+        "other": 10,
+    }
+    digests = reference.digests(["study", "other", "unknown"], folders)
+    assert list(digests) == ["study", "other"]
+    assert digests["study"] == reference.digests(["study"], folders[1:])["study"]
+
+
+def test_a_folder_that_is_not_there_keeps_nothing(tmp_path):
+    assert reference.load(["study"], [tmp_path / "kept"]) == {}
+
+
+def test_another_file_is_not_taken_for_the_one_that_was_kept(tmp_path):
+    path = reference.keep(build(ERRORS), "snakemake", tmp_path)
+    path.write_bytes(path.read_bytes() + b"\n")
+    with pytest.raises(ValueError, match=r"study.nc: not the file that was kept .* restore it"):
+        reference.load(["study"], [tmp_path])
+    path.unlink()
+    with pytest.raises(ValueError, match=r"study.nc: files.yaml names it, but it cannot be read"):
+        reference.load(["study"], [tmp_path])
+
+
+@pytest.mark.parametrize("text", ["a: [1", "- a\n", "x.nc: {command: a}\n"])
+def test_a_list_of_kept_files_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "files.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"files\.yaml: cannot be read: (.|\n)*; mend it"):
+        reference.load(["x"], [tmp_path])
+
+
+def test_the_same_results_agree_and_others_are_pointed_out():
+    kept, own = build(ERRORS), build(ERRORS)
+    found = reference.against(own, kept)
+    assert found["scale"] == "seeds: 10, rounds: 300"
+    assert found["summary"] == "4 methods and budgets: 4 identical bit for bit."
+    assert found["rows"] == []
+    own["test_error"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "round": 300}] += 0.05
+    found = reference.against(own, kept)
+    (row,) = found["rows"]
+    assert (row["method"], row["budget"], row["first"], row["second"]) == (
+        *("ObjP", "ε = 1", "25.00", "30.00"),
+    )
+    assert "1 different" in found["summary"]
+
+
+def test_studies_of_another_scale_are_not_compared():
+    kept = build(ERRORS).assign_attrs(rounds=np.int64(20_000))  # as a file gives it
+    found = reference.against(build(ERRORS, rounds=(1, 100), partition="{}"), kept)
+    assert found["rows"] == []
+    assert "rounds (20,000 there, 100 here)" in found["summary"]
+    assert "Not compared" in found["summary"]
+    alone = reference.against(build({"New": {1.0: 0.2}}), build(ERRORS))
+    assert alone["summary"].startswith(
+        "Not compared: the files have no method and budget in common"
+    )
+
+
+def test_results_are_kept_by_a_command(tmp_path, capsys):
+    build(ERRORS).to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
+    words = ["keep", str(tmp_path / "results.nc"), "--made-by", "snakemake --cores all"]
+    assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
+    assert "kept/study.nc: 0.0" in capsys.readouterr().out
+    assert "study" in reference.load(["study"], [tmp_path / "kept"])
+
+
+@pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")
+def test_a_piece_of_what_is_kept_comes_out_again():
+    """One seed of one method on Adult, alone instead of with nine others."""
+    kept = reference.load(["equal_privacy_adult"])["equal_privacy_adult"]
+    experiment = config.load({"experiments": ["equal_privacy_adult"]}).experiments[
+        "equal_privacy_adult"
+    ]
+    (run,) = (r for r in experiment.runs if (r.label, r.spec.stated_budget) == ("DP-GD", 1))
+    data = load_dataset("adult", progress=False)
+    trace = run_rounds(run.spec.model_copy(update={"seeds": (3,)}), data).variables()["arrays"]
+    own = kept.sel(algorithm="DP-GD", epsilon=1, seed=3)["test_error"].dropna("round")
+    assert own.size > 1
+    found = trace["test_error"][0, -own.size :]  # without the start, where it was not kept
+    records = contrast.FLIPPED / kept.attrs["n_test"]
+    np.testing.assert_allclose(found, own, atol=records + 1e-12, rtol=0)

@@ -1,0 +1,324 @@
+"""Statistics against numpy and scipy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from admmbench.report import tables
+from admmbench.results import statistics
+from tests.made import ERRORS, INF, build, totals
+
+FINITE = st.floats(-1e3, 1e3, allow_nan=False)
+
+
+def seeds(*values: float) -> xr.DataArray:
+    return xr.DataArray(list(values), dims="seed")
+
+
+def test_final_is_the_last_round_and_best_the_lowest():
+    ds = build(ERRORS)
+    ds["test_error"][..., 1] = 0.01
+    run = ds["test_error"].sel(algorithm="ObjP", epsilon=0.1, seed=3)
+    at = {"algorithm": "ObjP", "epsilon": 0.1, "seed": 3}
+    assert statistics.final(ds, "test_error").sel(at) == run.values[-1]
+    assert statistics.best(ds, "test_error").sel(at) == 0.01
+    assert statistics.average(ds, "test_error").sel(at) == pytest.approx(run.values.mean())
+    assert "round" not in statistics.final(ds, "test_error").coords
+
+
+def test_final_of_a_coarser_grid_of_rounds_is_its_own_last_round():
+    ds = build(ERRORS)
+    ds["test_error"].loc[{"algorithm": "ObjP", "round": 300}] = np.nan
+    expected = ds["test_error"].sel(algorithm="ObjP", epsilon=0.1, round=200)
+    got = statistics.final(ds, "test_error").sel(algorithm="ObjP", epsilon=0.1)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("how", ["final", "best", "average"])
+def test_the_start_is_no_result(how):
+    ds = build(ERRORS)
+    first = int(ds["round"][0])
+    ds["test_error"][{"round": 0}] = 0.001
+    ds["test_error"].loc[{"algorithm": "ObjP", "round": slice(first + 1, None)}] = np.nan
+    ds = ds.assign_coords(round=[0, *ds["round"].values[1:]])
+    values = statistics.reduce(ds, "test_error", how)
+    assert values.sel(algorithm="ObjP").isnull().all()
+    assert (values.sel(algorithm="OutP", epsilon=1.0) > 0.001).all()
+
+
+@pytest.mark.parametrize("how", ["final", "best", "average"])
+def test_runs_that_did_not_complete_have_no_value_and_are_counted(how):
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 2}, timed_out={("OutP", 1.0): 3})
+    values = statistics.reduce(ds, "test_error", how)
+    assert values.sel(algorithm="ObjP", epsilon=0.1).isnull().sum() == 2
+    assert values.sel(algorithm="OutP", epsilon=1.0).isnull().sum() == 3
+    counts = statistics.counts(ds)
+    assert counts["diverged"].sel(algorithm="ObjP", epsilon=0.1) == 2
+    assert counts["timed_out"].sel(algorithm="OutP", epsilon=1.0) == 3
+    assert counts["completed"].sel(algorithm="ObjP", epsilon=0.1) == 8
+    assert counts["not_run"].sel(algorithm="ObjP", epsilon=INF) == 10
+
+
+def test_reduce_names_the_valid_reductions():
+    with pytest.raises(ValueError, match="average"):
+        statistics.reduce(build(ERRORS), "test_error", "median")
+
+
+def test_metrics_without_seeds_pass_through():
+    ds = build(ERRORS)
+    assert statistics.final(ds, "epsilon_total").dims == ("algorithm", "epsilon")
+
+
+@given(st.lists(FINITE, min_size=1, max_size=12), st.integers(0, 3))
+def test_band_is_mean_and_percentiles_of_the_runs_that_have_a_value(values, missing):
+    got = statistics.band(seeds(*values, *[np.nan] * missing))
+    assert got["n"] == len(values)
+    assert got["mean"].item() == pytest.approx(np.mean(values), abs=1e-9)
+    lower, upper = np.percentile(values, [20, 80])
+    assert got["lower"].item() == pytest.approx(lower)
+    assert got["upper"].item() == pytest.approx(upper)
+
+
+def test_band_without_any_run_is_nan_without_a_warning(recwarn):
+    got = statistics.band(seeds(np.nan, np.nan))
+    assert got["n"] == 0
+    assert all(np.isnan(got[name]) for name in ("mean", "lower", "upper"))
+    assert not recwarn
+
+
+@given(st.lists(FINITE, min_size=2, max_size=12), st.floats(0.5, 0.99))
+def test_interval_is_students(values, level):
+    got = statistics.interval(seeds(*values, np.nan), level)
+    assert got["n"] == len(values)
+    scale = stats.sem(values)
+    if scale > 1e-9:
+        low, high = stats.t.interval(level, len(values) - 1, np.mean(values), scale)
+        assert got["lower"].item() == pytest.approx(low, rel=1e-6, abs=1e-6)
+        assert got["upper"].item() == pytest.approx(high, rel=1e-6, abs=1e-6)
+
+
+def test_intervals_are_of_95_percent_if_nobody_says():
+    values, others = seeds(0.1, 0.4, 0.2, 0.7), seeds(0.3, 0.1, 0.2, 0.2)
+    for found, wanted in (
+        (statistics.interval(values), statistics.interval(values, 0.95)),
+        (statistics.paired(values, others), statistics.paired(values, others, 0.95)),
+    ):
+        xr.testing.assert_equal(found, wanted)
+
+
+def test_reductions_keep_the_unit():
+    ds = build(ERRORS)
+    ds["test_error"].attrs["units"] = "1"
+    for how in ("final", "best", "average"):
+        assert statistics.reduce(ds, "test_error", how).attrs["units"] == "1"
+
+
+def test_interval_of_one_seed_is_undefined():
+    got = statistics.interval(seeds(0.3))
+    assert got["mean"] == 0.3
+    assert np.isnan(got["lower"])
+    assert np.isnan(got["upper"])
+
+
+@given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
+def test_paired_is_the_paired_t_test(pairs):
+    first, second = np.array(pairs).T
+    got = statistics.paired(seeds(*first), seeds(*second), 0.9)
+    assert got["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
+    if np.std(first - second) > 1e-6:
+        expected = stats.ttest_rel(first, second).confidence_interval(0.9)
+        assert got["lower"].item() == pytest.approx(expected.low, rel=1e-6, abs=1e-6)
+        assert got["upper"].item() == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
+
+
+def test_paired_uses_seeds_present_in_both():
+    first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
+    second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
+    got = statistics.paired(first, second)
+    assert got["n"] == 2
+    assert got["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
+
+
+@pytest.mark.parametrize("of", [1, 2, 4, 5, 9])
+def test_lowest_is_that_of_so_many_runs(of):
+    values = [0.3, 0.1, 0.7, 0.2, 0.5]
+    choices = itertools.combinations(values, min(of, 5))
+    expected = np.mean([min(choice) for choice in choices])
+    assert statistics.lowest(seeds(*values, np.nan), of) == pytest.approx(expected)
+    assert np.isnan(statistics.lowest(seeds(np.nan), of))
+
+
+@given(st.lists(FINITE, min_size=2, max_size=5), st.integers(1, 20))
+def test_sampling_error_is_that_of_another_mean(values, others):
+    """Two seeds have one; NaN does not count, and one seed has none."""
+    t = stats.t.ppf(0.975, len(values) - 1)
+    expected = t * np.std(values, ddof=1) / np.sqrt(others)
+    found = statistics.sampling_error(seeds(*values, np.nan), others)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert np.isnan(statistics.sampling_error(seeds(values[0], np.nan), others))
+
+
+def test_seeds_that_redraw_train_and_test_vary_together():
+    """Nadeau and Bengio's variance: s^2 (1 / n + n_test / n_train)."""
+    drawn = json.dumps({"scheme": "iid", "agents": 10, "shuffle": True, "train": 40000})
+    ds = build(ERRORS, partition=drawn, n_train=40000, n_test=5222)
+    ratio = statistics.redrawn(ds)
+    assert ratio == 5222 / 40000
+    for partition in (10, {"scheme": "iid", "agents": 10, "shuffle": True}, {"train": "all"}):
+        assert statistics.redrawn(ds.assign_attrs(partition=json.dumps(partition))) == 0
+    values = [0.1, 0.4, 0.2, 0.7]
+    half = stats.t.ppf(0.95, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + ratio)
+    found = statistics.interval(seeds(*values), 0.9, ratio)
+    pair = statistics.paired(seeds(*values), seeds(0, 0, 0, 0), 0.9, ratio)
+    own = statistics.Estimate.of(seeds(*values), ratio).bounds(0.9)
+    for lower, upper in ((found["lower"], found["upper"]), (pair["lower"], pair["upper"]), own):
+        assert (float(lower), float(upper)) == pytest.approx((0.35 - half, 0.35 + half))
+
+
+def test_corrected_intervals_cover_where_seeds_share_a_pool():
+    """A pool of 300 records, errors of a model that is the mean of its training part: 4 in 5 train."""
+    rng = np.random.default_rng(5)
+    covered = np.zeros(2)
+    for _ in range(400):
+        pool = rng.normal(size=300)
+        orders = np.argsort(rng.random((10, 300)), axis=1)
+        train, test = pool[orders[:, :240]], pool[orders[:, 240:]]
+        errors = ((test - train.mean(1, keepdims=True)) ** 2).mean(1)
+        for k, ratio in enumerate((0.0, 60 / 240)):
+            low, high = statistics.Estimate.of(seeds(*errors), ratio).bounds(0.95)
+            covered[k] += low < 1 + 1 / 240 < high
+    plain, corrected = covered / 400
+    assert plain < 0.85
+    assert 0.9 < corrected < 0.99
+
+
+def test_normal_minimum():
+    """Means of the largest of n standard normal numbers: 1 / sqrt(pi), and Harter's tables (1961)."""
+    for n, expected in ((1, 0), (2, np.pi**-0.5), (5, 1.16296), (10, 1.53875), (20, 1.86748)):
+        assert statistics.normal_minimum(n) == pytest.approx(expected, abs=1e-5)
+
+
+def test_intervals_of_minima_cover():
+    """Of the lowest of ten, and of the difference of two: at least 95 %, within three standard errors."""
+    rng = np.random.default_rng(2)
+    depth, runs = statistics.normal_minimum(10), 2000
+    covered = np.zeros(2)
+    for _ in range(runs):
+        first, second = (
+            statistics.Estimate.of(seeds(*rng.normal(0, sd, 10)), depth=depth) for sd in (1, 2)
+        )
+        low, high = first.bounds(0.95)
+        covered[0] += low < -depth < high
+        low, high = statistics.Difference(first, second).bounds(0.95)
+        covered[1] += low < depth < high
+    assert covered / runs == pytest.approx([0.95, 0.95], abs=0.02)
+
+
+def test_the_interval_of_a_mean_is_students_and_a_minimum_without_depth_a_mean():
+    values = [0.3, 0.1, 0.7, 0.2]
+    low, high = statistics.Estimate.of(seeds(*values, np.nan)).bounds(0.9)
+    assert (low, high) == pytest.approx(
+        stats.t.interval(0.9, 3, np.mean(values), stats.sem(values))
+    )
+    same = statistics.Estimate.of(seeds(0.3, 0.3, 0.3 + 1e-12))
+    assert same.sd == 0
+    assert same.bounds(0.9) == (same.value, same.value)
+    more = statistics.Estimate.of(seeds(*values)).with_seeds(100)
+    assert more.n == 100
+    assert more.value == pytest.approx(np.mean(values))
+
+
+def test_pseudo_values_are_those_of_seeds_for_a_linear_statistic():
+    grid = np.random.default_rng(0).normal(size=(3, 6))
+    values = xr.DataArray(grid, dims=("algorithm", "seed"))
+    found = statistics.jackknife(values, lambda x: float((x[0] - 2 * x[1]).mean("seed")))
+    np.testing.assert_allclose(found, grid[0] - 2 * grid[1])
+    # Tukey's pseudo-values of a variance with n are unbiased.
+    one = values.isel(algorithm=0)
+    variance = statistics.jackknife(one, lambda x: float(x.var("seed")))
+    assert variance.mean() == pytest.approx(np.var(grid[0], ddof=1))
+    assert statistics.jackknife(one[:1], lambda x: float(x.mean("seed"))).values == grid[0, 0]
+    assert statistics.jackknife(one[:0], lambda x: float(x.mean("seed"))).size == 0
+
+
+def test_sign_flips_count_all_patterns():
+    values = np.array([0.3, -0.1, 0.4, 0.2, 0.6, 0.1])
+    flips = np.array(list(itertools.product((1, -1), repeat=6)))
+    for bound in (0.0, 0.2, 0.5):
+        means = (flips * (values - bound)).mean(1)
+        at = (values - bound).mean()
+        expected = np.mean(means >= at - 1e-12), np.mean(means <= at + 1e-12)
+        found = [statistics.sign_flips(values, bound, above=above) for above in (True, False)]
+        assert found == pytest.approx(expected)
+
+
+def test_rivals_have_equal_totals_with_a_guarantee_and_all_are_rivals_without_a_budget():
+    errors = {
+        "ObjP": {0.1: 0.2, INF: 0.1},
+        "OutP": {0.1: 0.3, INF: 0.1},
+        "ObjT": {0.1: 0.3},
+        "Non-private": {0.1: 0.3, INF: 0.1},
+    }
+    ds = build(errors, sensitivity="global")
+    ds["epsilon_total"].loc[{"algorithm": "ObjT"}] *= 1.03
+    found = statistics.equally_private(ds)
+    private = found.sel(epsilon=0.1)
+    assert private.sel(algorithm="ObjP").values.tolist() == [True, True, False, False]
+    assert private.sel(algorithm="ObjT").values.tolist() == [False, False, True, False]
+    assert not private.sel(algorithm="Non-private").any()
+    free = found.sel(epsilon=INF)
+    assert free.sel(algorithm="OutP").values.tolist() == [True, True, False, True]
+    assert not free.sel(algorithm="ObjT").any()
+    np.testing.assert_array_equal(found, found.transpose("rival", "algorithm", "epsilon"))
+
+
+def test_a_method_that_lost_its_runs_stays_a_rival_at_the_total_that_was_asked_for():
+    """Its runs ended before they had spent it."""
+    errors = {"ObjP": {1.0: 0.2}, "OutP": {1.0: 0.3}}
+    for lost in (1, 10):
+        ds = totals(build(errors, sensitivity="global", timed_out={("OutP", 1.0): lost}))
+        ds["epsilon_total"].loc[{"algorithm": "OutP"}] *= 0.4
+        assert statistics.equally_private(ds).all()
+
+
+def test_what_is_left_of_lost_runs_does_not_count():
+    ds = build(ERRORS, diverged={("ObjP", 0.1): 9})
+    found = statistics.unlost(ds, "test_error").sel(algorithm="ObjP")
+    assert found.sel(epsilon=0.1).isnull().all()
+    assert found.sel(epsilon=[e for e in ds["epsilon"].values if e != 0.1]).notnull().any()
+
+
+def test_budgets_are_of_whole_runs_or_of_iterations():
+    ds = build(ERRORS)
+    assert not statistics.of_whole_runs(ds)
+    assert statistics.of_whole_runs(totals(ds))
+
+
+def test_noise_without_a_budget_is_no_rival_of_none():
+    """Some methods set their noise by a parameter: at no budget they stand beside methods without any."""
+    ds = build({"ObjP": {INF: 0.3}, "OutP": {INF: 0.2}, "Other": {INF: 0.1}}, name="x")
+    ds["noise_magnitude"][:] = 0.0
+    ds["noise_magnitude"].loc[{"algorithm": "Other"}] = 0.5
+    assert statistics.noisy(ds).sel(epsilon=INF).values.tolist() == [False, False, True]
+    rivals = statistics.equally_private(ds).sel(epsilon=INF)
+    assert rivals.values.tolist() == [[True, True, False], [True, True, False], [False] * 3]
+
+
+def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
+    ds = totals(
+        build(
+            {"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.3}, "ObjT": {1.0: 0.4}},
+            sensitivity="global",
+            diverged={("ObjP", 1.0): 9},
+        )
+    )
+    rows = {row["label"]: row["cells"][0]["best"] for row in tables.errors(ds, "final")}
+    assert rows == {"ObjP": False, "OutP": True, "ObjT": False}

@@ -1,0 +1,728 @@
+"""Configuration: what is accepted, what is refused and how, and which runs it means."""
+
+import fnmatch
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from admmbench import scaffold
+from admmbench.engine.spec import RunSpec
+from admmbench.files.core_yaml import parse_words
+from admmbench.jobs import provenance
+from admmbench.privacy import ACCOUNTANTS
+from admmbench.study import config
+from admmbench.study.config import ConfigError
+from admmbench.study.experiment import Experiment
+from admmbench.study.runs import Run, dataset_folder
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS = sorted((ROOT / "config/experiments").glob("*.yaml"))
+SMALL: dict[str, Any] = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "epsilon": [0.1, 1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}, {"name": "outp", "label": "OutP"}],
+}
+
+
+def write(folder, text):
+    """An experiment of a configuration."""
+    path = folder / "experiments/small.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def load(folder, overrides=None, **changes):
+    write(folder, yaml.safe_dump({**SMALL, **changes}))
+    study = {"experiments": ["small"], "overrides": overrides or {}}
+    return config.load(study, folder).experiments["small"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_shipped_configurations_are_valid(path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    base = yaml.safe_load(Path("config/config.yaml").read_text())
+    changes = yaml.safe_load(path.read_text())
+    study = config.load({**base, **changes})
+    assert list(study.experiments) == changes["experiments"]
+    assert all(experiment.runs for experiment in study.experiments.values())
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_can_be_read_and_has_figures(path):
+    experiment = Experiment.model_validate(yaml.safe_load(path.read_text()))
+    assert experiment.figures
+    assert len({run.path for run in experiment.runs}) == len(experiment.runs)
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilom": [1]}, "unknown key 'epsilom'; did you mean 'epsilon'"),
+        ({"timed": "yes"}, "timed: expected true or false, got 'yes'"),
+        ({"timed": 1}, "timed: expected true or false, got 1"),
+        ({"rounds": "20"}, "rounds: expected a number, got '20'"),
+        ({"rounds": None}, r"rounds: Input should be a valid integer \(got None\)"),
+        ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
+        ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
+        ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
+        ({"figures": [{"name": "a" * 101, "kind": "curves"}]}, r"figures\.0\.name: .*at most 100"),
+        ({"epsilon": [1e160]}, r"epsilon\.0: expected 1e-100 to 1e\+100"),
+        ({"dataset": "mnits"}, "did you mean 'mnist'"),
+        ({"epsilon": [0]}, r"epsilon\.0: .*greater than 0 \(got 0\)"),
+        ({"epsilon": []}, "epsilon"),
+        ({"epsilon": [1, 1]}, "epsilon: each value may appear once"),
+        ({"seeds": 0}, "seeds.*greater than or equal to 1"),
+        ({"seeds": True}, "seeds: .*got True"),
+        ({"seeds": [2, 2]}, "seeds: each seed may appear once"),
+        ({"seed_blocks": [2, 0]}, "seed_blocks.*greater than or equal to 1"),
+        ({"seed_blocks": []}, "seed_blocks"),
+        ({"seed_blocks": [2], "seed_block": 2}, "give either seed_block or seed_blocks, not both"),
+        ({"seed_blocks": [2, 1], "seeds": 4}, "seed_blocks: .* 3 seeds together, seeds has 4"),
+        ({"evaluate_every": 11}, "evaluate_every: expected at most the number of rounds, 10"),
+        ({"rounds": True}, "rounds: expected a number, got True"),
+        ({"agents": 5000}, "5000 agents cannot share the 1437 training rows"),
+        ({"agents": {"scheme": "by_writers"}}, "agents"),
+        ({"rounds": 0}, "rounds: .*greater than or equal to 1"),
+        ({"delta": 2}, "delta: .*less than 1"),
+        ({"algorithms": []}, "algorithms"),
+        (
+            {"algorithms": [{"name": "objj", "label": "x"}]},
+            r"algorithms\.0 \(x\): unknown algorithm 'objj'; did you mean 'obj[pt]'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "x", "params": {"local_update": 1}}]},
+            r"algorithms\.0 \(x\): params\.local_update: .*did you mean 'local_updates'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "labels": "x"}]},
+            r"algorithms\.0: unknown key 'labels'; did you mean 'label'",
+        ),
+        ({"algorithms": [SMALL["algorithms"][0]] * 2}, "label 'ObjP' appears twice"),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "algorithms": ["Objp"]}]},
+            r"figures\.0\.algorithms: unknown label 'Objp'; did you mean 'ObjP'",
+        ),
+        ({"figures": [{"name": "a", "kind": "curve"}]}, r"figures\.0\.kind"),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "metric": "test_eror"}]},
+            r"figures\.0\.metric: unknown metric 'test_eror'; did you mean 'test_error'",
+        ),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "metric": "seconds"}]},
+            r"figures\.0\.metric: unknown metric 'seconds'",  # only what is timed has them
+        ),
+        (
+            {"figures": [{"name": "a", "kind": "curves", "against": "outer_iterations"}]},
+            r"figures\.0\.against: no method here has outer iterations",
+        ),
+        (
+            {"figures": [{"name": "a", "kind": "tradeoff", "against": "params.rh"}]},
+            r"figures\.0\.against: unknown parameter 'rh'; did you mean 'rho'",
+        ),
+        (
+            {
+                "algorithms": [{"name": "objp", "label": "x", "variant": "reference"}],
+                "figures": [{"name": "a", "kind": "tradeoff", "against": "params.variant"}],
+            },
+            r"figures\.0\.against: variant of 'x' is 'reference', which is no number",
+        ),
+        ({"figures": [{"name": "a", "kind": ["curves"]}]}, r"figures\.0\.kind: unknown kind"),
+        ({"epsilon": [True]}, r"epsilon\.0: expected a number, got True"),
+        ({"delta": True}, "delta: expected a number, got True"),
+        ({"agents": {"scheme": "iid", "agents": True}}, "agents.*expected a number, got True"),
+        (
+            {"problem": {"loss": "softmax", "records": {"max_l1_norm": True}}},
+            "max_l1_norm: expected a number, got True",
+        ),
+        ({"params": {"a": True}}, r"params\.a: expected a number, got True"),
+        (
+            {"params": {"variant": "reference"}},
+            r"params\.variant: variant is no parameter; write it beside params",
+        ),
+        ({"seeds": [2**63]}, r"seeds\.0: .*less than"),
+        ({"dataset": {"name": ["digits"]}}, "dataset: name: expected the name of a data set"),
+        ({"problem": {"loss": {"name": ["softmax"]}}}, "loss: name: expected the name of a loss"),
+        ({"problem": {"loss": "logistic", "constraints": 3}}, "problem.constraints: "),
+        (
+            {"algorithms": [{"name": "objp", "label": "x", "agents": 5000}]},
+            "5000 agents cannot share the 1437 training rows",
+        ),
+    ],
+)
+def test_faults_are_named_with_file_and_key(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        load(tmp_path, **changes)
+    assert "small.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        ({"experiments": ["smal"]}, "unknown experiment 'smal'; did you mean 'small'"),
+        ({"experiments": []}, "experiments"),
+        ({"experiments": ["small"], "override": {}}, "did you mean 'overrides'"),
+        ({"experiments": ["small"], "overrides": {"smll": {}}}, "did you mean 'small'"),
+        (
+            {"experiments": ["small"], "overrides": {"small": {"round": 5}}},
+            "configuration: overrides: small:\n.*did you mean 'rounds'",
+        ),
+        ({"experiments": ["small"], "data": {"miror": "x"}}, r"data: .*did you mean 'mirror'"),
+        ({"experiments": ["small"], "threads": 0}, "threads"),
+    ],
+)
+def test_faults_of_the_study(tmp_path, study, message):
+    write(tmp_path, yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match=message):
+        config.load(study, tmp_path)
+
+
+def test_a_mistake_of_a_file_is_not_one_of_the_overrides(tmp_path):
+    with pytest.raises(ConfigError, match=r"small\.yaml:\n.*did you mean 'rounds'"):
+        load(tmp_path, {"small": {"seeds": 1}}, round=5)
+
+
+def test_broken_yaml_is_named(tmp_path):
+    write(tmp_path, "title: [")
+    with pytest.raises(ConfigError, match=r"small\.yaml: cannot be read"):
+        config.load({"experiments": ["small"]}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        *((name, "a/b") for name in ("a/b", "a/b/", "a//b", "./a/./b", "a/c/../b")),
+        ("../out", "../out"),
+        ("~/out", "/home/me/out"),
+        ("$PLACE/x", "/place/x"),
+        *(
+            (name, None)
+            for name in ("", " ", ".", "./", "/", "-rf", "r{x}", "a/{b}", "~no-such-user/x")
+        ),
+        *((name, None) for name in ("$NOWHERE/x", "a\nb", "a\0b", "file", "file/x", "a" * 300)),
+        *((name, None) for name in (None, 5, ["a"])),
+    ],
+)
+@pytest.mark.parametrize("key", ["results", "cache", "mirror"])
+def test_folders_are_spelt_in_one_way(key, given, meant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("PLACE", "/place")
+    Path("file").touch()
+    write(tmp_path, yaml.safe_dump(SMALL))
+    path = key if key == "results" else f"data.{key}"
+    changes = {"results": given} if key == "results" else {"data": {key: given}}
+    study = {"experiments": ["small"], **changes}
+    if meant is not None:
+        found = config.load(study, tmp_path).config
+        assert getattr(found if key == "results" else found.data, key) == meant
+    elif (key, given) != ("mirror", None):
+        with pytest.raises(ConfigError, match=f"^configuration:\n  {path}: "):
+            config.load(study, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a{b}", "-x", ".x", "x" * 220, "a\nb"])
+def test_names_that_no_folder_of_results_can_have_are_refused(name, tmp_path):
+    write(tmp_path, yaml.safe_dump(SMALL))
+    (tmp_path / f"experiments/{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match=r"^configuration: experiments: "):
+        config.load({"experiments": [name]}, tmp_path)
+    with pytest.raises(ConfigError, match=r"^report: .* give the configurations other names"):
+        config.report_name([f"{name}.yaml"])
+
+
+def test_experiments_whose_names_are_patterns_can_be_overridden(tmp_path):
+    write(tmp_path, yaml.safe_dump(SMALL))
+    (tmp_path / "experiments/a[b].yaml").write_text(yaml.safe_dump(SMALL))
+    study = {"experiments": ["a[b]"], "overrides": {"a[b]": {"rounds": 3}}}
+    assert config.load(study, tmp_path).experiments["a[b]"].rounds == 3
+
+
+def test_the_folder_of_a_plugin_s_runs_has_a_name_that_a_file_can_have(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scaffold.write("method", "mine", tmp_path)
+    for name in ("x{y}.py", "x" * 230 + ".py"):
+        Path("mine.py").rename(name)
+        method = {"name": name, "label": "Mine"}
+        with pytest.raises(ConfigError, match=r"algorithms\.0: its folder of runs: "):
+            load(tmp_path, algorithms=[method])
+        Path(name).rename("mine.py")
+
+
+def test_an_exception_of_any_kind_names_the_file(tmp_path, monkeypatch):
+    def fail(*given):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(Experiment, "_check_audit", fail)
+    with pytest.raises(ConfigError, match=r"small\.yaml: ZeroDivisionError: by zero"):
+        load(tmp_path)
+    monkeypatch.setattr(Experiment, "_check_audit", lambda self: {}["key"])
+    with pytest.raises(ConfigError, match=r"small\.yaml: KeyError: 'key'"):
+        load(tmp_path)
+
+
+def test_labels_of_drafts_are_those_that_are_there(tmp_path, monkeypatch):
+    """An experiment that the study does not run may be at work; its labels are read all the same."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config/experiments"
+    folder.mkdir(parents=True)
+    for name, methods in {"a": None, "b": [{"name": "objp"}, {"label": "B"}], "c": 5}.items():
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({"algorithms": methods}))
+    (folder / "d.yaml").write_text("title: [")
+    found = config.labels()
+    assert [found[name] for name in ("a", "b", "c", "d")] == [[], ["B"], [], []]
+
+
+def test_overrides_on_the_command_line_are_yaml(tmp_path):
+    word = "overrides={small: {audit: null, seeds: 3, rounds: 020, epsilon: [1e-2, inf]}}"
+    experiment = load(tmp_path, parse_words([word])["overrides"], audit={})
+    assert experiment.audit is None
+    assert experiment.seeds == (0, 1, 2)
+    assert experiment.rounds == 20
+    assert experiment.epsilon == [0.01, math.inf]
+
+
+def test_overrides_merge_and_later_ones_win(tmp_path):
+    experiment = load(
+        tmp_path,
+        {"*": {"rounds": 5, "params": {"rho": {"c2": 1}}}, "small": {"rounds": 7}},
+        params={"rho": {"c1": 3}},
+    )
+    assert experiment.rounds == 7
+    assert experiment.params == {"rho": {"c1": 3, "c2": 1}}
+
+
+def test_numbers_as_yaml_leaves_them(tmp_path):
+    experiment = load(tmp_path, epsilon=["1e-2", ".inf"], delta="1e-5")
+    assert experiment.epsilon == [0.01, float("inf")]
+    assert experiment.delta == 1e-5
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 60), st.integers(1, 12))
+def test_blocks_cover_the_seeds_in_order(seeds, block):
+    experiment = Experiment.model_validate({**SMALL, "seeds": seeds, "seed_block": block})
+    blocks = experiment.blocks
+    assert [seed for part in blocks for seed in part] == list(range(seeds))
+    assert all(len(part) == block for part in blocks[:-1])
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 5))
+def test_an_appended_block_leaves_the_runs_that_are_there(sizes, more):
+    before, after = (
+        {run.path for run in Experiment.model_validate({**SMALL, "seed_blocks": blocks}).runs}
+        for blocks in (sizes, [*sizes, more])
+    )
+    assert before < after
+
+
+@pytest.mark.parametrize(
+    ("changes", "blocks"),
+    [
+        ({}, [tuple(range(10))]),
+        ({"seeds": [7, 3]}, [(7, 3)]),
+        ({"seeds": "3-5", "seed_block": 2}, [(3, 4), (5,)]),
+        ({"seed_blocks": [2, 1]}, [(0, 1), (2,)]),
+        ({"seeds": 3, "seed_blocks": [2, 1]}, [(0, 1), (2,)]),
+        ({"seeds": [7, 3, 5], "seed_blocks": [1, 2]}, [(7,), (3, 5)]),
+    ],
+)
+def test_seeds_and_their_blocks(changes, blocks):
+    experiment = Experiment.model_validate({**SMALL, **changes})
+    assert experiment.blocks == blocks
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+
+
+def test_blocks_of_any_seeds_have_files_of_their_own():
+    seeds = [[1, 2, 3], [1, 3], [1, 5, 3], [3, 2, 1]]
+    points = [Experiment.model_validate({**SMALL, "seeds": each}).runs[0].point for each in seeds]
+    assert [point.partition("seeds=")[2] for point in points] == [
+        "1-3",
+        "1-1_3-3",
+        "1-1_5-5_3-3",
+        "3-3_2-2_1-1",
+    ]
+
+
+def test_an_experiment_is_evaluated_every_ten_rounds_or_after_the_last(tmp_path):
+    assert load(tmp_path, rounds=5).runs[0].spec.evaluate_every == 5
+    assert load(tmp_path, rounds=1000).runs[0].spec.evaluate_every == 10
+
+
+def test_file_names_tell_the_run(tmp_path):
+    run = load(tmp_path, seeds=3, epsilon=[0.05]).runs[0]
+    assert re.fullmatch(r"digits/objp-[0-9a-f]{12}/epsilon=0\.05\+seeds=0-2\.nc", run.path)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        {"params": {"a": 1, "rho": {"scale": 1}}},
+        {
+            "algorithms": [
+                {"name": "objp", "label": "x", "params": {"proximity": "sqrt"}},
+                SMALL["algorithms"][1],
+            ]
+        },
+        {"agents": {"scheme": "iid", "agents": 3}},
+        {"dataset": {"name": "digits"}},
+        {"problem": {"loss": "softmax", "penalty": "l2", "per": "total"}},
+        {"accountants": [name for name in reversed(ACCOUNTANTS) if ACCOUNTANTS[name].usual]},
+        {"title": "Another", "figures": [{"name": "error", "kind": "curves"}]},
+    ],
+    ids=lambda spelling: next(iter(spelling)),
+)
+def test_a_run_has_one_address_however_it_is_spelt(tmp_path, spelling):
+    plain, spelt = load(tmp_path), load(tmp_path, **spelling)
+    assert [run.path for run in plain.runs] == [run.path for run in spelt.runs]
+    for a, b in zip(plain.runs, spelt.runs, strict=True):
+        assert a.spec.arguments() == b.spec.arguments()
+        assert provenance.requested(a.spec) == provenance.requested(b.spec)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": {"a": 2}},
+        {"params": {"rho": {"scale": 0.01}}},
+        {"algorithms": [{"name": "objp", "label": "ObjP", "variant": "reference"}]},
+        {"algorithms": [{"name": "objt", "label": "ObjP"}]},
+        {"agents": 4},
+        {"dataset": "mnist"},
+        {"problem": {"loss": "softmax", "strength": 1e-3}},
+        {"problem": {"loss": "softmax", "records": {"max_l2_norm": 1}}},
+        {"accountants": ["rdp"]},
+        {"delta": 1e-5},
+        {"sensitivity": "global"},
+        {"rounds": 11},
+        {"evaluate_every": 5},
+        {"dtype": "float64"},
+        {"time_limit": 5},
+        {"seeds": 4},
+    ],
+    ids=str,
+)
+def test_every_setting_is_in_the_folder_s_name(tmp_path, change):
+    """But budget and seeds, which name the file; runs of equally many seeds need the same resources."""
+    before, after = load(tmp_path).runs[0], load(tmp_path, **change).runs[0]
+    assert before.folder != after.folder
+    extent = {"rounds", "evaluate_every", "time_limit"}
+    assert fnmatch.fnmatch(after.folder, before.relatives) == (set(change) <= extent)
+
+
+@given(st.lists(st.floats(min_value=1e-9, max_value=1e9), min_size=2, max_size=2, unique=True))
+def test_two_budgets_share_no_file(budgets):
+    runs = Experiment.model_validate({**SMALL, "epsilon": budgets}).runs
+    assert len({run.path for run in runs}) == len(runs)
+    found = [float(run.point.removeprefix("epsilon=").partition("+seeds")[0]) for run in runs]
+    assert found == [run.spec.epsilon for run in runs]
+
+
+def test_one_method_under_two_labels_is_refused(tmp_path):
+    again = [{"name": "objp", "label": x, "params": p} for x, p in (("a", {}), ("b", {"a": 1}))]
+    with pytest.raises(ConfigError, match="'a' and 'b' are the same method"):
+        load(tmp_path, algorithms=again)
+
+
+def test_what_is_computed_can_be_read_from_the_command(tmp_path):
+    """The words of a job's command, read as the command line does, make the same run."""
+    for path in EXPERIMENTS:
+        for run in Experiment.model_validate(yaml.safe_load(path.read_text())).runs[::7]:
+            read = RunSpec.model_validate(parse_words(run.spec.arguments()))
+            assert Run("", read).path == run.path
+            assert read.complete() == run.spec.complete()
+
+
+def test_a_longer_time_limit_finds_the_checkpoint(tmp_path):
+    short, none = load(tmp_path, time_limit=5).runs[0], load(tmp_path).runs[0]
+    assert short.folder != none.folder
+    assert short.checkpoint_folder == none.checkpoint_folder
+
+
+@pytest.mark.parametrize("name", ["runs", "report", "logs"])
+def test_folders_of_results_are_no_names_of_experiments(tmp_path, name):
+    (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    with pytest.raises(ConfigError, match="rename"):
+        config.load({"experiments": [name]}, tmp_path)
+
+
+def test_equal_data_share_one_folder():
+    everything = {"name": "femnist", "shards": list(range(36))}
+    assert dataset_folder("femnist") == dataset_folder(everything) == "femnist"
+    some = {"name": "femnist", "shards": [0, 2]}
+    assert dataset_folder(some).startswith("femnist-")
+
+
+def test_schemas_are_in_step(tmp_path):
+    """In a process of its own: plug-ins of other tests would be in them."""
+    command = [sys.executable, "-m", "admmbench", "schema", "--output", tmp_path]
+    subprocess.run(command, check=True)
+    for path in (ROOT / "workflow/schemas").iterdir():
+        text = (tmp_path / path.name).read_text()
+        assert path.read_text() == text, f"{path} is out of date: run `make schema`"
+
+
+def test_methods_may_differ_in_agents_and_delta(tmp_path):
+    methods = [
+        {"name": "outp", "label": "as the experiment"},
+        {"name": "outp", "label": "five agents", "agents": 5},
+        {"name": "outp", "label": "another delta", "delta": 1e-4},
+    ]
+    partition = {"scheme": "iid", "agents": 3, "shuffle": True}
+    for agents in (3, partition):
+        runs = load(tmp_path, algorithms=methods, agents=agents, epsilon=[1]).runs
+        assert [run.spec.n_agents for run in runs] == [3, 5, 3]
+        assert [run.spec.delta for run in runs] == [1e-6, 1e-6, 1e-4]
+        assert len({run.folder for run in runs}) == 3
+    assert runs[1].spec.agents == {**partition, "agents": 5, "train": None}
+
+
+def test_metrics_of_a_problem_or_method_can_be_drawn(tmp_path):
+    figure = {"name": "a", "kind": "curves", "metric": "augmented_objective"}
+    with_it = {"name": "dp_admm", "label": "x"}
+    assert load(tmp_path, figures=[figure], algorithms=[with_it, *SMALL["algorithms"]]).figures
+    with pytest.raises(ConfigError, match="unknown metric 'augmented_objective'"):
+        load(tmp_path, figures=[figure])
+
+
+GLOBAL = {"sensitivity": "global", "epsilon": None}
+
+
+def test_totals_are_budgets_of_whole_runs(tmp_path):
+    totals = {"total": [0.5, 2], "delta": 1e-5, "relation": "replace"}
+    experiment = load(tmp_path, privacy=totals, **GLOBAL)
+    assert experiment.delta == 1e-5
+    assert experiment.budget_of == "the whole run"
+    runs = experiment.runs
+    assert [run.spec.stated_budget for run in runs] == [0.5, 2, 0.5, 2]
+    assert all(run.spec.privacy.relation == "replace" for run in runs)
+    assert runs[0].path.endswith("/total=0.5+seeds=0-9.nc")
+    assert len({run.folder for run in runs}) == 2
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert [run.path for run in again.runs] == [run.path for run in runs]
+    for run in runs:
+        given = parse_words(run.spec.arguments())
+        assert RunSpec.model_validate(given).complete() == run.spec.complete()
+
+
+def test_relations_and_laws_are_runs_of_their_own(tmp_path):
+    def folder(**changes):
+        return load(tmp_path, sensitivity="global", **changes).runs[0].folder
+
+    settings = [{}, {"privacy": {"relation": "replace"}}]
+    laws = [
+        {"algorithms": [{"name": "objp", "label": "G", **own}]}
+        for own in ({}, {"noise": "gaussian"})
+    ]
+    assert len({folder(**each) for each in (*settings, *laws)}) == 3
+    assert folder(privacy={"noise": "published"}) == folder()
+
+
+def test_a_method_has_totals_and_noise_of_its_own(tmp_path):
+    methods = [
+        {"name": "objp", "label": "Laplace"},
+        {"name": "objp", "label": "Gauss", "noise": "gaussian", "epsilon": 3},
+        {"name": "iadmm", "label": "IADMM", "epsilon": ".inf"},
+    ]
+    runs = load(tmp_path, privacy={"total": 2}, algorithms=methods, **GLOBAL).runs
+    assert [run.spec.stated_budget for run in runs] == [2, 3, math.inf]
+    assert [run.spec.release and run.spec.release.law for run in runs] == [
+        "laplace",
+        "gaussian",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"privacy": {"total": 1}},
+            "epsilon: give either budgets of one iteration here, or totals",
+        ),
+        ({"epsilon": None}, "epsilon: give either budgets of one iteration here, or totals"),
+        ({"privacy": {"total": 1}, "epsilon": None}, "privacy.total: needs sensitivity: global"),
+        (
+            {"privacy": {"total": 1}, **GLOBAL, "algorithms": [{"name": "iadmm", "label": "I"}]},
+            r"algorithms.0 (I): privacy.total: iadmm sends everything without noise, so only .inf",
+        ),
+        (
+            {"privacy": {"noise": "laplace"}},
+            r"algorithms.1 (OutP): privacy.noise: has gaussian noise, not laplace",
+        ),
+        ({"privacy": {"relatoin": "replace"}}, "did you mean 'relation'?"),
+        (
+            {"privacy": {"relation": "remove"}},
+            "privacy.relation: Input should be 'zero_out' or 'replace'",
+        ),
+        ({"privacy": {"delta": 1e-5}, "delta": 1e-6}, "privacy.delta: delta is given too"),
+        (
+            {"privacy": {"total": 0}, "epsilon": None},
+            "privacy.total.0: Input should be greater than 0",
+        ),
+        (
+            {
+                "privacy": {"total": 1},
+                **GLOBAL,
+                "agents": {"scheme": "columns", "blocks": [10, 10]},
+                "dataset": "breast_cancer_wisconsin",
+                "problem": "logistic",
+                "algorithms": [{"name": "dp_admm_sharing", "label": "S"}],
+            },
+            "privacy.total: dp_admm_sharing guarantees nothing: lemma 1",
+        ),
+    ],
+)
+def test_faults_of_budgets(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load(tmp_path, **changes)
+
+
+TUNED = {
+    "epsilon": None,
+    "privacy": {"total": [1, 2]},
+    "sensitivity": "global",
+    "tuning": {"seeds": [100]},
+    "problem": {"loss": "softmax", "records": {}},
+    "algorithms": [
+        {
+            "name": "dpsgd",
+            "label": "DP-GD",
+            "tune": {"rounds": 8, "params.learning_rate": 0.5, "problem.records.max_l2_norm": 2},
+        },
+        {"name": "objp", "label": "ObjP", "rounds": 3, "problem": {"records": {"max_l1_norm": 4}}},
+    ],
+}
+
+
+def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
+    experiment = load(tmp_path, **TUNED)
+    assert experiment.untuned == ["DP-GD at 1, 2"]
+    assert {run.label for run in experiment.runs} == {"ObjP"}
+    searches = list(experiment.searches.values())
+    assert [(each.label, each.budget) for each in searches] == [("DP-GD", 1.0), ("DP-GD", 2.0)]
+    first = searches[0].spec
+    assert (first.rounds, first.params["learning_rate"], first.privacy.total) == (8, 0.5, 1.0)
+    assert first.as_problem.describe()["records"] == {"max_l2_norm": 2.0}
+    # A method's own rounds and problem.
+    assert {run.spec.rounds for run in experiment.runs} == {3}
+    assert experiment.runs[0].spec.as_problem.describe()["records"] == {"max_l1_norm": 4.0}
+
+    best = {"rounds": 5, "params.learning_rate": 0.25, "problem.records.max_l2_norm": 4.0}
+    chosen = {"DP-GD": {1.0: {"settings": best, "error": 0.3, "edges": ["rounds"]}}}
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump(chosen))
+    experiment = load(tmp_path, **TUNED)
+    assert experiment.untuned == ["DP-GD at 2"]
+    # They are those of what was tuned, not of all that has this label.
+    for of, untuned in (("dpsgd on digits, softmax", "2"), ("objp on digits, softmax", "1, 2")):
+        stated = {**chosen["DP-GD"][1.0], "of": of}
+        (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump({"DP-GD": {1.0: stated}}))
+        assert load(tmp_path, **TUNED).untuned == [f"DP-GD at {untuned}"]
+    (run,) = [each.spec for each in experiment.runs if each.label == "DP-GD"]
+    assert (run.rounds, run.evaluate_every, run.params["learning_rate"]) == (5, 5, 0.25)
+    assert run.as_problem.describe()["records"] == {"max_l2_norm": 4.0}
+    # The manifest holds what was chosen.
+    again = Experiment.model_validate_json(experiment.model_dump_json())
+    assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
+
+
+def test_each_method_is_attacked_once_at_a_budget_whatever_its_blocks(tmp_path):
+    found = load(tmp_path, audit={}, epsilon=1, seed_blocks=[3, 2]).audits
+    assert [(run.label, len(run.spec.seeds)) for run in found.values()] == [
+        ("ObjP", 3),
+        ("OutP", 3),
+    ]
+
+
+def test_tuning_may_make_one_method_of_two_but_not_of_two_alike(tmp_path):
+    """With all records, DP-SGD is DP-GD; two methods that are tuned along the same axes are one."""
+    rates = {"rounds": 5, "params.learning_rate": 1}
+    chosen = {"settings": {"rounds": 5, "params.learning_rate": 1}, "error": 0.1}
+    with_all = {"settings": {**chosen["settings"], "params.sampling": 1}, "error": 0.1}
+    both = [
+        {"name": "dpsgd", "label": "DP-GD", "tune": rates},
+        {"name": "dpsgd", "label": "DP-SGD", "tune": {**rates, "params.sampling": 0.5}},
+    ]
+    tuned = {"DP-GD": {"1": chosen}, "DP-SGD": {"1": with_all}}
+    given = {"epsilon": 1, "tuning": {}, "tuned": tuned}
+    runs = load(tmp_path, algorithms=both, **given).runs
+    assert len({run.path for run in runs}) == 1
+    alike = [both[0], {**both[0], "label": "DP-SGD"}]
+    with pytest.raises(ConfigError, match="are the same method"):
+        load(tmp_path, algorithms=alike, **given)
+
+
+def test_attacks_may_be_at_some_budgets_alone(tmp_path):
+    methods = [{"name": "objp", "label": "ObjP"}, {"name": "iadmm", "label": "I", "epsilon": 1}]
+    given = {"algorithms": methods, "epsilon": [0.5, 1, math.inf]}
+    everywhere = load(tmp_path, **given, audit={}).audits
+    assert [run.spec.epsilon for run in everywhere.values()] == [0.5, 1]
+    chosen = load(tmp_path, **given, audit={"budgets": [1]}).audits
+    assert [run.spec.epsilon for run in chosen.values()] == [1]
+    with pytest.raises(ConfigError, match=r"audit\.budgets\.1: 2 is no budget of the experiment"):
+        load(tmp_path, **given, audit={"budgets": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tuning": None}, "algorithms.0.tune: the experiment has no tuning"),
+        ({"tuning": {"seeds": [9, 3]}}, "tuning.seeds: 3 is a seed of the runs"),
+        ({"tuning": {"trails": 9}}, "did you mean 'trials'"),
+        (
+            {"agents": {"scheme": "iid", "agents": 3, "shuffle": True, "train": 1000}},
+            "algorithms.0.tune: agents.train shares out rows of both parts",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"params.rh": 1}}]},
+            "params.rh: unknown parameter 'rh'; did you mean 'rho'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"roundss": 1}}]},
+            "did you mean 'rounds'",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"epsilon": 1}}]},
+            "rounds can be tuned, and what is below params and problem",
+        ),
+        (
+            {"algorithms": [{"name": "objp", "label": "A", "tune": {"rounds": math.inf}}]},
+            "rounds.start: Input should be a finite number",
+        ),
+    ],
+)
+def test_faults_of_tuning(tmp_path, changes, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        _ = load(tmp_path, **{**TUNED, **changes}).searches
+
+
+def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
+    study = config.load({"experiments": ["quick"]})
+    for name in (config.MANIFEST, config.FIGURES):
+        (tmp_path / name).write_text(study.definition("quick", name))
+    assert config.read_experiment(tmp_path, figures=True) == ("quick", study.experiments["quick"])
+    for name, change, message in (
+        (config.FIGURES, lambda text: text[:-5], "figures.json: cannot be used: .*; delete"),
+        (config.MANIFEST, lambda text: text[:-5], "manifest.json: cannot be used: .*; delete"),
+        (config.MANIFEST, lambda text: "[]", "manifest.json: .* altered .*; delete .*manifest"),
+        (config.MANIFEST, lambda text: text.replace('"local"', '"global"', 1), "altered"),
+    ):
+        (tmp_path / name).write_text(change(study.definition("quick", name)))
+        with pytest.raises(config.ConfigError, match=message):
+            config.read_experiment(tmp_path, figures=True)
+        (tmp_path / name).write_text(study.definition("quick", name))

@@ -1,0 +1,215 @@
+"""What is taken for a leftover, and what is never touched."""
+
+import os
+import time
+
+import pytest
+import yaml
+
+from admmbench import simulate
+from admmbench.study import config, housekeeping
+from admmbench.study.experiment import Experiment
+from admmbench.study.housekeeping import BusyError, leftovers, notices, remove
+
+SMALL = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "seeds": 2,
+    "epsilon": [1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
+POINT = "epsilon=1+seeds=0-1"
+OTHER = "epsilon=2+seeds=0-1"
+FOLDER = Experiment.model_validate(SMALL).runs[0].folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A project with one experiment; `make` adds files to it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADMMBENCH_CACHE", "cache")
+    experiments = tmp_path / "config/experiments"
+    experiments.mkdir(parents=True)
+    (experiments / "small.yaml").write_text(yaml.safe_dump(SMALL))
+    (tmp_path / "config/config.yaml").write_text("experiments: [small]\n")
+    return tmp_path
+
+
+def make(folder, *names, hours=0.0):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+        os.utime(path, (time.time() - 3600 * hours,) * 2)
+
+
+def run_files(point, folder=FOLDER, root="results/runs"):
+    names = [f"{point}.nc", f"logs/{point}.log", f"benchmarks/{point}.tsv", f"checkpoints/{point}"]
+    return [f"{root}/{folder}/{name}" for name in names]
+
+
+def old_run_files(point, experiment="small"):
+    kinds = {"runs": ".nc", "logs": ".log", "benchmarks": ".tsv", "checkpoints": ""}
+    return [f"results/{experiment}/{kind}/objp/{point}{end}" for kind, end in kinds.items()]
+
+
+def found(overlays=()):
+    return [str(path) for path in leftovers([config.read(overlays)])]
+
+
+def test_all_files_of_a_run_that_none_asks_for(folder):
+    make(folder, *run_files(POINT), *run_files(OTHER), "results/small/results.nc")
+    assert found() == sorted(run_files(OTHER))
+
+
+def test_runs_of_seeds_with_gaps_are_known_too(folder):
+    point = POINT.replace("0-1", "0-1_7-7")
+    make(folder, *run_files(point))
+    assert found() == sorted(run_files(point))
+
+
+def test_audits_that_none_asks_for(folder):
+    experiment = {**SMALL, "audit": {}}
+    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump(experiment))
+    (name,) = (each.removesuffix(".json") for each in Experiment.model_validate(experiment).audits)
+    files = [
+        f"results/small/{pattern}"
+        for audit in (name, "objp-0123+epsilon=2")
+        for pattern in (f"audits/{audit}.json", f"logs/audits/{audit}.log")
+    ]
+    make(folder, "results/small/manifest.json", *files)
+    assert found() == sorted(files[2:])
+
+
+def test_runs_for_totals_are_known_too(folder):
+    make(folder, *run_files("total=2+seeds=0-1"))
+    assert found() == sorted(run_files("total=2+seeds=0-1"))
+
+
+def test_an_overlay_keeps_what_it_asks_for(folder):
+    make(folder, *run_files(POINT), *run_files(OTHER))
+    overlay = folder / "config/more.yaml"
+    overlay.write_text("overrides: {small: {epsilon: 2}}\n")
+    assert leftovers([config.read(), config.read([overlay])]) == []
+    assert found([overlay]) == sorted(run_files(POINT))
+
+
+def test_an_experiment_and_data_that_none_asks_for(folder):
+    names = ("manifest.json", "figures.json", "results.nc", "figures/error.svg")
+    files = [f"results/other/{name}" for name in names]
+    files += run_files(POINT, root="results/other/runs")  # as of one that is timed
+    make(folder, *files)
+    make(folder, "resources/datasets/digits/dataset.json", "resources/datasets/mnist/dataset.json")
+    assert set(found()) == {*files, "resources/datasets/mnist"}
+
+
+def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
+    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump({**SMALL, "timed": True}))
+    make(folder, *run_files(POINT), *run_files(POINT, root="results/small/runs"))
+    assert found() == sorted(run_files(POINT))
+
+
+def test_results_of_an_old_version_are_recognised(folder):
+    old = old_run_files("epsilon=1+rounds=10+seeds=0-1")
+    assert notices(config.read()) == []
+    make(folder, *old, *run_files(POINT), "results/small/results.nc")
+    (told,) = notices(config.read())
+    assert "results/small: runs of version 0.1" in told
+    assert "gc --delete" in told
+    assert found() == sorted(old)
+
+
+def test_runs_of_another_extent_are_told(folder, monkeypatch):
+    trace = simulate("digits", "objp", agents=3, rounds=10, seeds=2, epsilon=1.0)
+    path = folder / run_files(POINT)[0]
+    path.parent.mkdir(parents=True)
+    trace.to_netcdf(path, engine="h5netcdf")
+    assert notices(config.read()) == []
+    for changes, asked in (
+        ({"rounds": 20}, "20 rounds, evaluated every 10 are asked for"),
+        ({"evaluate_every": 5}, "10 rounds, evaluated every 5 are asked for"),
+        ({"time_limit": 3}, "evaluated every 10, for 3 minutes at most are asked for"),
+    ):
+        overlay = folder / "config/other.yaml"
+        overlay.write_text(yaml.safe_dump({"overrides": {"small": changes}}))
+        (told,) = notices(config.read([overlay]))
+        assert asked in told
+        assert f"results/runs/{FOLDER} has 10 rounds, evaluated every 10; 1 run is" in told
+    monkeypatch.setattr(housekeeping, "_MOST_NOTICES", 0)
+    assert notices(config.read([overlay])) == ["likewise for 1 more methods"]
+    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"params": {"a": 2}}}}))
+    assert notices(config.read([overlay])) == []
+
+
+def test_deltas_that_are_too_large_are_told(folder):
+    overlay = folder / "config/other.yaml"
+    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"delta": 0.01}}}))
+    (told,) = notices(config.read([overlay]))
+    assert told.startswith("small: delta = 0.01 is above 1/n = 0.0007 of the n = 1,437 training")
+
+
+def test_unknown_files_are_never_touched(folder):
+    make(
+        folder,
+        "results/README.md",
+        "results/notes/idea.txt",
+        f"results/runs/{FOLDER}/my copy.nc",
+        "results/runs/digits/notes.txt",
+        "results/small/analysis.ipynb",
+        "results/mine/results.nc",  # no runs beside it
+        "resources/datasets/own/table.csv",
+        "resources/files/mnist/train.gz",
+    )
+    assert found() == []
+
+
+def test_what_a_killed_process_left_goes_after_an_hour(folder):
+    old, young = (f"results/runs/{FOLDER}/.{POINT}.nc.{word}.tmp" for word in ("a", "b"))
+    make(folder, old, hours=2)
+    make(folder, young)
+    others = [
+        "cache/files/mnist/.train.gz.0a.part",
+        "cache/prepared/.digits-0a.0b.old",
+        "resources/datasets/.mnist.0a.part/dataset.json",
+        "resources/files/mnist/.train.gz.0a.part",
+        "results/report/config/.index.html.0a.tmp",
+    ]
+    make(folder, *others, hours=2)
+    before = time.time() - 7200
+    os.utime(folder / "resources/datasets/.mnist.0a.part", (before, before))
+    assert found() == sorted([*(each.removesuffix("/dataset.json") for each in others), old])
+
+
+def test_what_is_kept_to_be_fast_goes_after_a_month(folder):
+    kernels = "cache/kernels"
+    old = [f"{kernels}/__pycache__/kernel_0a.update-1.py311.nbi", f"{kernels}/kernel_0a.py"]
+    old.append("cache/totals/0a.json")
+    make(folder, *old, hours=24 * 31)
+    make(folder, f"{kernels}/kernel_0b.py", "cache/totals/0b.json", hours=24 * 29)
+    assert found() == old
+
+
+def test_removing_takes_emptied_folders_along(folder):
+    make(folder, *run_files(POINT), *run_files(OTHER, folder="digits/objt-000000111111"))
+    make(folder, "resources/datasets/mnist/dataset.json")
+    remove(leftovers([config.read()]))
+    assert found() == []
+    assert not (folder / "results/runs/digits/objt-000000111111").exists()
+    assert (folder / run_files(POINT)[0]).exists()
+    assert not (folder / "resources/datasets/mnist").exists()
+
+
+def test_nothing_is_removed_while_snakemake_runs(folder):
+    make(folder, *run_files(OTHER), ".snakemake/locks/0.output.lock")
+    with pytest.raises(BusyError, match="running in this folder"):
+        remove(leftovers([config.read()]))
+    assert len(found()) == 4
+
+
+def test_sizes_count_the_files_of_a_folder(folder):
+    make(folder, "resources/datasets/mnist/dataset.json", "resources/datasets/mnist/X.npy")
+    assert housekeeping.size(folder / "resources/datasets/mnist") == len(
+        "resources/datasets/mnist/dataset.json" + "resources/datasets/mnist/X.npy"
+    )

@@ -1,0 +1,275 @@
+"""What goes wrong on real machines: a clear message, nothing lost, and the same files in the end."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+
+import h5py
+import pytest
+import yaml
+
+from admmbench.datasets import describe
+from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
+
+FAULTY = """
+from admmbench.frames.base import parameters
+from admmbench.algorithms.objp import ObjP
+
+
+@parameters
+class Faulty(ObjP):
+    def round(self, t, state, federation):
+        if t == 3:
+            {fault}
+        return super().round(t, state, federation)
+"""
+SCALE = {"rounds": 1, "seeds": 1, "agents": 1, "n_train": 1}
+CLAIM = {
+    "id": "mine-error",
+    "experiment": "tiny",
+    "kind": "value",
+    "statement": "ObjP has an error of 10 %.",
+    "source": "table 1",
+    "metric": "test_eror",
+    "algorithm": "ObjP",
+    "epsilon": 0.5,
+    "published": 10,
+    "tolerance": 1,
+    "unit": "%",
+}
+# The digits with one pixel that is no number.
+UNREADABLE = """
+import numpy as np
+
+from admmbench.datasets.digits import Digits
+
+
+class Unreadable(Digits):
+    name = "unreadable"
+
+    def read(self, info, paths):
+        arrays = super().read(info, paths)
+        arrays.X_train[7, 7] = np.nan
+        return arrays
+"""
+
+
+def untouched(project):
+    """Runs that are there, with times and content."""
+    return {
+        path: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in project.folder.glob("results/runs/*/*/*.nc")
+    }
+
+
+def nothing_half_written(project):
+    return not [path for path in project.folder.glob("results/**/.*.tmp") if path.is_file()]
+
+
+@pytest.fixture
+def disk(project):
+    """The results folder on a disk of its own; a function gives it other options."""
+    results = project.folder / "results"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", str(results)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a disk needs root")
+
+    def remount(options):
+        subprocess.run(["mount", "-o", f"remount,{options}", str(results)], check=True)
+
+    yield remount
+    subprocess.run(["umount", "--lazy", str(results)], check=True)
+
+
+def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
+    disk("ro")
+    assert "Read-only file system" in project.fails()
+    disk("rw,size=40k")  # room for messages, not for a trace
+    assert "No space left on device" in project.fails()
+    assert nothing_half_written(project)
+    disk("size=10m")
+    project.run()
+    assert_same(project.files(), finished.files())
+
+
+@pytest.mark.parametrize("damage", ["truncated", "altered"])
+def test_a_damaged_result(project, finished, damage):
+    (path,) = project.results("objp")
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:10_000])
+    else:
+        with h5py.File(path, "r+") as trace:
+            trace["test_error"][0, 0] += 0.01
+    name = str(path.relative_to(project.folder))
+    shown = project.fails("--", "results")
+    assert name in shown
+    assert "delete" in shown
+    path.unlink()
+    (run,) = project.planned()
+    assert name == f"results/runs/{run}.nc"
+    project.run("--", "results")
+    for kept in (name, "results/tiny/results.nc"):
+        assert (project.folder / kept).read_bytes() == (finished.folder / kept).read_bytes()
+
+
+def test_prepared_data_that_were_altered(project, finished):
+    path = project.folder / "resources/datasets/digits/X_train.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    project.configure(epsilon=[0.5, 1])
+    shown = project.fails()
+    assert "X_train.npy has changed" in shown
+    assert "remove the folder" in shown
+    shutil.rmtree(path.parent)
+    project.configure()
+    project.run()
+    assert_same(project.files(), finished.files())
+
+
+def test_stopped_at_any_moment_it_ends_in_the_same_files(tmp_path, finished):
+    """A second Snakemake waits; one that is asked to end needs no unlocking; one that is killed does."""
+    project = Project(tmp_path / "stopped")
+    first = project.start()
+    wait_for(lambda: list(project.folder.glob("results/runs/*/*/logs/*.log")))
+    # A fast machine would end the study before the second one has begun.
+    os.killpg(first.pid, signal.SIGSTOP)
+    shown = project.fails()
+    os.killpg(first.pid, signal.SIGCONT)
+    assert "cannot be locked" in shown
+    kill(first, signal.SIGTERM)
+    assert nothing_half_written(project)
+    second = project.start()
+    wait_for(lambda: list(project.folder.glob("results/runs/*/*/*.nc")))
+    assert second.poll() is None
+    kill(second)
+    assert project.files().keys() < finished.files().keys()
+    project.snakemake("--unlock")
+    project.run("--", "results")
+    wanted = {name: file for name, file in finished.files().items() if name.endswith(".nc")}
+    assert_same(project.files(), wanted)
+
+
+def offline(**more):
+    """An environment without a network: its proxy does not answer."""
+    proxy = "http://127.0.0.1:9"
+    return {"https_proxy": proxy, "http_proxy": proxy, "ADMMBENCH_MIRROR": "", **more}
+
+
+def test_no_network(project):
+    before = untouched(project)
+    project.configure(dataset="mnist")
+    shown = project.fails(**offline())
+    assert "train-images-idx3-ubyte" in shown
+    assert "https://" in shown
+    assert "ADMMBENCH_MIRROR" in shown
+    assert "Traceback" not in shown
+    assert untouched(project) == before
+    assert not list(project.folder.glob("resources/datasets/*mnist*"))
+
+
+def test_what_cannot_be_had_is_a_row_of_the_report(project, finished):
+    """All data are asked for before the first run begins; one that is not there costs its own experiment alone."""
+    shutil.rmtree(project.folder / "resources/datasets")
+    overlay, away = (
+        project.folder / "config" / name for name in ("tiny.yaml", "experiments/away.yaml")
+    )
+    away.write_text(yaml.safe_dump({**STUDY, "title": "Away", "dataset": "mnist"}))
+    overlay.write_text("experiments: [away, tiny]\n")
+    project.configure(epsilon=[0.5, 1])
+    shown = project.fails(**offline())
+    assert shown.rindex("localrule prepare:") < shown.index("localrule run_digits_objp")
+    assert "--keep-what-exists" in shown
+    assert '<td data-label="Missing">all runs</td>' in project.report_page
+    assert "no data: cannot get train-images-idx3-ubyte" in project.report_page
+    assert 'id="tiny-figures"' in project.report_page
+    assert (project.folder / "results/tiny/results.nc").exists()
+    overlay.write_text("experiments: [tiny]\n")
+    project.configure()
+    project.run()
+    assert project.report_page == finished.report_page
+
+
+def test_a_figure_that_was_deleted_is_drawn_again(project, finished):
+    (project.folder / "results/tiny/figures/error.svg").unlink()
+    project.run()
+    assert_same(project.files(), finished.files())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("paper: [", "own.yaml: cannot be read"),
+        ("paper: mine\nscale: {}\nclaims: []\nclaim: 1", "own.yaml: unknown key 'claim'"),
+        (
+            yaml.safe_dump({"paper": "mine", "scale": {"tiny": SCALE}, "claims": [CLAIM]}),
+            "unknown metric 'test_eror'",
+        ),
+    ],
+)
+def test_claims_are_checked_before_the_first_job(project, content, message):
+    (project.folder / "config/claims/own.yaml").write_text(content)
+    project.configure(epsilon=[0.5, 1])
+    before = untouched(project)
+    assert message in project.fails()
+    assert untouched(project) == before
+
+
+def test_a_mirror_that_serves_wrong_bytes(project, tmp_path):
+    project.configure(dataset="mnist")
+    path = tmp_path / "mirror" / describe("mnist").files[0].mirror_path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"<html>not found</html>")
+    shown = project.fails(**offline(ADMMBENCH_MIRROR=str(tmp_path / "mirror")))
+    assert f"{path}: wrong content" in shown
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in shown
+
+
+def test_data_with_a_value_that_is_no_number(project):
+    (project.folder / "unreadable.py").write_text(UNREADABLE)
+    project.configure(dataset="unreadable.py")
+    shown = project.fails()
+    assert "unreadable, training part: features in [nan, nan]" in shown
+    assert not list(project.folder.glob("resources/datasets/unreadable*"))
+
+
+def test_methods_that_fail(project, finished):
+    """One that is killed, as the kernel does when memory runs out; one that asks for too much; one that raises.
+
+    The author of the last one gets the traceback. The other methods' runs stay, and the study ends as if nothing had
+    been once these methods are gone.
+    """
+    faults = {
+        "Killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "Greedy": "import numpy; numpy.ones(2**40)",
+        "Faulty": "raise KeyError('gamma')",
+    }
+    for label, fault in faults.items():
+        text = FAULTY.format(fault=fault).replace("class Faulty", f"class {label}")
+        (project.folder / f"{label.lower()}.py").write_text(text)
+    added = [{"name": f"{label.lower()}.py", "label": label} for label in faults]
+    project.configure(algorithms=[*STUDY["algorithms"], *added])
+    before = untouched(project)
+    shown = project.fails("--keep-going")
+    assert "run_digits_killed" in shown
+    assert "Killed" in shown or "137" in shown
+    assert "out of memory" in shown
+    assert "seed_block" in shown
+    assert "Faulty.round raised in round 3: KeyError: 'gamma'" in shown
+    assert 'faulty.py", line 10, in round' in shown
+    assert shown.count("Traceback") == 1
+    assert untouched(project) == before
+    assert nothing_half_written(project)
+    for row, why in {
+        "Killed at ε = 0.5": "ended without a message",
+        "Greedy at ε = 0.5": "out of memory",
+        "Faulty at ε = 0.5": "Faulty.round raised in round 3: KeyError: &#39;gamma&#39;",
+    }.items():
+        assert f'{row}</td><td data-label="Why" class="lines">{why}' in project.report_page
+    project.configure()
+    project.run()
+    assert_same(project.files(), finished.files())
