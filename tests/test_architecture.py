@@ -1,11 +1,13 @@
 """The house: who may import whom."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import admmbench
+from admmbench import list_algorithms
 from admmbench.jobs.fingerprint import closure
 
 ROOT = Path(admmbench.__file__).parent
@@ -79,6 +81,36 @@ def test_imports_point_one_way(path, name):
     if room == "study":
         allowed -= {"jobs"}  # so that it can be read without them
     assert set(imported(path)) <= allowed
+
+
+def test_contributors_read_the_same_order():
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\| room \| what \|\n.*?\n\n", text, re.DOTALL)
+    assert [
+        name.removesuffix("/").removesuffix(".py")
+        for name in re.findall(r"^\| `(.*?)` \|", table, re.M)
+    ] == ORDER
+
+
+def test_every_room_has_a_place():
+    found = {
+        path.stem
+        for path in ROOT.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert found - {"__init__", "__main__"} == set(ORDER)
+
+
+def test_few_modules_are_loose():
+    assert len(list(ROOT.glob("*.py"))) <= 8
+
+
+def test_the_folder_of_methods_is_the_list_of_methods():
+    folder = ROOT / "algorithms"
+    assert (
+        sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+        == list_algorithms()
+    )
 
 
 def test_runs_reach_neither_studies_nor_pages():
