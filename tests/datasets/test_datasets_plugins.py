@@ -20,7 +20,7 @@ from admmbench.datasets import (
     prepare,
 )
 from admmbench.engine.spec import RunSpec
-from admmbench.study.runs import dataset_folder
+from admmbench.study.address import dataset_folder
 
 SOURCE = """
 import numpy as np

@@ -14,8 +14,6 @@ from admmbench.contracts.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files.core_yaml import parse_words
-from admmbench.study import housekeeping
-from admmbench.study.runs import Run
 
 
 @pytest.mark.parametrize(
@@ -149,18 +147,6 @@ def test_seeds_mean_the_same_on_the_command_line(word, meant):
 def test_seeds_far_apart_are_no_more_than_themselves():
     spec = RunSpec(dataset="digits", algorithm="objp", seeds=[0, 2**62])
     assert "seeds=[0, 4611686018427387904]" in spec.arguments()
-    assert Run("", spec).point.endswith("+seeds=0-0_4611686018427387904-4611686018427387904")
-
-
-def test_names_of_many_seeds_are_no_longer_than_a_file_s():
-    points = set()
-    for last in (0, 1):
-        seeds = [2**40 + 7 * seed for seed in range(100)] + [last]
-        spec = RunSpec(dataset="digits", algorithm="objp", seeds=seeds)
-        points.add(Run("", spec).point)
-    assert len(points) == 2
-    assert max(map(len, points)) < 150
-    assert all(housekeeping._POINT.fullmatch(f"{point}.nc") for point in points)
 
 
 def test_ten_seeds_are_run_by_default():

@@ -18,7 +18,7 @@ from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.frames.exact import UnsolvedSubproblemError
 from admmbench.jobs import fingerprint, provenance
 from admmbench.study import config
-from admmbench.study.runs import BENCHMARK
+from admmbench.study.address import BENCHMARK
 
 SMALL = {
     "title": "Small",
@@ -241,7 +241,7 @@ def test_costs_add_up(study):
 def test_finished_runs_are_compared(study):
     run = study.experiments["small"].runs[0]
     speeds = {kind(each.spec, 1): Speed(0, 1, 0) for each in study.experiments["small"].runs}
-    for name in (run.path, run.file(BENCHMARK)):
+    for name in (run.path, run.address.file(BENCHMARK)):
         path = Path("results/runs", name)
         path.parent.mkdir(parents=True)
         path.write_text("s\th:m:s\n12.5\t0:00:12\n")

@@ -22,7 +22,7 @@ SMALL = {
 }
 POINT = "epsilon=1+seeds=0-1"
 OTHER = "epsilon=2+seeds=0-1"
-FOLDER = Experiment.model_validate(SMALL).runs[0].folder
+FOLDER = Experiment.model_validate(SMALL).runs[0].address.folder
 
 
 @pytest.fixture
@@ -50,11 +50,6 @@ def run_files(point, folder=FOLDER, root="results/runs"):
     return [f"{root}/{folder}/{name}" for name in names]
 
 
-def old_run_files(point, experiment="small"):
-    kinds = {"runs": ".nc", "logs": ".log", "benchmarks": ".tsv", "checkpoints": ""}
-    return [f"results/{experiment}/{kind}/objp/{point}{end}" for kind, end in kinds.items()]
-
-
 def found(overlays=()):
     return [str(path) for path in leftovers([config.read(overlays)])]
 
@@ -62,12 +57,6 @@ def found(overlays=()):
 def test_all_files_of_a_run_that_none_asks_for(folder):
     make(folder, *run_files(POINT), *run_files(OTHER), "results/small/results.nc")
     assert found() == sorted(run_files(OTHER))
-
-
-def test_runs_of_seeds_with_gaps_are_known_too(folder):
-    point = POINT.replace("0-1", "0-1_7-7")
-    make(folder, *run_files(point))
-    assert found() == sorted(run_files(point))
 
 
 def test_audits_that_none_asks_for(folder):
@@ -109,16 +98,6 @@ def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
     (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump({**SMALL, "timed": True}))
     make(folder, *run_files(POINT), *run_files(POINT, root="results/small/runs"))
     assert found() == sorted(run_files(POINT))
-
-
-def test_results_of_an_old_version_are_recognised(folder):
-    old = old_run_files("epsilon=1+rounds=10+seeds=0-1")
-    assert notices(config.read()) == []
-    make(folder, *old, *run_files(POINT), "results/small/results.nc")
-    (told,) = notices(config.read())
-    assert "results/small: runs of version 0.1" in told
-    assert "gc --delete" in told
-    assert found() == sorted(old)
 
 
 def test_runs_of_another_extent_are_told(folder, monkeypatch):

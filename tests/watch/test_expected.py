@@ -53,12 +53,12 @@ def test_every_job_that_computes_is_known_by_its_log(folder):
     study = config.read()
     found = expected(study, None)
     (half, one) = study.experiments["small"].runs
-    job = found[f"results/runs/{half.file('logs/{point}.log')}"]
+    job = found[f"results/runs/{half.address.file('logs/{point}.log')}"]
     assert job.title == "ObjP, epsilon 0.5, seeds 0-1"
     assert job.seconds == START + work(half.spec)
-    assert job.checkpoint == Path("results/runs", half.file("checkpoints/{point}"))
+    assert job.checkpoint == Path("results/runs", half.address.file("checkpoints/{point}"))
     (attack,) = [log for log in found if "/audits/" in log]
-    assert attack == f"results/small/logs/audits/{one.stem}.log"
+    assert attack == f"results/small/logs/audits/{one.first.address.stem}.log"
     assert found[attack].title == "attacks on ObjP, epsilon 1"
     assert found[attack].seconds == START + work(one.spec)
     assert found["results/timed/logs/time.log"].title == "timed, run by run"
@@ -69,12 +69,22 @@ def test_every_job_that_computes_is_known_by_its_log(folder):
     assert len(found) == 2 + 1 + 1 + 1
 
 
+def test_a_large_budget_has_a_title_too(folder):
+    changes = {"overrides": {"small": {"epsilon": [1e6], "audit": None}}}
+    (run,) = config.read(changes=changes).experiments["small"].runs
+    found = expected(config.read(changes=changes), None)
+    title = found[f"results/runs/{run.address.file('logs/{point}.log')}"].title
+    assert title == "ObjP, epsilon 1e+06, seeds 0-1"
+
+
 def test_what_was_measured_is_taken(folder):
     study = config.read()
     runs = study.experiments["small"].runs
     machine = Machine(1.0, 0, {kind(run.spec, 1): Speed(2.0, 3.0, 0.0) for run in runs})
     found = expected(study, machine)
-    assert found[f"results/runs/{runs[0].file('logs/{point}.log')}"].seconds == 1 + 2 + 10 * 3
+    assert (
+        found[f"results/runs/{runs[0].address.file('logs/{point}.log')}"].seconds == 1 + 2 + 10 * 3
+    )
     assert found["results/timed/logs/time.log"].seconds == 2 * 33
     (attack,) = [log for log in found if "/audits/" in log]
     # Two worlds with 40 repeats, in batches of 2 seeds, of 2 rounds each.

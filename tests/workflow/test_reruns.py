@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+import xarray as xr
 
 from tests.workflow.project import RUNS, STUDY, assert_same, runs
 
@@ -153,6 +154,24 @@ def test_nothing_is_made_again(project):
     for change in NOTHING.values():
         change(project)
     assert project.planned_jobs() == set()
+
+
+def test_seeds_that_are_added_are_run_alone(project):
+    """Nothing but the number of seeds is changed."""
+    few, more = ({"seeds": n, "seed_blocks": None, "algorithms": ALGORITHMS[:1]} for n in (5, 7))
+    project.configure(**few)
+    project.run("--", "results")
+    (kept,) = runs(**few)
+    path = project.folder / f"results/runs/{kept}.nc"
+    made = path.stat().st_mtime_ns
+    project.configure(**more)
+    (added,) = runs(**more) - {kept}
+    assert project.planned() == {added}
+    project.run("--", "results")
+    assert path.stat().st_mtime_ns == made
+    with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
+        assert list(results.seed.values) == list(range(7))
+        assert (results.status == 0).all()
 
 
 def test_an_update_line_on_another_branch_and_back(project):

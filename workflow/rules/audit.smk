@@ -21,13 +21,13 @@ for experiment in EXPERIMENTS:
             runtime=lambda wildcards, attempt: attempt * 240,
         params:
             settings=lambda wildcards, experiment=experiment: (
-                audited(experiment, wildcards).arguments()
+                audited(experiment, wildcards).first.spec.arguments()
             ),
             audit=STUDY.experiments[experiment].audit.model_dump_json(
                 exclude={"budgets"}
             ),
             fingerprint=lambda wildcards, experiment=experiment: [
-                FINGERPRINTS[fingerprint.code(audited(experiment, wildcards))],
+                FINGERPRINTS[fingerprint.code(audited(experiment, wildcards).spec)],
                 fingerprint.of_modules(("admmbench.audit",)),
             ],
         shell:

@@ -9,7 +9,7 @@ from admmbench.files.core_yaml import inline_yaml
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
-from admmbench.study.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, dataset_folder
+from admmbench.study.address import BENCHMARK, LOG, RESULT, dataset_folder
 from snakemake.io import sourcecache_entry
 
 
@@ -34,13 +34,14 @@ def audit_files(experiment):
 
 
 def audited(experiment, wildcards):
-    """Specification of the run that an audit attacks."""
-    return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"].spec
+    """Run that an audit attacks, with seeds of its own."""
+    return STUDY.experiments[experiment].audits[f"{wildcards.audit}.json"]
 
 
 def audit_memory(experiment, wildcards):
     """MB: both worlds in double precision, what they release, and statistics of it."""
-    spec, settings = audited(experiment, wildcards), STUDY.experiments[experiment].audit
+    spec = audited(experiment, wildcards).spec
+    settings = STUDY.experiments[experiment].audit
     tape = audited_rounds(spec, spec.info, settings) * tape_bytes(spec, spec.info)
     return 2000 + 4 * estimate(spec, 1).mem_mb + round(1.5 * tape / 2**20)
 

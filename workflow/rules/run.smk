@@ -26,7 +26,9 @@ for folder, runs in STUDY.shared.items():
         params:
             settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
             fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
-            checkpoint=f"{RESULTS}/runs/{example.checkpoint_folder}/{CHECKPOINT}",
+            checkpoint=lambda wildcards, runs=runs: (
+                f"{RESULTS}/runs/{runs[wildcards.point].checkpoint}"
+            ),
         shell:
             "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
             " --threads {threads} --fingerprint {params.fingerprint}"

@@ -26,9 +26,10 @@ from admmbench.files.kept import Kept
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.jobs import fingerprint, provenance
+from admmbench.study.address import BENCHMARK
 from admmbench.study.config import Study
 from admmbench.study.experiment import Experiment
-from admmbench.study.runs import BENCHMARK, Run
+from admmbench.study.runs import Run
 
 _LARGEST = ("mem_mb", "checkpoint")
 # Jobs of an experiment besides its runs.
@@ -266,7 +267,7 @@ def _numbers(run: Run) -> int:
 
 def _recorded(folder: Path, run: Run) -> float | None:
     """Seconds of the last attempt, by Snakemake's clock; None if the run is not finished."""
-    table = folder / run.file(BENCHMARK)
+    table = folder / run.address.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
     with table.open(newline="", encoding="utf-8") as stream:

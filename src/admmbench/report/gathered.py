@@ -13,8 +13,8 @@ from admmbench.jobs import seal
 from admmbench.report.rendering import Missing, Section
 from admmbench.results.aggregate import aggregate, read
 from admmbench.results.wording import at
+from admmbench.study.address import LOG
 from admmbench.study.config import AUDITS, ConfigError, read_experiment, runs_folder
-from admmbench.study.runs import LOG
 
 if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
@@ -116,7 +116,7 @@ def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> str:
     """Why a run is missing: what its log says, or that of the data set that it waits for."""
     results = folder.parent
     prepared = _said(results / "logs/prepare" / f"{experiment.dataset_folder}.log")
-    log = folder / "logs/time.log" if experiment.timed else results / "runs" / run.file(LOG)
+    log = folder / "logs/time.log" if experiment.timed else results / "runs" / run.address.file(LOG)
     return f"no data: {prepared}" if prepared and not log.exists() else _why(log)
 
 

@@ -81,7 +81,8 @@ class Study(Strict):
         found: dict[str, dict[str, Run]] = {}
         for experiment in self.experiments.values():
             for run in () if experiment.timed else experiment.runs:
-                found.setdefault(run.folder, {}).setdefault(run.point, run)
+                address = run.address
+                found.setdefault(address.folder, {}).setdefault(address.point, run)
         return found
 
     def runs_folder(self, name: str) -> Path:

@@ -30,7 +30,8 @@ from admmbench.figures import Figure
 from admmbench.figures.base import COURSES
 from admmbench.figures.tradeoff import PARAMETER
 from admmbench.partition import as_partition
-from admmbench.study.runs import Run, dataset_folder
+from admmbench.study.address import dataset_folder
+from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
 from admmbench.validation import (
     Count,
@@ -127,14 +128,14 @@ class Experiment(Strict):
         ),
     ] = None
     seed_block: Annotated[
-        Count | None, Field(description="seeds that one job computes together, 10 if absent")
+        Count | None,
+        Field(description="seeds that one job computes together at most, 10 if absent"),
     ] = None
     seed_blocks: Annotated[
         list[Count] | None,
         Field(
             min_length=1,
-            description="size of each block, instead of seed_block; appending a size adds seeds and keeps the runs "
-            "that are there",
+            description="size of each block of seeds, instead of seed_block",
         ),
     ] = None
     epsilon: Annotated[
@@ -264,7 +265,8 @@ class Experiment(Strict):
     def _check_methods(self) -> None:
         labels: dict[tuple[str, str], str] = {}
         for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
-            for name in Run(method.label, spec).folder.split("/"):
+            address = Run(method.label, spec).address
+            for name in (address.data, address.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
             # Tuning may make one method of two, such as DP-GD of DP-SGD with all records; along other axes it may not.
             same = Run("", spec.at(1.0)).path, repr(method.tune)
@@ -292,6 +294,11 @@ class Experiment(Strict):
             raise ValueError(
                 f"seed_blocks: the blocks have {sum(self.seed_blocks)} seeds together, seeds has {len(self.seeds)}"
             )
+        for number, block in enumerate(self.blocks):
+            if block[-1] - block[0] >= len(block):
+                raise ValueError(
+                    f"seed_blocks.{number}: its seeds {list(block)} have gaps; leave seed_blocks out"
+                )
 
     def _check_audit(self) -> None:
         offered = {budget for _, budget in self._grid}
@@ -322,12 +329,11 @@ class Experiment(Strict):
     def blocks(self) -> list[tuple[int, ...]]:
         """Seeds that are computed together, block by block."""
         sizes = self.seed_blocks
-        seeds = self.seeds or tuple(range(sum(sizes) if sizes else SEEDS))
+        seeds = sorted(self.seeds or range(sum(sizes) if sizes else SEEDS))
         if sizes is None:
-            size = self.seed_block or SEED_BLOCK
-            return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+            return blocks(seeds, self.seed_block or SEED_BLOCK)
         ends = itertools.accumulate(sizes)
-        return [seeds[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        return [tuple(seeds[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
 
     @property
     def budgets(self) -> list[float]:
@@ -366,7 +372,7 @@ class Experiment(Strict):
             for method, budget in self._grid
             if method.tune
         )
-        return {f"{Run(each.label, each.spec).stem}.json": each for each in found}
+        return {f"{Run(each.label, each.spec).address.stem}.json": each for each in found}
 
     @property
     def untuned(self) -> list[str]:
@@ -434,7 +440,7 @@ class Experiment(Strict):
             budget = run.spec.stated_budget
             if run.spec.release and run.spec.private and (chosen is None or budget in chosen):
                 first.setdefault((run.label, budget), run)
-        return {f"{run.stem}.json": run for run in first.values()}
+        return {f"{run.first.address.stem}.json": run for run in first.values()}
 
     @cached_property
     def _methods(self) -> list[RunSpec]:

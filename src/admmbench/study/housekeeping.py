@@ -8,7 +8,7 @@ import math
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,9 @@ from admmbench import compiled
 from admmbench.files import cache_folder, private_folder
 from admmbench.files.installed import CONFIG, OWN
 from admmbench.privacy import remembered
+from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_runs
 from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
-from admmbench.study.runs import BENCHMARK, CHECKPOINT, LOG, RESULT, Run
 
-# Files of a run, below its folder; what is unfinished has other names.
-_OF_A_RUN = [str(Path(pattern).with_name("*")) for pattern in (RESULT, LOG, BENCHMARK, CHECKPOINT)]
-# Where version 0.1 had them, below the folder of an experiment.
-_OF_AN_OLD_RUN = ("runs/*/*", "logs/*/*", "benchmarks/*/*", "checkpoints/*/*")
 _OF_AN_EXPERIMENT = (
     MANIFEST,
     FIGURES,
@@ -33,9 +29,6 @@ _OF_AN_EXPERIMENT = (
 )
 # By the name of the audit, without suffix.
 _OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
-_POINT = re.compile(
-    r"(epsilon|total)=[^/]+\+seeds=\d+-\d+(_\d+-\d+)*(_etc-[0-9a-f]+)?(\.(nc|log|tsv))?"
-)
 # Folders of data: as studies and Python prepare them, and what was downloaded.
 _OF_A_CACHE = ("datasets", "prepared", "files")
 # What a killed process was writing; younger ones may belong to a living one.
@@ -85,19 +78,11 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
 
 def _of_results(results: Path) -> Iterator[Path]:
     for runs in (results / "runs", *results.glob("*/runs")):
-        yield from _of_runs(runs, [f"*/*/{pattern}" for pattern in _OF_A_RUN])
+        yield from files_of_runs(runs)
     for experiment in results.iterdir() if results.exists() else ():
         if (experiment / MANIFEST).exists() or (experiment / "runs").exists():
-            yield from _of_runs(experiment, _OF_AN_OLD_RUN)
             for pattern in (*_OF_AN_EXPERIMENT, *(each.format("*") for each in _OF_AN_AUDIT)):
                 yield from experiment.glob(pattern)
-
-
-def _of_runs(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
-    for pattern in patterns:
-        for path in folder.glob(pattern):
-            if _POINT.fullmatch(path.name):
-                yield path
 
 
 def _of_data(folder: Path) -> Iterator[Path]:
@@ -123,8 +108,8 @@ def _asked(study: Study) -> Iterator[Path]:
     for name, experiment in study.experiments.items():
         runs = study.runs_folder(name)
         for run in experiment.runs:
-            yield from (runs / run.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
-            yield runs / run.checkpoint_folder / CHECKPOINT.format(point=run.point)
+            yield from (runs / run.address.file(pattern) for pattern in (RESULT, LOG, BENCHMARK))
+            yield runs / run.checkpoint
         for pattern in _OF_AN_EXPERIMENT:
             yield from (results / name).glob(pattern)
         for audit, pattern in itertools.product(experiment.audits, _OF_AN_AUDIT):
@@ -151,7 +136,6 @@ def notices(study: Study) -> list[str]:
     return [
         *_of_namesakes(study),
         *extents,
-        *_of_an_old_version(study),
         *_of_large_deltas(study),
     ]
 
@@ -185,19 +169,13 @@ def _of_another_extent(study: Study) -> Iterator[str]:
         missing = [run for run in runs.values() if not (root / run.path).exists()]
         if not missing:
             continue
-        run, relatives = missing[0], list(root.glob(missing[0].relatives))
-        files = (
-            folder / RESULT.format(point=each.point) for each in missing for folder in relatives
-        )
-        if found := [path for path in files if path.exists()]:
+        found = next((path for run in missing for path in root.glob(run.address.relatives)), None)
+        if found is not None:
+            spec, count = missing[0].spec, len(missing)
             yield (
-                f"{run.label} on {run.spec.info.name}: {_extent(run.spec.model_dump())} are asked for, "
-                f"{found[0].parent} has {_extent(_attributes(found[0]))}; {_count(missing)} computed anew"
+                f"{missing[0].label} on {spec.info.name}: {_extent(spec.model_dump())} are asked for, {found.parent} "
+                f"has {_extent(_attributes(found))}; {count} run{'s are' if count > 1 else ' is'} computed anew"
             )
-
-
-def _count(runs: Sequence[Run]) -> str:
-    return "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
 
 
 def _attributes(path: Path) -> Mapping[str, Any]:
@@ -211,20 +189,6 @@ def _extent(settings: Mapping[str, Any]) -> str:
     text = f"{settings['rounds']} rounds, evaluated every {settings['evaluate_every']},"
     limit = settings["time_limit"]
     return f"{text} for {limit:g} minutes at most" if limit < math.inf else text.rstrip(",")
-
-
-def _of_an_old_version(study: Study) -> Iterator[str]:
-    results = Path(study.config.results)
-    old = [
-        str(results / name)
-        for name in study.experiments
-        if any(any(_of_runs(results / name, [pattern])) for pattern in _OF_AN_OLD_RUN)
-    ]
-    if old:
-        yield (
-            f"{', '.join(old)}: runs of version 0.1, which each experiment kept for itself, are not used; they are "
-            f"computed anew in {results / 'runs'}, and `admmbench gc --delete` removes the old ones"
-        )
 
 
 def size(path: Path) -> int:

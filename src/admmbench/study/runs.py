@@ -1,37 +1,14 @@
-"""Jobs of a study, and where their results are.
-
-A result is addressed by what was computed, not by who asked for it: the folder has the data set, the method and a hash
-of every setting but the budget and the seeds, which name the file. So experiments that ask for the same run share it,
-however they spell it.
-"""
+"""Jobs of a study: runs, and the blocks of seeds that they compute."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
-from admmbench import datasets
 from admmbench.engine.spec import RunSpec
-
-# Settings of which a run may have more than another that computes the same rounds.
-_EXTENT = ("rounds", "evaluate_every", "time_limit")
-# A run's files in its folder, as the rules write them: result, messages, Snakemake's measurements, state.
-RESULT, LOG, BENCHMARK, CHECKPOINT = (
-    "{point}.nc",
-    "logs/{point}.log",
-    "benchmarks/{point}.tsv",
-    "checkpoints/{point}",
-)
-# Digits of the hashes of the settings, of the extent and of seeds that are many words.
-_SETTINGS_DIGITS, _EXTENT_DIGITS, _SEEDS_DIGITS = 8, 4, 12
-# Characters of seeds that are spelt out: names of files are shorter than 255 bytes.
-_SPELT = 100
+from admmbench.study.address import CHECKPOINT, RESULT, Address
 
 
 @dataclass(frozen=True)
@@ -50,85 +27,53 @@ class Run:
     spec: RunSpec
 
     @cached_property
-    def folder(self) -> str:
-        """Folder of runs that differ only in budget and seeds, with equally many seeds: they need the same resources.
-
-        The first digits of the hash are the same for runs that differ in their extent alone.
-        """
-        settings = self.spec.complete() | {"seeds": len(self.spec.seeds)}
-        del settings["epsilon"], settings["privacy"]["total"]
-        extent = {key: settings.pop(key) for key in _EXTENT}
-        method = Path(self.spec.algorithm).stem
-        data = dataset_folder(self.spec.dataset)
-        digits = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
-        return f"{data}/{method}-{digits}"
-
-    @property
-    def stem(self) -> str:
-        """Name of this run, whatever its seeds, though not whatever their number, for files of one experiment."""
-        return f"{Path(self.folder).name}+{self._budget}"
-
-    @property
-    def relatives(self) -> str:
-        """Pattern of folders of runs that differ in their extent alone."""
-        return self.folder[:-_EXTENT_DIGITS] + "?" * _EXTENT_DIGITS
-
-    @cached_property
-    def point(self) -> str:
-        """File name without suffix: where on the grid the run is."""
-        first, *rest = _ranges(self.spec.seeds)
-        text = "_".join([first, *rest])
-        if len(text) > _SPELT:
-            text = f"{first}_etc-{_hash(self.spec.seeds, _SEEDS_DIGITS)}"
-        return f"{self._budget}+seeds={text}"
-
-    @property
-    def _budget(self) -> str:
-        kind = "epsilon" if self.spec.privacy.total is None else "total"
-        return f"{kind}={_number(self.spec.stated_budget)}"
-
-    def file(self, pattern: str) -> str:
-        """One of the run's files, such as `LOG`, below the folder of all runs."""
-        return f"{self.folder}/{pattern.format(point=self.point)}"
+    def address(self) -> Address:
+        """Where its files are, below the folder of all runs."""
+        return Address.of(self.spec)
 
     @property
     def path(self) -> str:
-        """File of the result, likewise."""
-        return self.file(RESULT)
+        """File of the result."""
+        return self.address.file(RESULT)
 
     @property
-    def checkpoint_folder(self) -> str:
-        """Folder of the run without a time limit: one with a longer limit finds its checkpoint there."""
-        fields = RunSpec.model_fields
-        unlimited = self.spec.model_copy(update={"time_limit": fields["time_limit"].default})
-        return Run(self.label, unlimited).folder
+    def checkpoint(self) -> str:
+        """Where it leaves its state: there a run with a longer time limit, or none, finds it."""
+        default = RunSpec.model_fields["time_limit"].default
+        unlimited = self.spec.model_copy(update={"time_limit": default})
+        return Address.of(unlimited).file(CHECKPOINT)
+
+    @property
+    def first(self) -> Run:
+        """The run of its first seed alone, which stands for all blocks of its method at its budget."""
+        return Run(self.label, self.spec.model_copy(update={"seeds": self.spec.seeds[:1]}))
 
 
-def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
-    """Folder name of a data set: its name, and a short hash of settings that are not the default.
+def blocks(seeds: Iterable[int], size: int) -> list[tuple[int, ...]]:
+    """Cut seeds into the blocks that jobs compute, on a grid that is the same however many there are.
 
-    That of a data set from outside the package has a hash of all that it is: others may have its name.
+    Seeds ``k * size`` to ``(k + 1) * size - 1`` are one block where all of them are asked for. Where some are not, the
+    block is halved, the larger half first, and the halves likewise. So blocks that are whole stay when seeds are added.
+
+    Parameters
+    ----------
+    seeds
+        What to cut, in any order.
+    size
+        Seeds of a whole block.
+
+    Returns
+    -------
+    Blocks of consecutive seeds, in order.
     """
-    full = datasets.normalize(spec)
-    name = str(full["name"])
-    if datasets.is_foreign(name):
-        return f"{datasets.describe(spec).name}-{datasets.key(spec)[:_SETTINGS_DIGITS]}"
-    return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
 
+    def parts(place: range, own: list[int]) -> Iterator[tuple[int, ...]]:
+        if len(own) == len(place):
+            yield tuple(own)
+        elif own:
+            middle = (len(place) + 1) // 2
+            for half in (place[:middle], place[middle:]):
+                yield from parts(half, [seed for seed in own if seed in half])
 
-def _hash(settings: Any, digits: int) -> str:
-    text = json.dumps(settings, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:digits]
-
-
-def _number(value: float) -> str:
-    """Shortest text that stands for this number and no other."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(value)
-
-
-def _ranges(seeds: Iterable[int]) -> Iterator[str]:
-    """Text for each stretch of consecutive seeds, such as ``0-9``."""
-    for _, stretch in itertools.groupby(enumerate(seeds), lambda pair: pair[1] - pair[0]):
-        members = [seed for _, seed in stretch]
-        yield f"{members[0]}-{members[-1]}"
+    grid = itertools.groupby(sorted(seeds), lambda seed: seed // size * size)
+    return [part for first, own in grid for part in parts(range(first, first + size), list(own))]

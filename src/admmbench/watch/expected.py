@@ -8,9 +8,10 @@ from pathlib import Path
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import cost
 from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
+from admmbench.study.address import LOG
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.study.experiment import Experiment, Search
-from admmbench.study.runs import CHECKPOINT, LOG, Run
+from admmbench.study.runs import Run
 
 # Core-seconds of a job that hardly computes.
 START = 2.0
@@ -69,10 +70,14 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
         else:
             for run in experiment.runs:
                 runs = study.runs_folder(name)
-                checkpoint = runs / run.checkpoint_folder / CHECKPOINT.format(point=run.point)
                 found.setdefault(
-                    str(runs / run.file(LOG)),
-                    Expected(_title(run), run.folder, forecast(run.spec), checkpoint),
+                    str(runs / run.address.file(LOG)),
+                    Expected(
+                        _title(run),
+                        run.address.folder,
+                        forecast(run.spec),
+                        runs / run.checkpoint,
+                    ),
                 )
         for file, run in experiment.audits.items():
             title = f"attacks on {_title(run, seeds=False)}"
@@ -96,5 +101,6 @@ def _log(folder: Path, kind: str, file: str) -> str:
 
 def _title(run: Run, *, seeds: bool = True) -> str:
     """Such as ``ObjP, epsilon 0.5, seeds 0-9``."""
-    parts = run.point.split("+") if seeds else run.point.split("+")[:1]
-    return ", ".join([run.label, *(part.replace("=", " ").replace("_", " ") for part in parts)])
+    address = run.address
+    title = f"{run.label}, {address.kind} {address.budget:g}"
+    return f"{title}, seeds {address.first}-{address.last}" if seeds else title

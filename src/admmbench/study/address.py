@@ -1,0 +1,183 @@
+"""The address of a run: the name of its files, which says what was computed and not who asked for it.
+
+The folder has the data set, the method and a hash of every setting but the budget and the seeds, which name the file:
+``digits/objp-3f2a1b9c04de/epsilon=0.5+seeds=0-9.nc``. So experiments that ask for the same run share it, however they
+spell it. Nothing else writes such a name, or reads one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from admmbench import datasets
+from admmbench.engine.spec import RunSpec
+
+# A run's files in its folder, as the rules write them: result, messages, Snakemake's measurements, state.
+RESULT, LOG, BENCHMARK, CHECKPOINT = (
+    "{point}.nc",
+    "logs/{point}.log",
+    "benchmarks/{point}.tsv",
+    "checkpoints/{point}",
+)
+# Settings of which a run may have more than another that computes the same rounds.
+_EXTENT = ("rounds", "evaluate_every", "time_limit")
+# Digits of the two hashes.
+_SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
+_GRAMMAR = re.compile(
+    rf"(?P<data>[^/]+)/(?P<method>[^/]+)-(?P<settings>[0-9a-f]{{{_SETTINGS_DIGITS}}})"
+    rf"(?P<extent>[0-9a-f]{{{_EXTENT_DIGITS}}})/"
+    r"(?P<kind>epsilon|total)=(?P<budget>[0-9.e+-]+|inf)"
+    r"\+seeds=(?P<first>[0-9]+)-(?P<last>[0-9]+)"
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a run's files are, below the folder of all runs.
+
+    ``str`` writes it and `parse` reads it. Names of files are far shorter than 255 bytes, whatever the seeds are.
+
+    Attributes
+    ----------
+    data
+        Folder of the data set, see `dataset_folder`.
+    method
+        Name of the method, of a plug-in that of its file.
+    settings
+        Hash of every setting but the extent, the budget and the seeds, though with their number: runs in one folder
+        need the same resources.
+    extent
+        Hash of how many rounds are made and evaluated, and for how long at most.
+    kind
+        What the budget is of: ``epsilon`` of one release, ``total`` of the whole run.
+    budget
+        The budget, perhaps infinite.
+    first, last
+        The first and the last of the seeds, which follow one another.
+    """
+
+    data: str
+    method: str
+    settings: str
+    extent: str
+    kind: str
+    budget: float
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> Address:
+        """Address of what is computed.
+
+        Raises
+        ------
+        ValueError
+            If the seeds do not follow one another.
+        """
+        first, last = spec.seeds[0], spec.seeds[-1]
+        if spec.seeds != tuple(range(first, first + len(spec.seeds))):
+            raise ValueError(f"seeds: those of one run must follow one another, got {spec.seeds}")
+        settings = spec.complete() | {"seeds": len(spec.seeds)}
+        del settings["epsilon"], settings["privacy"]["total"]
+        extent = {key: settings.pop(key) for key in _EXTENT}
+        return cls(
+            data=dataset_folder(spec.dataset),
+            method=Path(spec.algorithm).stem,
+            settings=_hash(settings, _SETTINGS_DIGITS),
+            extent=_hash(extent, _EXTENT_DIGITS),
+            kind="epsilon" if spec.privacy.total is None else "total",
+            budget=spec.stated_budget,
+            first=first,
+            last=last,
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read what ``str`` writes.
+
+        Raises
+        ------
+        ValueError
+            If it is anything else.
+        """
+        if found := _GRAMMAR.fullmatch(text):
+            parts: dict[str, Any] = found.groupdict()
+            for name, kind in (("budget", float), ("first", int), ("last", int)):
+                parts[name] = kind(parts[name])
+            address = cls(**parts)
+            if str(address) == text:  # and not another spelling of it
+                return address
+        raise ValueError(f"{text!r} is no address of a run")
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.point}"
+
+    @property
+    def folder(self) -> str:
+        """Folder of runs that differ in budget and seeds alone, with equally many seeds."""
+        return f"{self.data}/{self.method}-{self.settings}{self.extent}"
+
+    @property
+    def relatives(self) -> str:
+        """Pattern of the results of runs that differ in their extent alone."""
+        return replace(self, extent="?" * _EXTENT_DIGITS).file(RESULT)
+
+    @property
+    def point(self) -> str:
+        """File name without suffix: where on the grid of budgets and seeds the run is."""
+        return f"{self._at}+seeds={self.first}-{self.last}"
+
+    @property
+    def stem(self) -> str:
+        """Name of the method at this budget, with so many seeds, for files of one experiment."""
+        return f"{Path(self.folder).name}+{self._at}"
+
+    @property
+    def _at(self) -> str:
+        return f"{self.kind}={_number(self.budget)}"
+
+    def file(self, pattern: str) -> str:
+        """One of the run's files, such as `LOG`, below the folder of all runs."""
+        return f"{self.folder}/{pattern.format(point=self.point)}"
+
+
+def files_of_runs(folder: Path) -> Iterator[Path]:
+    """Files in a folder of runs whose names are those of a run; whatever else is there is left out."""
+    for pattern in (RESULT, LOG, BENCHMARK, CHECKPOINT):
+        before, after = pattern.split("{point}")
+        for path in folder.glob(f"*/*/{before}*{after}"):
+            data, method, *_ = path.relative_to(folder).parts
+            try:
+                Address.parse(f"{data}/{method}/{path.name.removesuffix(after)}")
+            except ValueError:
+                continue
+            yield path
+
+
+def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
+    """Folder name of a data set: its name, and a short hash of settings that are not the default.
+
+    That of a data set from outside the package has a hash of all that it is: others may have its name.
+    """
+    full = datasets.normalize(spec)
+    name = str(full["name"])
+    if datasets.is_foreign(name):
+        return f"{datasets.describe(spec).name}-{datasets.key(spec)[:_SETTINGS_DIGITS]}"
+    return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
+
+
+def _hash(settings: Any, digits: int) -> str:
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
+
+
+def _number(value: float) -> str:
+    """Shortest text that stands for this number and no other."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
