@@ -1,8 +1,6 @@
 """What people may write for a problem, its defaults, and how they are told that they may not."""
 
-import ast
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -142,75 +140,6 @@ def test_over_columns_a_penalty_is_needed():
     with pytest.raises(ValueError, match=r"^problem\.strength: .*above 0"):
         as_problem({"loss": "logistic", "strength": 0}, "columns")
     assert as_problem({"loss": "logistic", "strength": 0}, "rows").strength == 0
-
-
-# The spellings of version 0.1
-
-
-numbers = st.floats(1e-9, 100) | st.sampled_from([1, "1e-6"])
-bounds = st.none() | st.floats(0.1, 10)
-old_spellings = st.one_of(
-    st.fixed_dictionaries(
-        {"name": st.just("softmax")}, optional={"regularization": numbers, "max_l1_norm": bounds}
-    ),
-    st.fixed_dictionaries(
-        {"name": st.just("logistic")},
-        optional={
-            "regularizer": st.sampled_from(["l1", "l2"]),
-            "strength": numbers,
-            "max_l2_norm": bounds,
-        },
-    ),
-    st.fixed_dictionaries(
-        {"name": st.just("vertical")},
-        optional={"strength": numbers, "loss": st.sampled_from(["logistic", "sigmoid"])},
-    ),
-    st.just("vertical"),
-)
-
-
-@given(old_spellings, st.sampled_from(["rows", "columns"]))
-def test_old_spellings_are_refused_with_the_new_one_which_is_accepted(old, sharing):
-    with pytest.raises(ValueError, match=r"version 0\.1 wrote it; write \{") as refusal:
-        as_problem(old, sharing)
-    words = str(refusal.value)
-    new = ast.literal_eval(re.search(r"write (\{.*\})", words)[1])
-    old = {"name": old} if isinstance(old, str) else old
-    vertical = old["name"] == "vertical"
-    assert ("a partition that shares columns" in words) == vertical
-    problem = as_problem(new, "columns" if vertical else "rows")
-    assert problem.loss_name == (old.get("loss", "logistic") if vertical else old["name"])
-    assert problem.penalty_name == old.get("regularizer", "l2")
-    if old["name"] == "logistic":
-        assert problem.strength == float(old.get("strength", 1e-6))
-        assert (problem.per, problem.average) == ("agent", "agents")
-        assert problem.records.max_l2_norm == old.get("max_l2_norm", 1)
-    elif vertical:  # beta ||x||^2 is 2 beta times ||x||^2 / 2
-        assert problem.strength == 2 * float(old.get("strength", 1e-4))
-    else:
-        assert problem.strength == 2 * float(old.get("regularization", 1e-6))
-        assert (problem.per, problem.average) == ("total", "records")
-        assert problem.records.max_l1_norm == old.get("max_l1_norm")
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ({"name": "sofmax"}, "unknown loss 'sofmax'; did you mean 'softmax'"),
-        ({"name": "logistic", "strenght": 2}, "unknown key 'strenght'; did you mean 'strength'"),
-        ({"name": "softmax", "regularization": -1}, "problem.strength"),
-        ({"name": "vertical", "loss": "hinge"}, "unknown loss 'hinge'"),
-        ({"name": ["softmax"]}, "problem.loss"),
-    ],
-)
-def test_what_was_wrong_in_an_old_spelling_is_named(spec, words):
-    with pytest.raises(ValueError, match=words):
-        as_problem(spec, "rows")
-
-
-def test_nothing_of_an_old_spelling_is_dropped():
-    with pytest.raises(ValueError, match=r"write \{'loss': 'huber', 'strength': 2\}"):
-        as_problem({"name": "huber", "strength": 2}, "rows")
 
 
 # Losses and data sets that do not suit each other

@@ -69,8 +69,6 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     """
     if isinstance(spec, str):
         spec = {"loss": spec}
-    if "name" in spec or spec.get("loss") == "vertical":
-        raise ValueError(_new_spelling(spec))
     given = checked(_Settings, spec, "problem")
     if given.loss == "quadratic":
         return Quadratic(given.penalty, given.strength or 0.0)
@@ -118,27 +116,3 @@ def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
         given.constraints or (),
         given.server or 0.0,
     )
-
-
-def _new_spelling(old: Mapping[str, Any]) -> str:
-    """Refusal of the spellings of version 0.1, with what they are now; ValueError if that is refused too."""
-    left = dict(old)
-    name, loss = left.pop("name", "vertical"), left.pop("loss", "logistic")
-    new: dict[str, Any] = {"loss": name}
-    if name == "vertical":
-        new = {"loss": "logistic" if loss == "vertical" else loss}
-    if name == "logistic":
-        new |= {"penalty": left.pop("regularizer", "l2")}
-        new |= {"per": "agent"} if "strength" in left else {}
-    factor = {"softmax": "regularization", "vertical": "strength"}.get(str(name), "")
-    if (weight := left.pop(factor, None)) is not None:
-        # beta ||W||^2 and lambda ||x||^2 are now weights of ||.||^2 / 2.
-        new |= {"strength": 2 * float(weight)}
-        new |= {"per": "total"} if name == "softmax" else {}
-    bounds = {key: left.pop(key) for key in ("max_l1_norm", "max_l2_norm") if key in left}
-    if bounds:
-        new |= {"records": {key: bound for key, bound in bounds.items() if bound is not None}}
-    new |= left
-    as_loss(checked(_Settings, new, "problem").loss)
-    where = ", with a partition that shares columns" if name == "vertical" else ""
-    return f"problem: {dict(old)!r} is how version 0.1 wrote it; write {new!r}{where}"
