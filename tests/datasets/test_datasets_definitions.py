@@ -38,6 +38,10 @@ def test_names_are_sorted():
         ("femnist", {"name": "femnist", "shards": "all"}),
         ({"name": "femnist", "shards": [3, 0]}, {"name": "femnist", "shards": [0, 3]}),
         ({"name": "femnist", "shards": range(36)}, {"name": "femnist", "shards": "all"}),
+        (
+            {"name": "femnist", "shards": "small"},
+            {"name": "femnist", "shards": [*range(5), *range(15, 31)]},
+        ),
     ],
 )
 def test_normalize(spec, expected):

@@ -32,6 +32,8 @@ REPOSITORY = "APPFL/DPFL-IADMM-Classification"
 COMMIT = "4610458edaad176f5108199393f2bc18c93659e2"
 # Training samples of the whole sample, as the papers state; not every shard was counted.
 TOTAL_TRAIN_SAMPLES = 36_708
+# Shards whose writers have about half as many images as the others: `shards: small`.
+SMALL = (*range(5), *range(15, 31))
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,25 @@ class Femnist(DatasetDefinition):
 
     Parameters
     ----------
-    shards : "all" or list of int
-        Which of the shards 0 to 35 to use.
+    shards : "all", "small" or list of int
+        Which of the shards 0 to 35 to use; "small" stands for those whose writers have few images.
     """
 
     name = "femnist"
     defaults = {"shards": "all"}
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Check `shards` and sort them; every shard listed is the same as "all"."""
+        """Check `shards`, spell "small" out and sort them; every shard listed is the same as "all"."""
         shards = settings["shards"]
         count = len(_shards())
         if shards == "all":
             return {"shards": "all"}
+        if shards == "small":
+            return {"shards": list(SMALL)}
         if isinstance(shards, str) or not isinstance(shards, Iterable):
-            raise ValueError(f"femnist: shards must be 'all' or a list of integers, not {shards!r}")
+            raise ValueError(
+                f"femnist: shards must be 'all', 'small' or a list of integers, not {shards!r}"
+            )
         numbers = list(shards)
         wrong = [n for n in numbers if type(n) is not int or not 0 <= n < count]
         if wrong or not numbers or len(set(numbers)) < len(numbers):
