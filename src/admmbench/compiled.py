@@ -124,7 +124,8 @@ class _Cache(FunctionCache):
 
     def _entry(self, signature: Any, codegen: Any) -> tuple[Path, bytes]:
         """File of a signature on this processor, and the hash of what else it depends on."""
-        signature, processor, code = self._index_key(signature, codegen)
+        # What a function is closed over is made by its file; compiled functions have other bytes in each process.
+        signature, processor, (code, _) = self._index_key(signature, codegen)
         name = hashlib.sha256(repr((signature, processor)).encode()).hexdigest()[:16]
         stamp = self._impl.locator.get_source_stamp()
         of = hashlib.sha256(repr((numba.__version__, stamp, code)).encode()).digest()
@@ -139,6 +140,24 @@ def _read_trusted(path: Path) -> bytes:
         return file.read()
 
 
+def source(function: Callable[..., Any], what: str) -> str:
+    """Source of a function, as it was imported.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it changed since.
+    """
+    function = inspect.unwrap(function)
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise ValueError(f"{what} has no source that could be compiled") from None
+    if not _is_unchanged(function):
+        raise ValueError(f"the file of {what} changed after it was imported: start again")
+    return text
+
+
 def equation_source(equation: Callable[..., Any], name: str) -> str:
     """Source of an equation as a function of another name, without decorators, annotations and docstring.
 
@@ -150,15 +169,9 @@ def equation_source(equation: Callable[..., Any], name: str) -> str:
         If it cannot stand alone: there is no source, or it uses more than its arguments, numpy and math.
     """
     what = f"the equation {getattr(equation, '__name__', equation)!r}"
-    try:
-        source = textwrap.dedent(inspect.getsource(inspect.unwrap(equation)))
-    except (OSError, TypeError):
-        raise ValueError(f"{what} has no source that could be compiled") from None
-    function = ast.parse(source).body[0]
+    function = ast.parse(source(equation, what)).body[0]
     if not isinstance(function, ast.FunctionDef):
         raise ValueError(f"{what} is no function of its own: write it with def")
-    if not _is_unchanged(inspect.unwrap(equation)):
-        raise ValueError(f"the file of {what} changed after it was imported: start again")
     if function.args.args and function.args.args[0].arg == "self":
         raise ValueError(f"{what} takes self: write a function, and give it numbers")
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]

@@ -266,7 +266,7 @@ def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
 def compare_with_passes(spec):
     plain, fused = play(spec, THREE, range(1, 5)), runs.play(spec, THREE, 4)
     assert plain.tapes[0] or spec.release is None
-    for part in ("w", "z", "dual", "average", "chain"):
+    for part in ("w", "z", "dual", "average", "iterates"):
         ours, theirs = (getattr(each.state, part) for each in (plain, fused))
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
     ledgers = [b.noise.ledgers for b in plain.federation.blocks]

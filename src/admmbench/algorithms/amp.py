@@ -13,6 +13,7 @@ from scipy.special import gammainccinv
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, factors, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.frames.exact import solve
+from admmbench.frames.kernel import Strategy
 from admmbench.privacy import (
     Approximate,
     Noise,
@@ -99,14 +100,17 @@ class AMP(OverRows):
 
         def find(block: RowBlock) -> None:
             parts, noise = block.parts, block.noise
-            private = noise.privacy.private
-            state.z[block.agents] = self.perturbed(parts, noise) if private else parts.optimum()
+            state.z[block.agents] = (
+                self.perturbed(parts, noise, federation.strategy)
+                if noise.privacy.private
+                else parts.optimum()
+            )
 
         federation.each(find)
         state.w = self.mean(state.z, federation)
         return Messages(down=(), up=(state.z,))
 
-    def perturbed(self, parts: RowParts, noise: Noise) -> Array:
+    def perturbed(self, parts: RowParts, noise: Noise, strategy: Strategy) -> Array:
         """What the agents of a block send, shape (B, S, K, J), float64."""
         budget = self.budget(parts.whole, noise.privacy)
         noise.enter(self.plan(1, parts.whole, noise.privacy, noise.release))
@@ -120,7 +124,10 @@ class AMP(OverRows):
         length = std * math.sqrt(parts.whole.size)
         condition = 1 + parts.curvature_bound / convexity
         rounding = _rounding(parts.whole, m, c1, samplers.REACH * length, condition)
-        v = self.minimize(parts, b, ridge, convexity, self.tolerance + rounding)
+        tolerance = self.tolerance + rounding
+        v = strategy.minimize(
+            parts, noise, ridge, b, lambda b: self.minimize(parts, b, ridge, convexity, tolerance)
+        )
         # The solutions of both neighbours are off by at most this, in any direction.
         off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
         grid, apart = on_grid(2 * off, math.sqrt(parts.whole.size))

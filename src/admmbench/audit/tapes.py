@@ -163,6 +163,8 @@ class TapedNoise(Noise):
         where the noise happens to lead.
     inner
         Spherical noise that was drawn, while it is not known what it is for.
+    inside
+        Makes, of what is released next, the part of the release that is inside its problem.
     missed
         Releases that are not on tape.
     unsolved
@@ -176,6 +178,7 @@ class TapedNoise(Noise):
     again: Sequence[Taped] | None
     louder: Array | None
     inner: Inner | None
+    inside: Callable[[Array], Taped] | None
     missed: int
     unsolved: bool
     faults: list[str]
@@ -197,7 +200,8 @@ class TapedNoise(Noise):
         made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
         made.agents, made.tape, made.again = agents, [], None
         made.louder = louder
-        made.inner, made.missed, made.unsolved, made.faults = None, 0, False, []
+        made.inner, made.inside = None, None
+        made.missed, made.unsolved, made.faults = 0, False, []
         made._accounted = [ledger.releases() for ledger in made.ledgers]
         made._places = set()
         return made
@@ -293,16 +297,20 @@ class TapedDraw(Draw):
         rounded = np.where(factors(self.scale, value) > 0, np.rint(value / grid) * grid, value)
         told = list(self.entered)
         self.entered[:] = [[] for _ in told]
-        self.source.tape.append(
+        source, scale = self.source, np.array(scale)
+        inside = source.inside and source.inside(noisy)
+        source.inside = None
+        source.tape.append(
             Taped(
-                self.source.round,
+                source.round,
                 LAWS[law],
                 rounded,
                 noisy,
                 noisy,
-                np.array(scale),
-                told,
+                scale,
+                inside.entered if inside else told,
                 grid=self.grid,
+                inside=inside,
             )
         )
         return noisy.astype(precision)

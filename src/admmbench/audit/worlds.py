@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.audit import reach, sums
-from admmbench.audit.plain import open_passes
-from admmbench.audit.solutions import watched
+from admmbench.audit.solutions import OnTape
 from admmbench.audit.tapes import Taped, TapedNoise
 from admmbench.datasets import Dataset
 from admmbench.engine.federation import Block, Federation, Workers, workers
@@ -121,7 +120,7 @@ class Taking(Sampler):
 @contextlib.contextmanager
 def stage() -> Iterator[Workers]:
     """Within this context, methods can be played."""
-    with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"), open_passes():
+    with workers(1) as pool, np.errstate(over="ignore", invalid="ignore"):
         yield pool
 
 
@@ -154,8 +153,8 @@ class Player:
         louder: Array | None = None,
     ) -> None:
         # Each world has a method of its own, so that nothing is kept in it for the other.
-        self.method = watched(copy.deepcopy(spec.method))
-        federation = assemble(spec, data, pool)
+        self.method = copy.deepcopy(spec.method)
+        federation = assemble(spec, data, pool, strategy=OnTape())
         blocks = federation.blocks
         self.noise = [
             TapedNoise.like(block.noise, block.agents, spec.dtype, louder) for block in blocks

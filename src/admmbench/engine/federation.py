@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.engine.memory import keep_freed_memory
+from admmbench.frames.kernel import COMPILED, Strategy
 from admmbench.privacy import Ledger, Noise, Privacy, Sampler
 from admmbench.problems.base import Array, BoundProblem, Parts
 
@@ -52,6 +53,8 @@ class Federation(Generic[PartsT]):
     choices: list[np.random.Generator]
     """For each seed, the source of random numbers that all agents know; none if the method declares no draws."""
     pool: Workers = field(repr=False)
+    strategy: Strategy = COMPILED
+    """How local updates are computed."""
 
     @property
     def ledgers(self) -> list[Ledger]:

@@ -20,6 +20,7 @@ from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.frames.base import Algorithm, Messages
+from admmbench.frames.kernel import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
 
@@ -137,7 +138,11 @@ def run_rounds(
 
 
 def assemble(
-    spec: RunSpec, dataset: Dataset, pool: Workers, size: int | None = None
+    spec: RunSpec,
+    dataset: Dataset,
+    pool: Workers,
+    size: int | None = None,
+    strategy: Strategy = COMPILED,
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -151,6 +156,8 @@ def assemble(
         Threads.
     size
         Agents that are served together; by default as many as suit the machine.
+    strategy
+        How local updates are computed.
     """
     permutations = [partial(_permutation, seed) for seed in spec.seeds]
     split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
@@ -171,7 +178,7 @@ def assemble(
         sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
         blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
-    return Federation(problem, budget, blocks, choices, pool)
+    return Federation(problem, budget, blocks, choices, pool, strategy)
 
 
 def _permutation(seed: int, n: int) -> Array:

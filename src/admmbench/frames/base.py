@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.validation import parameters as parameters
+
+if TYPE_CHECKING:
+    from admmbench.frames.kernel import Strategy
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -64,6 +67,10 @@ class Federation(Protocol[WholeT, PartsT]):
     @property
     def problem(self) -> WholeT:
         """The bound problem as a whole."""
+
+    @property
+    def strategy(self) -> Strategy:
+        """How local updates are computed."""
 
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -26,6 +26,7 @@ from admmbench.frames.base import (
     RowFederation,
     parameters,
 )
+from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Noise, Privacy, Release, Releases
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.rows import BoundRows, RowParts
@@ -36,8 +37,6 @@ Order = Literal["server", "agents"]
 _ROUNDING, _ALLOWED = 2.0**-50, 2.0**-10
 # Above this bound only models beyond all use have such errors.
 _SMALL = 1e-6
-Entry = TypeVar("Entry", float, Array)
-"""One entry of a model, or all entries."""
 
 
 @dataclass
@@ -56,10 +55,15 @@ class ConsensusState(Models):
 
     dual: Array
     """Dual variables lambda, shape (P, S, K, J)."""
-    chain: Array
-    """Last local iterates, from which the next round goes on, shape (P, S, K, J); with one update, ``z`` itself."""
+    chain: Array | None
+    """Last local iterates where they are not ``z`` itself, which is their mean: None with one update."""
     average: Array
     """Mean of the agents' last messages, shape (S, K, J)."""
+
+    @property
+    def iterates(self) -> Array:
+        """Last local iterates, from which the next round goes on, shape (P, S, K, J)."""
+        return self.z if self.chain is None else self.chain
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class Subproblem:
     """The agents' parts of the problem."""
     noise: Noise
     privacy: Privacy
+    strategy: Strategy = COMPILED
 
     @property
     def n_samples(self) -> Array:
@@ -255,16 +260,6 @@ def _norms(models: Array) -> Array:
     return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)
 
 
-def message(z: Entry, dual: Entry, rho: float) -> Entry:
-    """Part of an agent in the server's mean, which minimises (4a) of ryu2021 and ryu2022."""
-    return z - dual / rho
-
-
-def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
-    """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
-    return dual + rho * (w - z)
-
-
 @parameters
 class Consensus(OverRows):
     """Consensus ADMM.
@@ -294,7 +289,7 @@ class Consensus(OverRows):
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""
         start = OverRows.init(self, federation)
-        chain = start.z if self.updates == 1 else start.z.copy()
+        chain = None if self.updates == 1 else start.z.copy()
         zero = np.zeros_like(start.z)
         return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
 
@@ -317,7 +312,7 @@ class Consensus(OverRows):
             self.local_round(
                 Subproblem(
                     t,
-                    state.chain[p],
+                    state.iterates[p],
                     state.z[p],
                     state.w,
                     state.dual[p],
@@ -328,6 +323,7 @@ class Consensus(OverRows):
                     block.parts,
                     block.noise,
                     privacy,
+                    federation.strategy,
                 )
             )
 
@@ -348,14 +344,13 @@ class Consensus(OverRows):
         updates of the iterates if the agents begin a round, and after them otherwise; and the sum of messages
         ``sub.partial``.
         """
-        if self.order == "agents":
-            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
-        total = np.zeros_like(sub.z)
-        for _ in range(self.updates):
-            sub.z[:] = self.update(sub)
-            total += sub.z
-        if self.updates > 1:
-            sub.sent[:] = total / self.updates
-        if self.order == "server":
-            sub.dual[:] = dual_ascent(sub.dual, sub.rho_dual, sub.w, sub.sent)
-        sub.partial[:] += message(sub.sent, sub.dual, sub.rho_message).sum(axis=0)
+        total = np.empty_like(sub.z) if self.updates > 1 else None
+        for which in positions(self.updates):
+            fused = Pass(updates=which, order=self.order)
+            in_plain_arrays(
+                fused,
+                sub,
+                lambda: sub.strategy.released(sub, self.update(sub)),
+                share=1 / self.updates,
+                total=total,
+            )

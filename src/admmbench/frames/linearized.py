@@ -1,7 +1,7 @@
 """Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
 
 A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
-see `admmbench.frames.passes`. A step may use its arguments, numbers, numpy and math.
+see `admmbench.frames.kernel`. A step may use its arguments, numbers, numpy and math.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from admmbench.frames.base import Array, parameters
 from admmbench.frames.consensus import Consensus, Subproblem
-from admmbench.frames.passes import Pass
+from admmbench.frames.kernel import Pass, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 from admmbench.validation import one_of
@@ -106,21 +106,13 @@ class Linearized(Consensus):
         whole, E = sub.parts.whole, self.updates
         strength = whole.total_strength if self.reference else whole.own_strength
         total = np.empty_like(sub.z) if E > 1 else None
-        for e in range(E):
+        for which in positions(E):
             gradient, schedule = self.gradient(sub), self.schedule(sub)
             on_gradient = self.perturb_gradient(sub, gradient)
             draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
-            fused = Pass(
-                self.step,
-                tuple(schedule),
-                whole.problem.penalty_name,
-                "global" if self.reference else "local",
-                place,
-                "only" if E == 1 else "first" if e == 0 else "last" if e == E - 1 else "middle",
-                self.order,
-            )
-            numbers = [np.broadcast_to(given, sub.z.shape[:2]) for given in schedule.values()]
-            fused(sub, gradient, draw, strength, 1 / E, total, numbers)
+            at: Literal["local", "global"] = "global" if self.reference else "local"
+            fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
+            sub.strategy.update(fused, sub, gradient, draw, schedule, strength, 1 / E, total)
 
 
 def _noise(

@@ -1,4 +1,4 @@
-"""The pass over a model against numpy, operation by operation, for every way to be made."""
+"""The local update against numpy, operation by operation, for every way to be made and to be run."""
 
 import itertools
 
@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from admmbench.frames.consensus import Subproblem
+from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, make_update
 from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
-from admmbench.frames.passes import Pass
-from admmbench.privacy import Noise, Privacy
+from admmbench.privacy import Noise, Privacy, samplers
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
+from admmbench.problems.narrow import take_tile
+from admmbench.problems.penalties import PENALTIES
 
 # A tile of noise, and a part of one.
 B, S, K, J = 2, 3, 2, 700
@@ -47,6 +49,29 @@ def draw(measure=False):
     return noise.laplace(Sensitivity(l1=ONES)), noise
 
 
+class Uncompiled(Strategy):
+    """The function that is compiled, run as it is written."""
+
+    def make(self, fused, dtype):
+        return make_update(
+            fused.step,
+            PENALTIES[fused.penalty].gradient,
+            lambda numbers, p, s: tuple(each[p, s] for each in numbers),
+            take_tile,
+            samplers.perturb,
+            np.dtype(dtype).type,
+            **fused.flags(),
+        )
+
+
+class Plain(Strategy):
+    """A block is one entry."""
+
+    def update(self, fused, sub, gradient, *rest):
+        in_plain_arrays(fused, sub, lambda: gradient.value, *rest)
+
+
+WAYS = {"compiled": COMPILED, "uncompiled": Uncompiled(), "plain": Plain()}
 PLACES = (None, "gradient", "solution")
 UPDATES = ("only", "first", "middle", "last")
 ORDERS = ("server", "agents")
@@ -61,8 +86,9 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("step", "penalty", "at", "noise", "updates", "order"), CASES)
-def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, order):
+def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, order, way):
     equation, name = STEPS[step]
     strength, share = 0.3, 1 / 4
     sub, gradient, total, numbers = block(updates=updates)
@@ -83,16 +109,9 @@ def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, or
         dual = dual + RHO_DUAL * (w - mean) if order == "server" else dual
         partial = partial + (mean - dual / RHO_MESSAGE).sum(axis=0)
 
-    fused = Pass(equation, (name,), penalty, at, noise, updates, order)
-    fused(
-        sub,
-        Gradient(gradient, None),
-        draw()[0] if noise else None,
-        strength,
-        share,
-        total,
-        [numbers],
-    )
+    fused = Pass(equation, penalty, at, noise, updates, order)
+    given = Gradient(gradient, None), draw()[0] if noise else None, {name: numbers}
+    WAYS[way].update(fused, sub, *given, strength, share, total)
     close = {"rtol": 1e-12, "atol": 1e-13}
     np.testing.assert_allclose(sub.z, new, **close)
     np.testing.assert_allclose(total, wanted_total, **close)
@@ -101,22 +120,26 @@ def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, or
     np.testing.assert_allclose(sub.partial, partial, **close)
 
 
+def update(fused, sub, gradient, noise, schedule, strength=0.3, way="compiled"):
+    WAYS[way].update(fused, sub, gradient, noise, schedule, strength, 1.0, None)
+
+
 @pytest.mark.parametrize("place", ["gradient", "solution"])
 def test_the_magnitude_of_the_noise_is_measured(place):
     sub, gradient, _, numbers = block()
     noise, source = draw(measure=True)
-    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", place, "only", "server")
-    fused(sub, Gradient(gradient, None), noise, 0.3, 1.0, None, [numbers])
+    fused = Pass(proximal_step, "l2", "local", place, "only", "server")
+    update(fused, sub, Gradient(gradient, None), noise, {"inverse_eta": numbers})
     wanted = np.abs(np.zeros(noise.shape) + draw()[0]).mean(axis=(2, 3))
     np.testing.assert_allclose(source.magnitude(), wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_precision_is_kept(dtype):
-    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", "gradient", "only", "server")
+    fused = Pass(proximal_step, "l2", "local", "gradient", "only", "server")
     found, wanted = (block(each) for each in (dtype, "float64"))
     for sub, gradient, _, numbers in (found, wanted):
-        fused(sub, Gradient(gradient, None), draw()[0], 0.3, 1.0, None, [numbers])
+        update(fused, sub, Gradient(gradient, None), draw()[0], {"inverse_eta": numbers})
     tolerance = 1e-5 if dtype == "float32" else 0
     for name in ("z", "dual", "partial"):
         one, other = getattr(found[0], name), getattr(wanted[0], name)
@@ -127,8 +150,8 @@ def test_the_precision_is_kept(dtype):
 def test_what_is_no_number_survives_the_clip():
     sub, gradient, _, numbers = block()
     gradient[0, 1, 0, 2] = np.nan
-    fused = Pass(trust_region_step, ("radius",), "l2", "local", None, "only", "server")
-    fused(sub, Gradient(gradient, None), None, 0.3, 1.0, None, [numbers])
+    fused = Pass(trust_region_step, "l2", "local", None, "only", "server")
+    update(fused, sub, Gradient(gradient, None), None, {"radius": numbers})
     assert np.isnan(sub.z[0, 1, 0, 2])
     assert np.isnan(sub.dual[0, 1, 0, 2])
     assert np.isfinite(np.delete(sub.z.reshape(B * S, -1), 1, axis=0)).all()
@@ -144,30 +167,62 @@ def test_a_narrow_gradient_is_widened():
     narrow = Gradient(entries, None, position)
     assert narrow.value.shape == (B, S, K, J)
     np.testing.assert_array_equal(narrow.value[1, 2, 1, 5], entries[1, 2, 1, position[1, 5]])
-    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", "gradient", "only", "server")
-    fused(sub, narrow, draw()[0], 0.3, 1.0, None, [numbers])
-    fused(wanted, Gradient(narrow.value, None), draw()[0], 0.3, 1.0, None, [numbers])
+    fused = Pass(proximal_step, "l2", "local", "gradient", "only", "server")
+    update(fused, sub, narrow, draw()[0], {"inverse_eta": numbers})
+    update(fused, wanted, Gradient(narrow.value, None), draw()[0], {"inverse_eta": numbers})
     np.testing.assert_array_equal(sub.z, wanted.z)
 
 
-def two_numbers(gradient, z, w, dual, rho, p, number_0):
-    """Names of arguments that the pass itself uses."""
-    return p * gradient + 2 * number_0
+def two_numbers(gradient, z, w, dual, rho, p, given):
+    """Names of arguments that the update itself uses."""
+    return p * gradient + 2 * given
 
 
-def test_numbers_are_taken_by_their_names():
+def no_number(gradient, z, w, dual, rho):
+    return z - gradient / rho
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_are_taken_by_their_names(way):
     sub, gradient, _, numbers = block()
-    fused = Pass(two_numbers, ("number_0", "p"), "l2", "local", None, "only", "server")
-    fused(sub, Gradient(gradient, None), None, 0.0, 1.0, None, [numbers, 3 * numbers])
+    given = {"given": numbers, "p": 3 * numbers}
+    update(Pass(two_numbers), sub, Gradient(gradient, None), None, given, 0.0, way)
     wanted = 3 * numbers[..., None, None] * gradient + 2 * numbers[..., None, None]
     np.testing.assert_allclose(sub.z, wanted)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_step_may_take_no_numbers(way):
+    sub, gradient, _, _ = block()
+    wanted = sub.z - gradient / RHO
+    update(Pass(no_number), sub, Gradient(gradient, None), None, {}, 0.0, way)
+    np.testing.assert_allclose(sub.z, wanted)
+
+
 def test_a_schedule_that_does_not_fit_the_step_is_refused():
+    sub, gradient, _, numbers = block()
     with pytest.raises(
         ValueError, match="schedule gives eta, the step proximal_step takes inverse_eta"
     ):
-        Pass(proximal_step, ("eta",), "l2", "local", None, "only", "server").source("float32")
+        update(Pass(proximal_step), sub, Gradient(gradient, None), None, {"eta": numbers})
+
+
+@pytest.mark.parametrize(
+    ("updates", "order", "place"), [*itertools.product(UPDATES, ORDERS, PLACES)]
+)
+def test_uncompiled_in_single_precision_each_bit_is_the_compiled_one(updates, order, place):
+    """What noise is added to is in double precision, as where a total is guaranteed."""
+    fused = Pass(proximal_step, "l2", "local", place, updates, order)
+    found = {}
+    for way in ("compiled", "uncompiled"):
+        sub, gradient, total, numbers = block("float32", updates)
+        given = Gradient(gradient.astype("float64") / 3, None), draw()[0] if place else None
+        schedule = {"inverse_eta": numbers}
+        WAYS[way].update(fused, sub, *given, schedule, 0.3, 1 / 4, total)
+        found[way] = [sub.z, sub.dual, sub.sent, sub.partial, total]
+    for one, other in zip(*found.values(), strict=True):
+        assert one.dtype == "float32"
+        np.testing.assert_array_equal(one, other)
 
 
 def test_noise_in_two_places_is_refused():
@@ -182,7 +237,7 @@ def test_noise_of_another_kind_is_refused(noise):
 
 
 def test_the_pass_is_made_anew_when_the_samplers_change(monkeypatch):
-    fused = Pass(proximal_step, ("inverse_eta",), "l2", "local", None, "only", "server")
+    fused = Pass(proximal_step, "l2", "local", None, "only", "server")
     before = fused.source("float32")
-    monkeypatch.setattr("admmbench.frames.passes._IMPORTED", "another")
+    monkeypatch.setattr("admmbench.frames.kernel._IMPORTED", "another")
     assert fused.source("float32") != before

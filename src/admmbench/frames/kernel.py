@@ -1,0 +1,497 @@
+"""An agent's local update, as one pass over its model.
+
+An update consists of the gradient of the penalty, noise, the step, the mean of the local updates, the dual ascent and
+the sum for the server. Each of these reads and writes models that do not fit into a cache. One after another, they
+would take most of a round if agents have few records. So they are one function, `make_update`, which is compiled for
+each `Pass`. In plain arrays, the same function serves methods that solve their subproblems otherwise, and audits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import numba
+import numpy as np
+
+from admmbench import compiled
+from admmbench.frames.base import Array, factors
+from admmbench.privacy import Draw, Noise, samplers
+from admmbench.problems import narrow
+from admmbench.problems.base import Gradient
+from admmbench.problems.penalties import PENALTIES, PenaltyName
+
+if TYPE_CHECKING:
+    from admmbench.frames.consensus import Subproblem
+    from admmbench.problems.rows import RowParts
+
+Step = Callable[..., Any]
+Entry = TypeVar("Entry", float, Array)
+"""One entry of a model, or all entries."""
+
+# A module changes with the text of what it imports: numba does not see that.
+_IMPORTED = hashlib.sha256(
+    b"".join(Path(str(module.__file__)).read_bytes() for module in (narrow, samplers))
+).hexdigest()
+_MODULE = '''\
+"""Local update with {name}."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from admmbench.compiled import njit
+from admmbench.privacy.samplers import TILE, perturb
+from admmbench.problems.narrow import take_tile
+# {imported}
+
+number = np.{dtype}
+equation = numba.njit(nogil=True, error_model="numpy")
+
+{equations}
+
+@equation
+def numbers_of(numbers, p, s):
+    return ({numbers})
+
+
+{update}
+
+update = njit(nogil=True, error_model="numpy")(
+    make_update(step, penalty_gradient, numbers_of, take_tile, perturb, number, {flags})
+)
+'''
+
+
+def message(z: Entry, dual: Entry, rho: float) -> Entry:
+    """Part of an agent in the server's mean, which minimises (4a) of ryu2021 and ryu2022."""
+    return z - dual / rho
+
+
+def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
+    """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
+    return dual + rho * (w - z)
+
+
+class Drawn(NamedTuple):
+    """What is added to a block: the attributes of a `Draw`."""
+
+    law: int
+    keys: Array
+    place: Array
+    scale: Array
+    grid: Array
+    measure: bool
+    magnitude: Array
+
+
+class Room(NamedTuple):
+    """Room for a tile, a number of entries that a core's cache holds; and for the random words and the noise of it."""
+
+    tile: Any
+    words: Array
+    noise: Array
+
+
+def make_update(
+    step: Callable[..., Any],
+    penalty_gradient: Callable[[Any], Any],
+    numbers_of: Callable[[Any, int, int], Any],
+    take: Callable[..., None],
+    perturb: Callable[..., float],
+    number: Callable[[Any], Any],
+    first: bool,
+    last: bool,
+    agents_begin: bool,
+    solved: bool,
+    at_global: bool,
+    noise_on_gradient: bool,
+    noise_on_solution: bool,
+) -> Callable[..., None]:
+    """Make the local update from what is known when it is compiled.
+
+    Parameters
+    ----------
+    step
+        Equation of the step, ``step(gradient, z, w, dual, rho, *numbers)``.
+    penalty_gradient
+        Equation of the gradient of the penalty.
+    numbers_of
+        Picks the further arguments of the step, a tuple, for an agent and a seed.
+    take
+        Fills a tile with the gradient of the loss, or with the solution; see `admmbench.problems.narrow.take_tile`.
+    perturb
+        Adds noise to a tile; see `admmbench.privacy.samplers.perturb`.
+    number
+        Type of the models' entries.
+    first, last
+        Whether it is the first, or the last, of a round's local updates.
+    agents_begin
+        Who begins a round: the dual variables follow before the first update, or after the last one.
+    solved
+        Whether what is taken is the solution of the subproblem, so that there is no step.
+    at_global
+        Whether the penalty's gradient is taken at the global model, instead of the local one.
+    noise_on_gradient, noise_on_solution
+        What noise is added to.
+    """
+
+    def update(
+        gradient: Array,
+        position: Array,
+        z: Array,
+        w: Array,
+        dual: Array,
+        sent: Array,
+        total: Array,
+        partial: Array,
+        rho: float,
+        rho_dual: float,
+        rho_message: float,
+        strength: float,
+        share: float,
+        numbers: tuple[Array, ...],
+        draw: Drawn,
+        room: Room,
+    ) -> None:
+        law, place, measure = draw.law, draw.place, draw.measure
+        agents, seeds, size = z.shape[:3]
+        most = len(room.tile)
+        for p in range(agents):
+            for s in range(seeds):
+                given, sizes = numbers_of(numbers, p, s), 0.0
+                key, scale, grid = draw.keys[p, s], draw.scale[p, s], draw.grid[p, s]
+                for start in range(0, size, most):
+                    stop = min(start + most, size)
+                    tile = room.tile[: stop - start]
+                    # Each array is cut to the tile: the compiler makes vector instructions of plain indices.
+                    z_, dual_, sent_ = (
+                        z[p, s, start:stop],
+                        dual[p, s, start:stop],
+                        sent[p, s, start:stop],
+                    )
+                    total_, w_, partial_ = (
+                        total[p, s, start:stop],
+                        w[s, start:stop],
+                        partial[s, start:stop],
+                    )
+                    if agents_begin and first:
+                        for j in range(len(tile)):
+                            dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
+                    take(gradient[p, s], position[p], start, tile)
+                    if noise_on_gradient:
+                        sizes += perturb(
+                            tile,
+                            law,
+                            key,
+                            place,
+                            start // most,
+                            scale,
+                            grid,
+                            room.words,
+                            room.noise,
+                            measure,
+                        )
+                    if not solved:
+                        for j in range(len(tile)):
+                            # What noise is added to may be in double precision; all else is as the models are.
+                            slope = tile[j] if noise_on_solution else number(tile[j])
+                            slope = slope + strength * penalty_gradient(
+                                w_[j] if at_global else z_[j]
+                            )
+                            tile[j] = step(slope, z_[j], w_[j], dual_[j], rho, *given)
+                    if noise_on_solution:
+                        sizes += perturb(
+                            tile,
+                            law,
+                            key,
+                            place,
+                            start // most,
+                            scale,
+                            grid,
+                            room.words,
+                            room.noise,
+                            measure,
+                        )
+                    for j in range(len(tile)):
+                        new = number(tile[j])
+                        z_[j] = new
+                        if not last:
+                            total_[j] = new if first else total_[j] + new
+                        else:
+                            if not first:
+                                new = (total_[j] + new) * share
+                                sent_[j] = new
+                            if not agents_begin:
+                                dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], new)
+                            partial_[j] += message(new, dual_[j], rho_message)
+                if measure:
+                    draw.magnitude[p, s] = sizes / size
+
+    return update
+
+
+def solution(gradient: float, z: float, w: float, dual: float, rho: float) -> float:
+    """Step of methods that have none: the solution is found otherwise."""
+    return gradient
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is known of a local update when it is compiled.
+
+    Attributes
+    ----------
+    step
+        Equation of the step, ``step(gradient, z, w, dual, rho, ...)``, for one entry of a model; its further arguments
+        are numbers of each agent and seed.
+    penalty
+        Of the problem.
+    at
+        Model that the penalty's gradient is taken at: the ``local`` one, or the ``global`` one.
+    noise
+        What noise is added to; None: there is none.
+    updates
+        ``only``: the one update of a round; or of several the ``first``, a ``middle`` one, or the ``last``.
+    order
+        Who begins a round, see `admmbench.frames.consensus.Consensus`: the dual variables follow after the last
+        update, or before the first one.
+    """
+
+    step: Step = solution
+    penalty: PenaltyName = "l2"
+    at: Literal["local", "global"] = "local"
+    noise: Literal["gradient", "solution"] | None = None
+    updates: Literal["only", "first", "middle", "last"] = "only"
+    order: Literal["server", "agents"] = "server"
+
+    def flags(self) -> dict[str, bool]:
+        """Those of `make_update`."""
+        return {
+            "first": self.updates in ("only", "first"),
+            "last": self.updates in ("only", "last"),
+            "agents_begin": self.order == "agents",
+            "solved": self.step is solution,
+            "at_global": self.at == "global",
+            "noise_on_gradient": self.noise == "gradient",
+            "noise_on_solution": self.noise == "solution",
+        }
+
+    def source(self, dtype: str) -> str:
+        """Module with the update, for models of a precision."""
+        equations: dict[str, Callable[..., Any]] = {
+            "step": self.step,
+            "penalty_gradient": PENALTIES[self.penalty].gradient,
+            "dual_ascent": dual_ascent,
+            "message": message,
+        }
+        written = (compiled.equation_source(each, name) for name, each in equations.items())
+        return _MODULE.format(
+            name=getattr(self.step, "__name__", "a step"),
+            imported=_IMPORTED,
+            equations="\n\n".join(f"\n@equation\n{text}" for text in written),
+            numbers="".join(f"numbers[{k}][p, s], " for k in range(len(_arguments(self.step)))),
+            update=compiled.source(make_update, "the local update"),
+            dtype=dtype,
+            flags=", ".join(f"{name}={value}" for name, value in self.flags().items()),
+        )
+
+    def numbers(self, schedule: Mapping[str, Array | float]) -> list[Array | float]:
+        """Further arguments of the step, in its order."""
+        names = _arguments(self.step)
+        if sorted(schedule) != sorted(names):
+            raise ValueError(
+                f"schedule gives {', '.join(schedule) or 'nothing'}, the step {self.step.__name__} takes "
+                f"{', '.join(names) or 'nothing'} besides gradient, z, w, dual and rho"
+            )
+        return [schedule[name] for name in names]
+
+
+class Strategy:
+    """How a federation computes what can be computed in more than one way; audits have a strategy of their own."""
+
+    def update(
+        self,
+        fused: Pass,
+        sub: Subproblem,
+        gradient: Gradient,
+        draw: Draw | None,
+        schedule: Mapping[str, Array | float],
+        strength: float,
+        share: float,
+        total: Array | None,
+    ) -> None:
+        """Update the models of a block in place, by compiled code.
+
+        Parameters
+        ----------
+        fused
+            What is done.
+        sub
+            The subproblem.
+        gradient
+            Of the loss.
+        draw
+            Noise, if there is any.
+        schedule
+            Further arguments of the step by name, each a number or of shape (B, S).
+        strength
+            Weight of the penalty's gradient.
+        share
+            Part of each local update in the mean.
+        total
+            Sum of the local updates so far, where there are several.
+        """
+        z, like = sub.z, sub.z.dtype.type
+        leading, nothing = z.shape[:2], np.zeros(z.shape[:2])
+        nowhere = np.zeros((len(z), 0), np.uint32)
+        noise = Drawn(
+            0,
+            np.zeros((*leading, 2), np.uint32),
+            np.zeros(2, int),
+            nothing,
+            nothing,
+            False,
+            nothing,
+        )
+        if draw is not None:
+            noise = Drawn(*(getattr(draw, name) for name in Drawn._fields))
+        entries = np.ascontiguousarray(gradient.entries)
+        tile = samplers.TILE
+        self.make(fused, z.dtype.name)(
+            entries,
+            nowhere if gradient.position is None else gradient.position,
+            _flat(z, 2),
+            _flat(np.ascontiguousarray(sub.w), 1),
+            _flat(sub.dual, 2),
+            _flat(sub.sent, 2),
+            _flat(z if total is None else total, 2),
+            _flat(sub.partial, 1),
+            *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+            tuple(
+                np.array(np.broadcast_to(each, leading), z.dtype)
+                for each in fused.numbers(schedule)
+            ),
+            noise,
+            Room(np.empty(tile, entries.dtype), np.empty(2 * tile, np.uint32), np.empty(tile)),
+        )
+
+    def make(self, fused: Pass, dtype: str) -> Callable[..., None]:
+        """Compile the function that `make_update` makes, for models of a precision."""
+        return _compiled(fused, dtype)
+
+    def released(self, sub: Subproblem, solution: Array) -> Array:
+        """What a method goes on with that has found the solution of a subproblem: the solution."""
+        return solution
+
+    def minimize(
+        self,
+        parts: RowParts,
+        noise: Noise,
+        ridge: Array,
+        b: Array,
+        minimize: Callable[[Array], Array],
+    ) -> Array:
+        """Minimiser of f_i(v) + <b, v> + (ridge / 2) ||v||^2, where b is noise: ``minimize(b)``."""
+        return minimize(b)
+
+
+COMPILED = Strategy()
+
+
+def in_plain_arrays(
+    fused: Pass,
+    sub: Subproblem,
+    known: Callable[[], Array],
+    draw: Draw | None = None,
+    schedule: Mapping[str, Array | float] = MappingProxyType({}),
+    strength: float = 0.0,
+    share: float = 1.0,
+    total: Array | None = None,
+) -> None:
+    """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry.
+
+    Parameters
+    ----------
+    known
+        Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
+        is by then: if the agents begin a round, its dual variables are those of the round.
+    fused, sub, draw, schedule, strength, share, total
+        See `Strategy.update`.
+    """
+    z, like, none = sub.z, sub.z.dtype.type, np.zeros((1, 1))
+
+    def take(gradient: Array, position: Array, start: int, tile: list[Array]) -> None:
+        tile[0] = known()
+
+    def perturb(tile: list[Array], *rest: Any) -> float:
+        tile[0] = tile[0] + draw
+        return 0.0
+
+    given = tuple(
+        factors(np.broadcast_to(each, z.shape[:2]), z) for each in fused.numbers(schedule)
+    )
+    partial = np.zeros_like(z)
+    make_update(
+        _elementwise(fused.step),
+        PENALTIES[fused.penalty].gradient,
+        lambda numbers, p, s: numbers,
+        take,
+        perturb,
+        like,
+        **fused.flags(),
+    )(
+        none,
+        none,
+        z[None, None, None],
+        sub.w[None, None],
+        *(each[None, None, None] for each in (sub.dual, sub.sent, z if total is None else total)),
+        partial[None, None],
+        *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
+        given,
+        Drawn(0, none[None], none, none, none, False, none),
+        Room([None], none, none),
+    )
+    sub.partial[:] += partial.sum(axis=0)
+
+
+def positions(updates: int) -> Iterator[Literal["only", "first", "middle", "last"]]:
+    """Say of each of so many local updates which one it is."""
+    for e in range(updates):
+        last = e == updates - 1
+        yield "only" if updates == 1 else "first" if e == 0 else "last" if last else "middle"
+
+
+@cache
+def _arguments(step: Step) -> tuple[str, ...]:
+    """Names of the further arguments of a step."""
+    return tuple(inspect.signature(inspect.unwrap(step)).parameters)[5:]
+
+
+@cache
+def _elementwise(step: Step) -> Step:
+    """An equation between numbers, for arrays."""
+    found: Step = numba.vectorize(step)  # type: ignore[no-untyped-call]
+    return found
+
+
+@cache
+def _compiled(fused: Pass, dtype: str) -> Callable[..., None]:
+    what = f"the update with {getattr(fused.step, '__name__', 'a step')}"
+    update: Callable[..., None] = compiled.load(fused.source(dtype), what).update
+    return update
+
+
+def _flat(models: Array, leading: int) -> Array:
+    """Models as vectors, without a copy."""
+    view = models.view()
+    view.shape = (*models.shape[:leading], -1)
+    return view
