@@ -34,6 +34,8 @@ DEFAULTS = {
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
     "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
     "local_only": {"parties": 1},
+    # Those of scikit-learn's estimator.
+    "sklearn_logistic": {"objective": "default", "parties": None, "tol": 1e-4, "max_iter": 100},
     # he2023, section 5.1; it prints neither q nor limits.
     "prox_al": {**PROXIMAL, "rho": 1, "q": 0.9, "inner_limit": 100_000},
     "cprox_al": PROXIMAL,

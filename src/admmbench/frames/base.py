@@ -152,6 +152,9 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         these are copies of all parties' predictions.
     draws
         Whether it draws random numbers besides its noise, by `Federation.draw`.
+    packages
+        Other packages that compute its numbers, by the names they are installed by. A run is made again when their
+        versions change.
     examples
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
     """
@@ -165,6 +168,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     one_shot: ClassVar[bool] = False
     state_copies: ClassVar[int] = 2
     draws: ClassVar[bool] = False
+    packages: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     variant: Literal["paper", "reference"] = "paper"

@@ -37,7 +37,8 @@ def of_run(spec: RunSpec) -> str:
     loss = sys.modules[spec.as_problem.module]
     inside, files = _inside_and_files([algorithms.find_module(spec.algorithm), loss])
     problem = type(spec.as_problem).__module__
-    return of_modules(("admmbench.jobs.simulate", problem, *inside), files, _NUMERICAL)
+    packages = (*_NUMERICAL, *spec.method.packages)
+    return of_modules(("admmbench.jobs.simulate", problem, *inside), files, packages)
 
 
 def of_text(text: str) -> str:

@@ -36,7 +36,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
         "n_classes": dataset.n_classes,
         "data_checksums": _json(dataset.checksums),
         "citation": dataset.citation,
-        "versions": _json(versions()),
+        "versions": _json(versions(spec.method.packages)),
         "machine": machine(),
         "arithmetic": arithmetic(),
     }
@@ -73,9 +73,10 @@ def _json(value: Any) -> str:
 
 
 @lru_cache
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that the numbers depend on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Versions of Python and of the packages that the numbers depend on, with those of a method."""
+    packages = {name: version(name) for name in (*_PACKAGES, *more)}
+    return {"python": platform.python_version(), **packages}
 
 
 @lru_cache

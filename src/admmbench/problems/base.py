@@ -173,7 +173,19 @@ class State(Protocol):
 
     @property
     def w(self) -> Array:
-        """Global model, shape (S, K, J)."""
+        """Global model, shape (S, K, J), or (S, K, J + 1) with an intercept, which no penalty counts."""
+
+
+def weights_and_intercepts(w: Array, n_features: int) -> tuple[Array, Array]:
+    """Split models into weights of features (..., K, J) and intercepts (..., K), which are 0 for a model without."""
+    return w[..., :n_features], w[..., n_features:].sum(axis=-1)
+
+
+Fit = Callable[[Array, Array, Array, float], Array]
+"""Finds a model W for sum_i weights_i loss(W x_i, y_i) + strength R(W).
+
+It takes records (n, J), in float64, targets (n,), weights (n,) and the strength.
+"""
 
 
 class Parts(Protocol):

@@ -17,7 +17,7 @@ import numpy as np
 
 from admmbench.partition import RowSelection, n_rows
 from admmbench.problems import kernels
-from admmbench.problems.base import Array
+from admmbench.problems.base import Array, weights_and_intercepts
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
 
@@ -273,6 +273,10 @@ def rows_of_seed(own: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSel
 
 
 def predict(X: Array, w: Array) -> Array:
-    """Products of the records with all models, shape (rows, S, K)."""
-    S, K, J = w.shape
-    return (X @ w.reshape(S * K, J).T).reshape(len(X), S, K)
+    """Predictions of all models for the records, shape (rows, S, K)."""
+    S, K, J = *w.shape[:2], X.shape[1]
+    weights, intercepts = weights_and_intercepts(w, J)
+    u = (X @ weights.reshape(S * K, J).T).reshape(len(X), S, K)
+    if w.shape[2] > J:
+        u += intercepts
+    return u

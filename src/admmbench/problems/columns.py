@@ -23,7 +23,16 @@ from scipy import linalg
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import optimum
-from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Sharing, State
+from admmbench.problems.base import (
+    Array,
+    BoundProblem,
+    Fit,
+    LossProblem,
+    Map,
+    Sharing,
+    State,
+    weights_and_intercepts,
+)
 from admmbench.problems.loss import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -169,17 +178,32 @@ class BoundColumns(BoundProblem["Party"]):
 
     def optimum(self, parties: int | None = None) -> Array:
         """Minimiser over the columns of the first so many parties (default: all), shape (S, 1, J)."""
+
+        def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
+            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, 1)
+
+        return self.fitted(minimiser, parties)
+
+    def fitted(self, fit: Fit, parties: int | None = None) -> Array:
+        """Model that is fitted to the columns of the first so many parties (default: all), the same for every seed.
+
+        Parameters
+        ----------
+        fit
+            Finds a model, perhaps with an intercept.
+        parties
+            How many parties.
+
+        Returns
+        -------
+        Shape (S, 1, J), or (S, 1, J + 1); the entries of other parties are 0.
+        """
         stop = self.columns[(parties or self.n_agents) - 1].stop
-        w = np.zeros(self.model_shape)
-        w[:, :stop] = optimum.minimize(
-            self.loss,
-            self.penalty,
-            self.weight,
-            self.X[:, :stop].astype(np.float64),
-            self.y.astype(np.float64),
-            np.ones(self.n_samples),
-            1,
-        )
+        X, y = self.X[:, :stop].astype(np.float64), self.y.astype(np.float64)
+        found = fit(X, y, np.ones(self.n_samples), self.weight)
+        weights, intercept = found[:, :stop], found[:, stop:]
+        others = np.zeros((1, self.model_shape[1] - stop))
+        w = np.hstack([weights, others, intercept])
         return np.tile(w, (self.n_seeds, 1, 1)).astype(self.dtype)
 
     def block(self, agents: slice) -> Party:
@@ -204,9 +228,9 @@ class BoundColumns(BoundProblem["Party"]):
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean) and ``train_loss``, the mean objective.
         """
         X, y = self._test
-        models = state.w[:, 0]
-        test, train = (models @ X.T)[..., None], (models @ self.X.T)[..., None]
-        penalty = self.problem.strength * self.penalty.value(state.w)
+        models, intercepts = weights_and_intercepts(state.w, self.model_shape[1])
+        test, train = ((models[:, 0] @ each.T + intercepts)[..., None] for each in (X, self.X))
+        penalty = self.problem.strength * self.penalty.value(models)
         return {
             self.loss.metric: self.loss.score(self.loss.mistakes(test, y).mean(axis=1)),
             "test_loss": self.loss.losses(test, y).mean(axis=1),

@@ -14,6 +14,7 @@ Need = Literal[
     "bounded slope",
     "unclipped slope",
     "one output",
+    "logistic loss",
     "smooth penalty",
     "bounded subgradient",
     "quadratic penalty",
@@ -29,6 +30,10 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
     "one output": (
         lambda p: isinstance(p.loss, ScalarLoss),
         "a loss with one output, such as logistic",
+    ),
+    "logistic loss": (
+        lambda p: p.loss_name in ("logistic", "softmax"),
+        "the loss logistic or softmax",
     ),
     "smooth penalty": (lambda p: p.penalty.smooth, "a penalty with a gradient, such as l2"),
     "bounded subgradient": (

@@ -33,12 +33,14 @@ from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
     BoundProblem,
+    Fit,
     Gradient,
     LossProblem,
     Map,
     RecordBounds,
     Sharing,
     State,
+    weights_and_intercepts,
 )
 from admmbench.problems.batches import (
     Batch,
@@ -315,25 +317,37 @@ class BoundRows(BoundProblem["RowParts"]):
 
     def optimum(self) -> Array:
         """Minimiser of sum_p f_p for each seed, shape (S, K, J)."""
-        w = np.empty((self.n_seeds, *self.model_shape))
+        K = self.model_shape[0]
+
+        def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
+            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, K)
+
+        return self.fitted(minimiser)
+
+    def fitted(self, fit: Fit) -> Array:
+        """Models that are fitted to the records of all agents, one for each seed.
+
+        Parameters
+        ----------
+        fit
+            Finds a model, perhaps with an intercept.
+
+        Returns
+        -------
+        Shape (S, K, J), or (S, K, J + 1).
+        """
+        models: list[Array] = []
         for seed in range(self.n_seeds):
             own = [rows_of_seed(shares, seed) for shares in self.split.shares]
             sizes = np.array([n_rows(rows) for rows in own])
             rows = np.concatenate([np.arange(len(self.y))[selected] for selected in own])
             weights = np.repeat(1 / self.counts(sizes), sizes)
-            w[seed] = optimum.minimize(
-                self.loss,
-                self.penalty,
-                self.total_strength,
-                self.X[rows].astype(np.float64),
-                self.y[rows],
-                weights,
-                self.model_shape[0],
-            )
+            X, y = self.X[rows].astype(np.float64), self.y[rows]
+            models.append(fit(X, y, weights, self.total_strength))
             if all(len(shares) == 1 for shares in self.split.shares):
-                w[:] = w[seed]
+                models *= self.n_seeds
                 break
-        return w.astype(self.dtype)
+        return np.stack(models).astype(self.dtype)
 
     def counts(self, own: Array) -> Array:
         """n_p, the divisor of each agent's sum in the objective, from its number of records."""
@@ -369,6 +383,7 @@ class BoundRows(BoundProblem["RowParts"]):
         if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
         w, z = state.w, state.z
+        weights, _ = weights_and_intercepts(w, self.model_shape[1])
         test_loss, mistakes = np.zeros((2, self.n_seeds))
         for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
             test_loss[seeds] += sums[0]
@@ -380,7 +395,7 @@ class BoundRows(BoundProblem["RowParts"]):
             self.loss.metric: self.loss.score(mistakes / n),
             "test_loss": test_loss / n,
             "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
-            + self.total_strength * self.penalty.value(w),
+            + self.total_strength * self.penalty.value(weights),
         }
         if self.agents_alike:
             ends = itertools.accumulate((len(block.n_samples) for block in blocks), initial=0)
