@@ -125,3 +125,32 @@ def test_a_run_reaches_no_module_of_another_algorithm_or_data_set():
     data = {"admmbench.datasets.mnist", "admmbench.datasets.femnist"}
     assert "admmbench.algorithms.objp" in reached
     assert not reached & (methods | data)
+
+
+def documented(tree):
+    """Docstrings of a module."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            yield body[0].value
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [each for each in modules() if not each[1].startswith("algorithms.")],
+    ids=lambda value: str(value),
+)
+def test_only_methods_know_their_names(path, name):
+    """What others must know of a method it declares itself, so that a plug-in can declare it too."""
+    tree = ast.parse(path.read_text("utf-8"))
+    docstrings = {id(node) for node in documented(tree)}
+    known = set(list_algorithms())
+    methods = {f"admmbench.algorithms.{each}" for each in known}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+            assert node.value not in known, f"{name}, line {node.lineno}"
+        elif isinstance(node, ast.Import):
+            assert not methods & {alias.name for alias in node.names}, f"{name}, line {node.lineno}"
+        elif isinstance(node, ast.ImportFrom):
+            imports = {f"{node.module}.{alias.name}" for alias in node.names}
+            assert not methods & {*imports, node.module}, f"{name}, line {node.lineno}"

@@ -236,7 +236,7 @@ def test_rows_of_methods(quantities, rows):
         for label, (a, b) in zip(labels, quantities, strict=True)
     }
     ds = build({label: {1.0: 0.1} for label in labels}, params=params)
-    assert style._rows(ds) == [[labels[k] for k in row] for row in rows]
+    assert style.rows_of_methods(ds) == [[labels[k] for k in row] for row in rows]
 
 
 def test_methods_of_two_papers_do_not_look_alike():

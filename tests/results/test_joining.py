@@ -9,6 +9,7 @@ import yaml
 
 from admmbench.cli import main
 from admmbench.results import reference
+from admmbench.results.declared import with_kinship
 from admmbench.results.joining import join
 from tests.made import INF, build
 
@@ -18,7 +19,7 @@ ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}, "Non-priv
 
 def whole():
     """With a run that diverged: what is missing in it stays so."""
-    results = build(ERRORS, diverged={("OutP", 0.1): 1})
+    results = with_kinship(build(ERRORS, diverged={("OutP", 0.1): 1}))
     ran = (results["status"] >= 0).any("seed")
     results["epsilon_total"] = results["epsilon_total"].where(ran)  # as a study has it
     return results.assign_coords(rounds=results["rounds"].where(ran, 0))

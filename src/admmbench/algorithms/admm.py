@@ -11,6 +11,8 @@ from admmbench.frames.exact import Exact
 class ExactADMM(Exact):
     """Algorithm 1. The privacy budget has no effect: what is sent has no noise."""
 
+    role = "reference"
+
     def update(self, sub: Subproblem) -> Array:
         """Line 4."""
         return self.minimize(sub, sub.dual)

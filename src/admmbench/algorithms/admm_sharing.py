@@ -9,3 +9,5 @@ from admmbench.frames.sharing import Sharing
 @parameters
 class ADMMSharing(Sharing):
     """Algorithm 1, (6) to (8). The privacy budget has no effect: what is sent has no noise."""
+
+    family = "sharing"

@@ -13,6 +13,7 @@ class Centralized(Optimum):
     """Minimiser w* of sum_i f_i."""
 
     sharing = ("rows", "columns")
+    role = "optimum"
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
 
     def find(self, problem: Whole) -> Array:

@@ -34,6 +34,7 @@ class DPSGD(OverRows):
         q, 1 in huang2019: all records take part. Only the agent knows its sample, so the total takes credit for it.
     """
 
+    family = "noisy gradients"
     release = Release("gaussian", "gradient", scaled_for="replace")
     sums_only = True
     examples = ({"sampling": 0.3},)

@@ -37,6 +37,7 @@ class DVP(Exact):
     binary classification.
     """
 
+    family = "perturbation of dual variables"
     release = Release("spherical", "dual variable", scaled_for="replace")
 
     @property

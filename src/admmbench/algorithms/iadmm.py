@@ -21,6 +21,7 @@ class IADMM(Inexact):
         the infinity norm.
     """
 
+    role = "reference"
     examples = ({"subproblem": "trust_region"}, {"local_updates": 3})
 
     subproblem: Literal["proximal", "trust_region"] = "proximal"

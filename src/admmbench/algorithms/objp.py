@@ -32,6 +32,12 @@ class ObjP(ObjectivePerturbation):
         """Theorem 2 is about smooth f_p."""
         return ("smooth penalty",) if self.proximity == "smooth" else ()
 
+    @property
+    def family(self) -> str:
+        """With several local updates, ryu2022 calls it by another name."""
+        more = ", several local updates" if self.local_updates > 1 else ""
+        return f"objective perturbation{more}"
+
     # Closed form of (8).
     step = staticmethod(proximal_step)
 

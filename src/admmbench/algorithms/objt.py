@@ -12,6 +12,8 @@ from admmbench.frames.linearized import Schedule, trust_region_step
 class ObjT(ObjectivePerturbation):
     """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm; the paper has one local update."""
 
+    family = "objective perturbation in a trust region"
+
     examples = ({"local_updates": 3},)
 
     # Closed form of (9).

@@ -11,6 +11,8 @@ from admmbench.frames.exact import PerturbedSolution
 class PVP(PerturbedSolution):
     """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
 
+    family = "perturbation of primal variables"
+
     def update(self, sub: Subproblem) -> Array:
         """Lines 4 and 5."""
         return self.minimize(sub, sub.dual) + sub.noise.gaussian(self.sensitivity(sub))

@@ -22,6 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 from seaborn.utils import relative_luminance
 
 from admmbench.results import statistics
+from admmbench.results.declared import with_kinship
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,10 +119,10 @@ class Look(NamedTuple):
 
 
 _PALETTE = (
-    *("#0173b2", "#ca8205", "#029e73", "#d55e00", "#cb74ba"),
-    *("#c4844e", "#f64bc2", "#919191", "#9e950f", "#1d99e0"),
+    *("#0173b2", "#d55e00", "#029e73", "#ca8205", "#cb74ba"),
+    *("#1d99e0", "#c4844e", "#919191", "#f64bc2", "#9e950f"),
 )
-"""Seaborn's palette for the colour-blind, the light ones darkened until their contrast to white is 3:1."""
+"""Seaborn's palette for the colour-blind, those that stand out from white first; light ones are darkened to 3:1."""
 _LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
     (0, (5, 1.5)),
@@ -130,140 +131,107 @@ _LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2)),
 )
 _MARKERS = "osD^vP<X>*"
-_FAMILIES = {
-    "objp": (_PALETTE[0], 0),
-    "outp": (_PALETTE[3], 1),
-    "objp, several local updates": (_PALETTE[1], 2),
-    "objt": (_PALETTE[2], 3),
-    "outp, scaled penalty": (_PALETTE[4], 5),
-    "dp_admm": (_PALETTE[3], 1),
-    "admm": (_PALETTE[0], 0),
-    "admm_sharing": (_PALETTE[0], 0),
-    "pvp": (_PALETTE[1], 2),
-    "dvp": (_PALETTE[2], 3),
-    "dpsgd": (_PALETTE[4], 5),
+_OWN_COLOR = {
+    "objective perturbation": 0,
+    "output perturbation": 1,
+    "objective perturbation in a trust region": 2,
+    "objective perturbation, several local updates": 3,
+    "output perturbation, scaled penalty": 4,
 }
-"""Colour and first marker of the papers' methods; dp_admm and outp are one mechanism."""
-_SCALES = {
-    _PALETTE[0]: "Blues",
-    _PALETTE[1]: "YlOrBr",
-    _PALETTE[2]: "BuGn",
-    _PALETTE[3]: "flare",
-    _PALETTE[4]: "RdPu",
-    _PALETTE[5]: "Oranges",
-    _PALETTE[6]: "PuRd",
-    _PALETTE[7]: "Greys",
-    _PALETTE[8]: "YlGn",
-    _PALETTE[9]: "GnBu",
-}
-"""Sequential scale of each colour, from light to dark."""
+"""Places in the palette that some families have in every study; others take the first that is free."""
+_DARK = "#333333"
+_REFERENCES = ((0, (4, 2)), (0, (1.2, 1.6)))
+"""Lines of the methods that others are compared with."""
 _DARKEST, _LIGHTEST = 0.01, 0.3
-"""Relative luminances at the ends of what is cut from a scale: not quite black, and a contrast of 3:1 to white."""
+"""Relative luminances at the ends of a scale: not quite black, and a contrast of 3:1 to white."""
 MOST_TICKS = 5
 """Of a logarithmic axis that says which values it has itself."""
 SHORTEST_ROW = 3
 """Two lines need no scale."""
-_FREE_MARKER = 4
-"""First marker for other methods: one that no family begins with."""
-_BY_CONTRAST = tuple(_PALETTE[k] for k in (0, 3, 2, 1, 4, 9, 5, 7, 6, 8))
-"""Colours for other methods, those that stand out from white first."""
-_DARK = "#333333"
-_REFERENCES: dict[str, str | tuple[int, tuple[float, ...]]] = {
-    "admm": (0, (4, 2)),
-    "iadmm": (0, (4, 2)),
-    "centralized": (0, (4, 2)),
-    "local_only": (0, (1.2, 1.6)),
-}
-"""Lines of the methods that others are compared with: they add no noise."""
 
 
 def looks(results: xr.Dataset) -> dict[str, Look]:
     """Style of every method of an experiment, by label, whichever of them a figure shows.
 
-    The coordinates ``method`` and ``params`` decide. Methods of one family have its colour and differ in line and
-    marker. Where no family is told from another, as in a study of one method's parameters, and for methods without
-    a colour of their own, each label takes a colour that the experiment leaves, in its order. So does a family whose
-    colour is that of another paper's, which comes before it in the experiment.
+    The coordinates ``family`` and ``role`` decide, whatever labels are. Methods of one family have one colour and
+    differ in line and marker. Methods without a family have a colour each, and so have all where no family is told from
+    another, as in a study of one method's parameters. Methods that are no contenders are dark dashed lines.
 
     Methods that differ in one quantity alone are a row: they share a line, and a scale from light to dark as the
     quantity grows in the place of one colour.
     """
+    results = with_kinship(results)
     labels = [str(label) for label in results["algorithm"].values]
-    methods = [str(name) for name in results["method"].values]
-    params = [json.loads(str(text)) for text in results["params"].values]
-    families = list(map(_family, methods, params))
-    names = {name for name in methods if name not in _REFERENCES}
-    if len(names) == 1:
-        families = [""] * len(families)
-    owners: dict[str, str] = {}  # of colours
-    for family in filter(None, families):
-        owners.setdefault(_FAMILIES[family][0], family)
-    families = [family if family in owners.values() else "" for family in families]
-    free = itertools.cycle(
-        c for c in _BY_CONTRAST if c not in {_FAMILIES[f][0] for f in families if f}
-    )
-    rows = _rows(results)
+    roles = dict(zip(labels, results["role"].values, strict=True))
+    families = dict(zip(labels, map(str, results["family"].values), strict=True))
+    others = [label for label in labels if roles[label] == "contender"]
+    if len({str(results["method"].sel(algorithm=label).item()) for label in others}) == 1:
+        families = dict.fromkeys(labels, "")
+    rows = rows_of_methods(results)
     in_rows = {label for row in rows for label in row}
+    groups = [*rows, *([label] for label in others if label not in in_rows)]
+    # Of two rows of one family, one has its colour.
+    firsts = {families[row[0]]: row[0] for row in reversed(rows)}
+    owners = [
+        families[own]
+        if families[own] and (len(group) == 1 or firsts[families[own]] == own)
+        else f"label {own}"
+        for group in groups
+        for own in group[:1]
+    ]
+    order = sorted(range(len(groups)), key=lambda k: labels.index(groups[k][0]))
+    places = _places([owners[k] for k in order])
+    brush = _Brush()
     chosen: dict[str, Look] = {}
-    used: Counter[object] = Counter()
-    for label, method, family in zip(labels, methods, families, strict=True):
-        if label in in_rows:
-            continue
-        line = _REFERENCES.get(method)
-        step = used[line or family]
-        used[line or family] += 1
-        if line:
-            # The first has none of the markers, so that it looks like no other line.
-            chosen[label] = Look(_DARK, line, _MARKERS[step - 1] if step else "")
-        elif family:
-            chosen[label] = _look(*_FAMILIES[family], step)
-    colors = {
-        label: _FAMILIES[family][0]
-        for label, family in zip(labels, families, strict=True)
-        if family
-    }
-    for turn, row in enumerate(rows):
-        # Of two rows of one family, one has its colour.
-        color = colors.pop(row[0], "") or next(free)
-        colors = {label: own for label, own in colors.items() if own != color}
-        chosen.update(zip(row, series(color, len(row), turn, chosen.values()), strict=True))
-    for step, label in enumerate(label for label in labels if label not in chosen):
-        chosen[label] = _unlike(chosen.values(), next(free), step)
+    for group, owner in zip(groups, owners, strict=True):
+        chosen.update(zip(group, brush.draw(places[owner], len(group)), strict=True))
+    for turn, label in enumerate(label for label in labels if label not in chosen):
+        # The first have none of the markers, so that they look like no other line.
+        marker = _MARKERS[turn - 2] if turn >= len(_REFERENCES) else ""
+        chosen[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
     return {label: chosen[label] for label in labels}
 
 
-def series(color: str, count: int, turn: int, others: Iterable[Look] = ()) -> list[Look]:
-    """Styles of lines in an order: one line, from light to dark, with markers that no other has on such a line.
+def _places(owners: Sequence[str]) -> dict[str, int]:
+    """Place in the palette of each owner of a colour, in the order of the experiment."""
+    own = {owner: _OWN_COLOR[owner] for owner in owners if owner in _OWN_COLOR}
+    free = itertools.cycle(k for k in range(len(_PALETTE)) if k not in own.values())
+    return own | {owner: next(free) for owner in dict.fromkeys(owners) if owner not in own}
 
-    Parameters
-    ----------
-    color
-        One of the palette's; its scale is taken.
-    count
-        How many lines there are.
-    turn
-        How many series there are already, which have other lines.
-    others
-        Styles of other lines of the figure.
-    """
-    scale = [
+
+class _Brush:
+    """Lines and markers, of which no two methods share both, whatever their colours are."""
+
+    def __init__(self) -> None:
+        self.shapes: set[tuple[object, str]] = set()
+        self.lines: Counter[int] = Counter()
+
+    def draw(self, place: int, count: int = 1) -> list[Look]:
+        """Draw so many methods in a colour: one line, from light to dark, with markers that are free on that line."""
+        step = self.lines[place]
+        self.lines[place] += 1
+        options = [
+            [
+                (_LINES[line % len(_LINES)], _MARKERS[(first + k) % len(_MARKERS)])
+                for k in range(count)
+            ]
+            for line in range(step, step + len(_LINES))
+            for first in range(place + 3 * step, place + 3 * step + len(_MARKERS))
+        ]
+        best = min(options, key=lambda each: sum(shape in self.shapes for shape in each))
+        self.shapes.update(best)
+        colors = [_PALETTE[place]] if count == 1 else scale(_PALETTE[place], count)
+        return [Look(color, *shape) for color, shape in zip(colors, best, strict=True)]
+
+
+def scale(color: str, count: int) -> list[str]:
+    """Colours from light to dark, as far as they stand out from white and are not quite black."""
+    shades = [
         shade
-        for shade in sns.color_palette(_SCALES[color], 256)
+        for shade in sns.blend_palette(["white", color, "black"], 256)
         if _DARKEST <= relative_luminance(shade) <= _LIGHTEST
     ]
-    scale.sort(key=relative_luminance, reverse=True)
-    shades = [to_hex(scale[k]) for k in np.linspace(0, len(scale) - 1, count).round().astype(int)]
-    shapes = {(each.linestyle, each.marker) for each in others}
-    options = [
-        [
-            (_LINES[(turn + line) % len(_LINES)], _MARKERS[(k + first) % len(_MARKERS)])
-            for k in range(count)
-        ]
-        for line in range(len(_LINES))
-        for first in range(len(_MARKERS))
-    ]
-    best = min(options, key=lambda each: sum(shape in shapes for shape in each))
-    return [Look(shade, *shape) for shade, shape in zip(shades, best, strict=True)]
+    return [to_hex(shades[k]) for k in np.linspace(0, len(shades) - 1, count).round().astype(int)]
 
 
 def grid_of_looks(rows: int, columns: int) -> list[list[Look]]:
@@ -271,16 +239,17 @@ def grid_of_looks(rows: int, columns: int) -> list[list[Look]]:
     if columns < SHORTEST_ROW:
         turns = iter(range(rows * columns))
         return [[look(next(turns)) for _ in range(columns)] for _ in range(rows)]
-    colors = itertools.cycle(_BY_CONTRAST)
-    return [series(next(colors), columns, turn) for turn in range(rows)]
+    brush = _Brush()
+    return [brush.draw(row % len(_PALETTE), columns) for row in range(rows)]
 
 
-def _rows(results: xr.Dataset) -> list[list[str]]:
+def rows_of_methods(results: xr.Dataset) -> list[list[str]]:
     """Labels of methods that differ in one quantity alone, in ascending order of it.
 
     Quantities that grow together, such as two tolerances, count as one; so does a quantity in which no two methods are
     alike, whatever else was adapted to it.
     """
+    results = with_kinship(results)
     alike: dict[object, dict[str, dict[str, float]]] = {}
     for label in results["algorithm"].values:
         own = results.sel(algorithm=label)
@@ -296,7 +265,7 @@ def _rows(results: xr.Dataset) -> list[list[str]]:
             *sorted(rest.items()),
             *sorted(numbers),
         )
-        if method not in _REFERENCES:
+        if own["role"] == "contender":
             alike.setdefault(kind, {})[str(label)] = numbers
     rows = (row for members in alike.values() for row in _rows_of(members))
     return [row for row in rows if len(row) >= SHORTEST_ROW]
@@ -337,42 +306,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _unlike(others: Iterable[Look], color: str, step: int) -> Look:
-    """Give a colour a line and a marker, which no other method has both, and a line that its others do not have."""
-    shapes = {(each.linestyle, each.marker) for each in others}
-    lines = {(each.color, each.linestyle) for each in others}
-    options = (
-        _look(color, marker, turn)
-        for turn in range(step, step + len(_LINES))
-        for marker in range(_FREE_MARKER, _FREE_MARKER + len(_MARKERS))
-    )
-    return min(
-        options,
-        key=lambda each: (
-            (each.linestyle, each.marker) in shapes,
-            (color, each.linestyle) in lines,
-        ),
-    )
-
-
-def _family(method: str, params: dict[str, Any]) -> str:
-    """Name in `_FAMILIES`, empty if there is none; papers name a method anew for some of its parameters."""
-    penalty = params.get("rho")
-    if method == "objp" and params.get("local_updates", 1) > 1:
-        return "objp, several local updates"
-    if method == "outp" and isinstance(penalty, dict) and "scale" in penalty:
-        return "outp, scaled penalty"
-    return method if method in _FAMILIES else ""
-
-
 def look(turn: int) -> Look:
     """Style of a line that stands for no single method."""
-    return _look(_BY_CONTRAST[turn % len(_BY_CONTRAST)], turn, turn)
-
-
-def _look(color: str, marker: int, step: int) -> Look:
-    # Steps change line and marker together, so that no two methods share both, whatever their colour.
-    return Look(color, _LINES[step % len(_LINES)], _MARKERS[(marker + 3 * step) % len(_MARKERS)])
+    return Look(
+        _PALETTE[turn % len(_PALETTE)],
+        _LINES[turn % len(_LINES)],
+        _MARKERS[4 * turn % len(_MARKERS)],
+    )
 
 
 def sheet(figure: Figure, rows: int = 1, columns: int = 1) -> tuple[Drawing, NDArray[Any]]:

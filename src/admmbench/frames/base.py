@@ -35,6 +35,7 @@ PartsT = TypeVar("PartsT", covariant=True)
 
 
 UNIT_OF_LOSS = "loss"
+Role = Literal["contender", "reference", "optimum"]
 
 
 class Block(Protocol[PartsT]):
@@ -155,6 +156,9 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     packages
         Other packages that compute its numbers, by the names they are installed by. A run is made again when their
         versions change.
+    role
+        What it is in a comparison: a ``contender``; a ``reference``, which is drawn as a dark dashed line; or the
+        ``optimum`` over all records, a reference that does not compete.
     examples
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
     """
@@ -169,6 +173,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     state_copies: ClassVar[int] = 2
     draws: ClassVar[bool] = False
     packages: ClassVar[tuple[str, ...]] = ()
+    role: ClassVar[Role] = "contender"
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     variant: Literal["paper", "reference"] = "paper"
@@ -180,6 +185,11 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if these parameters do not suit a problem or the number of agents."""
+
+    @property
+    def family(self) -> str:
+        """Mechanism that methods share: they have one colour in figures. Empty for a method that stands alone."""
+        return ""
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ class Shared:
 class Optimum(Algorithm[Shared, AnyFederation]):
     """An optimum from the first round on; budgets have no effect."""
 
+    role = "reference"
     state_copies = 0
 
     @property

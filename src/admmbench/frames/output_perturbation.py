@@ -38,6 +38,12 @@ class OutputPerturbation(Linearized):
     # Minimiser of the approximate augmented Lagrangian (8): (10a).
     step = staticmethod(proximal_step)
 
+    @property
+    def family(self) -> str:
+        """With a scaled penalty parameter, ryu2021 calls it by another name."""
+        scaled = ", scaled penalty" if self.rho.scale != 1 else ""
+        return f"output perturbation{scaled}"
+
     def norm_of_optimum(self, size: int) -> float:
         """c_w, for a model of so many entries."""
         return self.c_w or math.sqrt(4 * size)

@@ -17,6 +17,7 @@ from admmbench.files import MADE_AGAIN
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
+from admmbench.results.declared import kinship
 from admmbench.results.joining import each_once
 
 if TYPE_CHECKING:
@@ -156,6 +157,8 @@ def _described(
     joined["noise"].attrs = {"long_name": "law of the noise, none where nothing noisy is released"}
     joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
     joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
+    joined["family"].attrs = {"long_name": "mechanism that methods share"}
+    joined["role"].attrs = {"long_name": "contender, reference, or optimum for reference"}
     joined["rounds"].attrs = {"long_name": "rounds of a run", "units": "1"}
     joined["tuned"].attrs = {"long_name": "settings that tuning chose, as JSON"}
     joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
@@ -224,7 +227,7 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     -------
     ``noise``, the law of a release, and its ``notion`` of differential privacy (``pure``, ``approximate``), both
     ``none`` where nothing noisy is sent; ``neighbours`` that it is about; ``guarantee`` of the composed loss
-    (``proved``, ``conditional`` or ``none``); and ``caveats``, a JSON list.
+    (``proved``, ``conditional`` or ``none``); ``family`` and ``role``, see `Algorithm`; and ``caveats``, a JSON list.
     """
     method, release = spec.method, spec.release
     notion = "none" if release is None else "pure" if release.pure else "approximate"
@@ -233,6 +236,7 @@ def _facts(spec: RunSpec) -> dict[str, str]:
         "notion": notion,
         "neighbours": release.neighbours(spec.privacy.relation) if release else "",
         "guarantee": spec.worth.kind,
+        **kinship(method),
         "caveats": json.dumps(method.caveats, ensure_ascii=False),
     }
 

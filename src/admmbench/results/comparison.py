@@ -102,7 +102,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
-    ran &= ~statistics.is_optimum(facts)
+    ran &= ~statistics.is_optimum(results)
     found = []
     for epsilon in map(float, facts["epsilon"].values):
         own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)

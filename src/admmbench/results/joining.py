@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
+from admmbench.results.declared import with_kinship
 
 # Facts of a whole file that its parts need not share.
 _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
@@ -36,6 +37,7 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     ValueError
         If both have a run, or if they differ in a setting, in what they measure, or in the rounds that were evaluated.
     """
+    first, second = with_kinship(first), with_kinship(second)
     labels = list(dict.fromkeys(str(x) for each in (first, second) for x in each["algorithm"].data))
     if changed := [*_other_settings(first, second), *_in_both(first, second)]:
         raise ValueError(f"results cannot be joined: {'; '.join(changed)}")

@@ -22,6 +22,7 @@ from scipy.integrate import quad
 from scipy.special import comb, nctdtrit, stdtrit
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
+from admmbench.results.declared import with_kinship
 
 Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 Reduction = Literal["final", "best", "average"]
@@ -521,7 +522,7 @@ def noisy(ds: xr.Dataset) -> xr.DataArray:
 
 def is_optimum(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods compute the optimum over all records, over ``algorithm``."""
-    return ds["method"] == "centralized"
+    return (with_kinship(ds)["role"] == "optimum").reset_coords(drop=True)
 
 
 def _of_rivals(values: xr.DataArray) -> xr.DataArray:

@@ -1,0 +1,76 @@
+"""What methods declare about their kin reaches readers of results, also of files that lack it."""
+
+from __future__ import annotations
+
+import pytest
+import xarray as xr
+
+from admmbench.algorithms import list_algorithms, resolve
+from admmbench.figures.style import looks
+from admmbench.results import reference, statistics
+from admmbench.results.comparison import lead
+from admmbench.results.declared import with_kinship
+from admmbench.results.joining import join
+from tests.made import ERRORS, INF, build
+
+
+def test_methods_of_older_files_are_asked():
+    ds = build({**ERRORS, "OutP+": {1.0: 0.1}, "x": {1.0: 0.1}}, methods={"x": "gone/plugin.py"})
+    found = with_kinship(ds)
+    assert dict(zip(found["algorithm"].values, found["family"].values, strict=True)) == {
+        "OutP": "output perturbation",
+        "ObjP": "objective perturbation",
+        "ObjPM": "objective perturbation, several local updates",
+        "Non-private": "",
+        "OutP+": "output perturbation, scaled penalty",
+        "x": "",
+    }
+    assert found["role"].values.tolist() == [*["contender"] * 3, "reference", *["contender"] * 2]
+    assert with_kinship(found) is found
+
+
+def test_methods_that_are_compared_with_have_a_role():
+    roles = {name: resolve(name).role for name in list_algorithms()}
+    assert {name: role for name, role in roles.items() if role != "contender"} == {
+        "admm": "reference",
+        "centralized": "optimum",
+        "iadmm": "reference",
+        "local_only": "reference",
+        "sklearn_logistic": "reference",
+    }
+
+
+def test_an_optimum_of_a_plugin_is_one():
+    """It does not compete, and is a dark dashed line."""
+    errors = {"One": {INF: 0.2}, "Two": {INF: 0.4}, "Best": {INF: 0.1}}
+    ds = with_kinship(build(errors))
+    assert lead(ds)["winner"].item() == "Best"
+    ds["role"][2] = "optimum"
+    assert statistics.is_optimum(ds).values.tolist() == [False, False, True]
+    assert lead(ds)["winner"].item() == "One"
+    assert looks(ds)["Best"].color == "#333333"
+    assert looks(ds)["Best"].linestyle != "-"
+
+
+def test_a_plugin_joins_a_family():
+    ds = with_kinship(build({"OutP": {1.0: 0.2}, "Mine": {1.0: 0.3}, "Other": {1.0: 0.3}}))
+    ds["family"] = ds["family"].astype(object)
+    ds["family"][1] = "output perturbation"
+    found = looks(ds)
+    assert found["Mine"].color == found["OutP"].color != found["Other"].color
+    assert found["Mine"].linestyle != found["OutP"].linestyle
+
+
+def test_old_and_new_files_are_joined():
+    old = build({"OutP": {1.0: 0.2}, "Non-private": {INF: 0.1}})
+    new = with_kinship(build({"OutP": {0.1: 0.2}, "Non-private": {2.0: 0.1}}))
+    xr.testing.assert_equal(join(old, new)["role"], join(with_kinship(old), new)["role"])
+
+
+@pytest.mark.parametrize("name", ["hu2019_a9a", "ryu2022_mnist"])
+def test_kept_results_know_their_references(name):
+    found = with_kinship(reference.load([name])[name])
+    roles = found["role"].to_series()
+    assert {"hu2019_a9a": "All features", "ryu2022_mnist": "Non-private"}[name] in roles.index[
+        roles != "contender"
+    ]
