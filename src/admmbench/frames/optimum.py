@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from admmbench.frames.base import Algorithm, Array, Federation, Messages, parameters
+from admmbench.frames.base import Algorithm, Array, Federation, Messages, Role, parameters
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
@@ -34,7 +35,7 @@ class Shared:
 class Optimum(Algorithm[Shared, AnyFederation]):
     """An optimum from the first round on; budgets have no effect."""
 
-    role = "reference"
+    role: ClassVar[Role] = "reference"
     state_copies = 0
 
     @property
