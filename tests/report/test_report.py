@@ -691,7 +691,7 @@ def test_drawings_are_taken_as_given(sections, verdicts):
         sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
     )
     page = rendering.render([given], verdicts, META)
-    assert page.count('<text x="5" y="10">drawn</text>') == 2
+    assert page.count('<text x="1" y="2">drawn</text>') == 2
 
 
 def test_write_replaces_the_file_as_a_whole(tmp_path, figure, verdicts, monkeypatch):

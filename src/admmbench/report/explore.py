@@ -1,8 +1,8 @@
 """Data of the interactive view of the report: curves of all experiments, packed small.
 
-An experiment is one text: base85 of gzip of a header and arrays. The header is JSON and describes the arrays. The
-browser unpacks an experiment when it is chosen. The metric of the problem comes with every seed, so that the browser
-computes the statistics; other metrics come as statistics. ``data.js`` is the reader of this format.
+An experiment is one text: base64 of gzip of JSON. The browser unpacks an experiment when it is chosen, see ``data.js``.
+The metric of the problem comes with every seed, so that the browser computes the statistics; other metrics come as
+statistics.
 """
 
 from __future__ import annotations
@@ -28,16 +28,11 @@ from admmbench.results import statistics
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Integers = NDArray[np.uint16] | NDArray[np.uint32]
-
 MOST_POINTS = 24
 """Points that a curve keeps if it is not of the metric of the problem."""
 
-NO_COUNT = 65535
-"""Stands for the error count of a run that has none."""
-
-PRECISE, ROUGH = 0, 13
-"""Bits that are dropped of the 23 of a float32: the others give 7 or 3 decimal digits."""
+PRECISE, FINE, ROUGH = 7, 5, 3
+"""Significant digits of single seeds, of what has no seeds, and of statistics over seeds."""
 
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
@@ -118,7 +113,8 @@ def pack(results: xr.Dataset) -> str:
     Returns
     -------
     str
-        Base85 of gzip of: length of the header (uint32, little-endian), header (JSON, UTF-8), arrays.
+        Base64 of gzip of JSON. Numbers are nested lists over curves (each a method and a budget that ran), seeds if
+        they are kept, and rounds; null stands for what is missing.
     """
     results = _with_suboptimality(results)
     ran = (results["status"] >= 0).any("seed")
@@ -129,59 +125,20 @@ def pack(results: xr.Dataset) -> str:
         epsilon=xr.DataArray(curves[:, 1], dims="curve"),
     )
     counts = statistics.counts(points)
-    arrays = _Arrays()
-    header = {
+    content = {
         **_facts(results),
         "curves": curves.tolist(),
         "lost": [_lost(counts.isel(curve=number)) for number in range(len(curves))],
         # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
         "unfinished": [np.flatnonzero(own).tolist() for own in _unfinished(points)],
-        "metrics": [_metric(results, points, name, arrays) for name in _metrics(results)],
+        "metrics": [_metric(results, points, name) for name in _metrics(results)],
         "axes": [
             {"name": "round", "label": COURSES["round"]},
-            *(_axis(points, name, label, arrays) for name, label in _axes(results).items()),
+            *(_axis(points, name, label) for name, label in _axes(results).items()),
         ],
     }
-    head = json.dumps(header, ensure_ascii=False).encode()
-    body = len(head).to_bytes(4, "little") + head + b"".join(arrays.parts)
-    # Base85 as in Python and git, a fifteenth shorter than base64. A page may not hold "<" as it is.
-    return base64.b85encode(gzip.compress(body, mtime=0)).decode().replace("<", ",")
-
-
-class _Arrays:
-    """Arrays that follow the header, each with a note of where it is."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.length = 0
-
-    def add(self, integers: Integers, **note: Any) -> dict[str, Any]:
-        """Append the differences of neighbours along the last axis, bytes of equal weight together.
-
-        A curve moves little from point to point, so that most of these bytes are small or 0.
-        """
-        bits = 8 * integers.itemsize
-        signed = np.dtype(f"i{integers.itemsize}")
-        first = np.zeros_like(integers[..., :1])
-        steps = np.diff(integers, axis=-1, prepend=first).astype(signed)
-        zigzag = (steps << 1) ^ (steps >> (bits - 1))  # 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
-        octets = zigzag.astype(f"<u{integers.itemsize}").reshape(-1, 1).view(np.uint8)
-        part = np.ascontiguousarray(octets.T).tobytes()
-        where = {"at": self.length, "shape": list(integers.shape), "bytes": integers.itemsize}
-        self.parts.append(part)
-        self.length += len(part)
-        return {**where, **note}
-
-    def add_counts(self, counts: NDArray[np.float64]) -> dict[str, Any]:
-        """Append whole numbers below `NO_COUNT`, or NaN."""
-        return self.add(np.where(np.isnan(counts), NO_COUNT, counts).astype(np.uint16))
-
-    def add_numbers(self, values: NDArray[np.float64], drop: int) -> dict[str, Any]:
-        """Append any numbers as float32 without the last bits, rounded."""
-        with np.errstate(over="ignore"):  # what is too large becomes infinite
-            bits = values.astype(np.float32).view(np.uint32)
-        half = np.uint32((1 << drop) >> 1)
-        return self.add((bits + half) >> np.uint32(drop), drop=drop)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _facts(results: xr.Dataset) -> dict[str, Any]:
@@ -199,7 +156,6 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
         "finite": np.isfinite(results["epsilon"].values).tolist(),
         "rounds": results["round"].values.tolist(),
         "seeds": results["seed"].values.tolist(),
-        "tests": int(attrs["n_test"]),
         "redrawn": statistics.redrawn(results),
         "methods": [
             {"label": label, "noisy": label in noisy, "proof": proof != "none", **_look(look)}
@@ -251,15 +207,14 @@ def _axes(results: xr.Dataset) -> dict[str, str]:
     }
 
 
-def _axis(points: xr.Dataset, name: str, label: str, arrays: _Arrays) -> dict[str, Any]:
+def _axis(points: xr.Dataset, name: str, label: str) -> dict[str, Any]:
     values = points[name]
     mean = values.mean("seed") if "seed" in values.dims else values
-    numbers = mean.transpose("curve", "round").values
-    return {"name": name, "label": label, "values": arrays.add_numbers(numbers, drop=8)}
+    return {"name": name, "label": label, "values": _numbers(mean, FINE)}
 
 
-def _metric(results: xr.Dataset, points: xr.Dataset, name: str, arrays: _Arrays) -> dict[str, Any]:
-    """Note on a metric: how it is called and shown, and its arrays."""
+def _metric(results: xr.Dataset, points: xr.Dataset, name: str) -> dict[str, Any]:
+    """How a metric is called and shown, and its numbers."""
     values = points[name]
     scale = Figure.model_validate({"name": "explore", "kind": "curves", "metric": name}).scale(
         results
@@ -273,9 +228,9 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str, arrays: _Arrays)
         "log": name == SUBOPTIMALITY,
     }
     if "seed" not in values.dims:
-        return {**note, "values": _numbers(values, arrays, drop=8)}
+        return {**note, "values": _numbers(values, FINE)}
     if name == results.attrs["metric"] or values.sizes["seed"] <= statistics.FEW_SEEDS:
-        return {**note, **_seeds(values, points, arrays)}
+        return {**note, **_seeds(values, int(results.attrs["n_test"]))}
     kept = _kept(values.notnull().any("seed").transpose("curve", "round").values)
     rounds = xr.DataArray(kept, dims=("curve", "round"))
     band = statistics.band(
@@ -283,12 +238,9 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str, arrays: _Arrays)
     )
     return {
         **note,
-        "columns": kept.shape[1],
-        "kept": arrays.add(kept.astype(np.uint16)),
-        "mean": _numbers(band["mean"], arrays),
-        "lower": _numbers(band["lower"], arrays),
-        "upper": _numbers(band["upper"], arrays),
-        "n": arrays.add(band["n"].transpose("curve", "round").values.astype(np.uint16)),
+        "kept": kept.tolist(),
+        **{name: _numbers(band[name], ROUGH) for name in ("mean", "lower", "upper")},
+        "n": band["n"].transpose("curve", "round").values.tolist(),
     }
 
 
@@ -313,19 +265,21 @@ def _kept(evaluated: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.array(rows).reshape(-1, most)
 
 
-def _numbers(values: xr.DataArray, arrays: _Arrays, drop: int = ROUGH) -> dict[str, Any]:
-    return arrays.add_numbers(values.transpose("curve", "round").values.astype(float), drop)
+def _numbers(values: xr.DataArray, digits: int) -> list[Any]:
+    """Nested lists over curves, seeds if there are any, and rounds; None for what is not finite, as JSON has it."""
+    array = values.transpose("curve", ..., "round").values.astype(float)
+    flat = [json.loads(f"{x:.{digits}g}") if math.isfinite(x) else None for x in array.flat]
+    listed: list[Any] = np.array(flat, object).reshape(array.shape).tolist()
+    return listed
 
 
-def _seeds(values: xr.DataArray, points: xr.Dataset, arrays: _Arrays) -> dict[str, Any]:
-    """All seeds: as counts if the metric is a part of so many test samples, and as numbers else."""
-    numbers = values.transpose("curve", "seed", "round").values.astype(float)
-    tests = int(points.attrs["n_test"])
-    counts = np.rint(numbers * tests)
-    exact = np.isclose(counts, numbers * tests, rtol=0, atol=1e-3) | np.isnan(numbers)
-    if "valid_range" in values.attrs and 0 < tests < NO_COUNT and exact.all():
-        return {"counts": arrays.add_counts(counts)}
-    return {"seeds": arrays.add_numbers(numbers, PRECISE)}
+def _seeds(values: xr.DataArray, tests: int) -> dict[str, Any]:
+    """All seeds, as exact counts ``of`` so many test samples if the metric is a part of them."""
+    counts = (values * tests).round()
+    exact = np.isclose(counts, values * tests, rtol=0, atol=1e-3) | values.isnull()
+    if "valid_range" in values.attrs and tests > 0 and exact.all():
+        return {"seeds": _numbers(counts, PRECISE), "of": tests}
+    return {"seeds": _numbers(values, PRECISE), "of": 1}
 
 
 def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:

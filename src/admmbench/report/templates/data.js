@@ -3,53 +3,11 @@
 const section = document.getElementById("explore-view");
 const facts = section && JSON.parse(document.getElementById("explore-facts").textContent);
 
-/** An array of the packed experiment: differences of neighbours, folded, bytes of equal weight together. */
-function readArray(bytes, { at, shape, bytes: width, drop }) {
-  const length = shape.reduce((a, b) => a * b, 1);
-  const run = shape[shape.length - 1];
-  const mask = width === 2 ? 0xffff : -1;
-  const values = new Uint32Array(length);
-  for (let k = 0; k < length; k++) {
-    let folded = 0;
-    for (let b = 0; b < width; b++) folded |= bytes[at + b * length + k] << (8 * b);
-    const step = (folded >>> 1) ^ -(folded & 1);
-    values[k] = ((k % run ? values[k - 1] : 0) + step) & mask;
-  }
-  if (drop === undefined) return values;
-  for (let k = 0; k < length; k++) values[k] <<= drop;
-  return new Float32Array(values.buffer);
-}
-
-const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
-
-/** Bytes of base85: five letters are four bytes; the last few may be fewer. */
-function bytesOf(text) {
-  const value = new Uint8Array(128);
-  [...DIGITS].forEach((letter, digit) => { value[letter.charCodeAt(0)] = digit; });
-  const missing = (5 - (text.length % 5)) % 5;
-  const padded = text + "~".repeat(missing);
-  const view = new DataView(new ArrayBuffer((padded.length / 5) * 4));
-  for (let at = 0, to = 0; at < padded.length; to += 4) {
-    let number = 0;
-    for (const end = at + 5; at < end; at++) number = number * 85 + value[padded.charCodeAt(at)];
-    view.setUint32(to, number);
-  }
-  return new Uint8Array(view.buffer, 0, view.byteLength - missing);
-}
-
-/** Header and arrays of an experiment. */
+/** An experiment: base64 of gzip of JSON, in which null stands for what is missing. */
 async function unpack(text) {
-  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const body = new Uint8Array(await new Response(stream).arrayBuffer());
-  const length = new DataView(body.buffer).getUint32(0, true);
-  const data = JSON.parse(new TextDecoder().decode(body.subarray(4, 4 + length)));
-  const arrays = body.subarray(4 + length);
-  for (const each of [...data.metrics, ...data.axes]) {
-    for (const [name, note] of Object.entries(each)) {
-      if (note.shape) each[name] = readArray(arrays, note);
-    }
-  }
-  return data;
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text(), (_, value) => value ?? NaN);
 }
 
 const unpacked = new Map();
@@ -63,8 +21,6 @@ function load(name) {
 }
 
 // ---------------------------------------------------------------- statistics, as statistics.py computes them
-
-const NO_COUNT = 65535;
 
 /** Percentile of sorted values by linear interpolation, as numpy's default. */
 function percentile(sorted, percent) {
@@ -87,19 +43,14 @@ function summary(values, redrawn) {
 }
 
 /** Values of all seeds at a round, in the unit that is shown; undefined if they were not kept. */
-function seedsAt(data, metric, curve, round) {
-  const kept = metric.counts ?? metric.seeds;
-  if (!kept) return undefined;
-  const unit = (metric.percent ? 100 : 1) / (metric.counts ? data.tests : 1);
-  return data.seeds.map((_, seed) => {
-    const value = kept[(curve * data.seeds.length + seed) * data.rounds.length + round];
-    return metric.counts && value === NO_COUNT ? NaN : value * unit;
-  });
+function seedsAt(metric, curve, round) {
+  const unit = (metric.percent ? 100 : 1) / metric.of;
+  return metric.seeds?.[curve].map((values) => values[round] * unit);
 }
 
 /** One number of each run, as statistics.py reduces them: "final" or "best"; NaN for runs that were lost. */
 function ofRuns(data, metric, curve, how) {
-  const rounds = data.rounds.map((_, k) => seedsAt(data, metric, curve, k));
+  const rounds = data.rounds.map((_, k) => seedsAt(metric, curve, k));
   return data.seeds.map((_, seed) => {
     const own = rounds.map((seeds) => seeds[seed]).filter((value, k) => data.rounds[k] > 0 && !isNaN(value));
     if (!own.length || data.unfinished[curve].includes(seed)) return NaN;
@@ -109,19 +60,17 @@ function ofRuns(data, metric, curve, how) {
 
 /** Statistics of a column of a metric, which is a round unless only some rounds were kept. */
 function statisticsAt(data, metric, curve, column) {
-  const seeds = seedsAt(data, metric, curve, column);
+  const seeds = seedsAt(metric, curve, column);
   if (seeds) return { ...summary(seeds, data.redrawn), seeds };
-  const at = curve * (metric.columns ?? data.rounds.length) + column;
   const unit = metric.percent ? 100 : 1;
-  if (metric.values) return { mean: metric.values[at] * unit };
-  const [mean, lower, upper] = ["mean", "lower", "upper"].map((name) => metric[name][at] * unit);
-  return { mean, lower, upper, n: metric.n[at] };
+  if (metric.values) return { mean: metric.values[curve][column] * unit };
+  const [mean, lower, upper] = ["mean", "lower", "upper"].map((name) => metric[name][curve][column] * unit);
+  return { mean, lower, upper, n: metric.n[curve][column] };
 }
 
 /** Places of the rounds that a metric has of a curve. */
 function roundsOf(data, metric, curve) {
-  if (!metric.kept) return data.rounds.map((_, k) => k);
-  return [...metric.kept.subarray(curve * metric.columns, (curve + 1) * metric.columns)];
+  return metric.kept?.[curve] ?? data.rounds.map((_, k) => k);
 }
 
 /** Points of a curve; where several are at one place, the last stands for them. */
@@ -129,7 +78,7 @@ function pointsOf(data, metric, axis, curve, { logx, logy }, change) {
   const drawn = ({ x, mean }) => isFinite(x) && isFinite(mean) && (!logx || x > 0) && (!logy || mean > 0);
   const points = roundsOf(data, metric, curve)
     .map((k, column) => {
-      const x = axis.values ? axis.values[curve * data.rounds.length + k] : data.rounds[k];
+      const x = axis.values ? axis.values[curve][k] : data.rounds[k];
       return { round: data.rounds[k], x, ...change(statisticsAt(data, metric, curve, column)) };
     })
     .filter(drawn)
@@ -155,8 +104,7 @@ function firstMean(data, metric, curve) {
 /** Composed total of a run after its last round; undefined where nothing is composed. */
 function lastTotal(data, curve) {
   const axis = data.axes.find(({ name }) => name === "epsilon_composed");
-  const own = axis && data.rounds.map((_, k) => axis.values[curve * data.rounds.length + k]);
-  return own?.findLast((value) => isFinite(value) && value > 0);
+  return axis?.values[curve].findLast((value) => isFinite(value) && value > 0);
 }
 
 /** Curves at the chosen budget; a method that ran without budget and without noise is a reference at every budget. */

@@ -72,7 +72,7 @@ function settle(data) {
     axis: data.axes.find(({ name }) => name === state.x),
     budgets: ran,
     // There is no band of a few seeds; where seeds were not kept there is nothing else.
-    fixed: data.seeds.length <= facts.few ? "seeds" : metric.counts || metric.seeds ? "" : "band",
+    fixed: data.seeds.length <= facts.few ? "seeds" : metric.seeds ? "" : "band",
   };
 }
 
