@@ -1,147 +1,77 @@
 """Everything that the author of a method, a loss or a data set needs, in one place.
 
-It re-exports names of other modules. A job's fingerprint follows each name to its module. So Snakemake makes a
-plug-in's results again when something that the plug-in uses changed, and not otherwise.
+It re-exports names of other modules, which type checkers tell by ``as``. A job's fingerprint follows each name to its
+module. So Snakemake makes a plug-in's results again when something that the plug-in uses changed, and not otherwise.
 """
 
-from admmbench.datasets import (
-    Arrays,
-    Attribute,
-    DatasetDefinition,
-    DatasetError,
-    DatasetInfo,
-    RemoteFile,
-    checksum,
-    read_bytes,
-)
-from admmbench.frames.base import (
-    Algorithm,
-    Array,
-    ColumnBlock,
-    ColumnFederation,
-    Guarantee,
-    Messages,
-    Rho,
-    RhoSchedule,
-    RowBlock,
-    RowFederation,
-    factors,
-)
-from admmbench.frames.consensus import Consensus, ConsensusState, Models, OverRows, Subproblem
-from admmbench.frames.constrained import (
-    AugmentedLagrangian,
-    ConstrainedBlock,
-    ConstrainedFederation,
-    ConstrainedMethod,
-    Ending,
-    ProximalAL,
-    end_seeds,
-    out_of_reach,
-    start_fields,
-    update_multipliers,
-)
-from admmbench.frames.exact import Exact
-from admmbench.frames.linearized import Linearized, Schedule, Step, proximal_step, trust_region_step
-from admmbench.frames.optimum import Optimum, Whole
-from admmbench.frames.outcomes import Outcome
-from admmbench.frames.sharing import Sharing, SharingState
-from admmbench.privacy import (
-    Approximate,
-    Draw,
-    Noise,
-    Privacy,
-    Release,
-    Releases,
-    gaussian_multiplier,
-    on_grid,
-)
-from admmbench.privacy.sensitivity import Sensitivity
-from admmbench.problems.base import Gradient, Problem
-from admmbench.problems.columns import BoundColumns, Party
-from admmbench.problems.constrained import BoundConstrained
-from admmbench.problems.constraints import Functions
-from admmbench.problems.loss import (
-    BinaryLoss,
-    Convention,
-    Loss,
-    Norms,
-    RegressionLoss,
-    ScalarLoss,
-)
-from admmbench.problems.needs import Need, require
-from admmbench.problems.rows import BoundRows, RowParts
-from admmbench.validation import parameters
-
-__all__ = [
-    "Algorithm",
-    "Approximate",
-    "Array",
-    "Arrays",
-    "Attribute",
-    "AugmentedLagrangian",
-    "BinaryLoss",
-    "BoundColumns",
-    "BoundConstrained",
-    "BoundRows",
-    "ColumnBlock",
-    "ColumnFederation",
-    "Consensus",
-    "ConsensusState",
-    "ConstrainedBlock",
-    "ConstrainedFederation",
-    "ConstrainedMethod",
-    "Convention",
-    "DatasetDefinition",
-    "DatasetError",
-    "DatasetInfo",
-    "Draw",
-    "Ending",
-    "Exact",
-    "Functions",
-    "Gradient",
-    "Guarantee",
-    "Linearized",
-    "Loss",
-    "Messages",
-    "Models",
-    "Need",
-    "Noise",
-    "Norms",
-    "Optimum",
-    "Outcome",
-    "OverRows",
-    "Party",
-    "Privacy",
-    "Problem",
-    "ProximalAL",
-    "RegressionLoss",
-    "Release",
-    "Releases",
-    "RemoteFile",
-    "Rho",
-    "RhoSchedule",
-    "RowBlock",
-    "RowFederation",
-    "RowParts",
-    "ScalarLoss",
-    "Schedule",
-    "Sensitivity",
-    "Sharing",
-    "SharingState",
-    "Step",
-    "Subproblem",
-    "Whole",
-    "checksum",
-    "end_seeds",
-    "factors",
-    "gaussian_multiplier",
-    "on_grid",
-    "out_of_reach",
-    "parameters",
-    "proximal_step",
-    "read_bytes",
-    "require",
-    "start_fields",
-    "trust_region_step",
-    "update_multipliers",
-]
+from admmbench.datasets import Arrays as Arrays
+from admmbench.datasets import Attribute as Attribute
+from admmbench.datasets import DatasetDefinition as DatasetDefinition
+from admmbench.datasets import DatasetError as DatasetError
+from admmbench.datasets import DatasetInfo as DatasetInfo
+from admmbench.datasets import RemoteFile as RemoteFile
+from admmbench.datasets import checksum as checksum
+from admmbench.datasets import read_bytes as read_bytes
+from admmbench.frames.base import Algorithm as Algorithm
+from admmbench.frames.base import Array as Array
+from admmbench.frames.base import ColumnBlock as ColumnBlock
+from admmbench.frames.base import ColumnFederation as ColumnFederation
+from admmbench.frames.base import Guarantee as Guarantee
+from admmbench.frames.base import Messages as Messages
+from admmbench.frames.base import Rho as Rho
+from admmbench.frames.base import RhoSchedule as RhoSchedule
+from admmbench.frames.base import RowBlock as RowBlock
+from admmbench.frames.base import RowFederation as RowFederation
+from admmbench.frames.base import factors as factors
+from admmbench.frames.consensus import Consensus as Consensus
+from admmbench.frames.consensus import ConsensusState as ConsensusState
+from admmbench.frames.consensus import Models as Models
+from admmbench.frames.consensus import OverRows as OverRows
+from admmbench.frames.consensus import Subproblem as Subproblem
+from admmbench.frames.constrained import AugmentedLagrangian as AugmentedLagrangian
+from admmbench.frames.constrained import ConstrainedBlock as ConstrainedBlock
+from admmbench.frames.constrained import ConstrainedFederation as ConstrainedFederation
+from admmbench.frames.constrained import ConstrainedMethod as ConstrainedMethod
+from admmbench.frames.constrained import Ending as Ending
+from admmbench.frames.constrained import ProximalAL as ProximalAL
+from admmbench.frames.constrained import end_seeds as end_seeds
+from admmbench.frames.constrained import out_of_reach as out_of_reach
+from admmbench.frames.constrained import start_fields as start_fields
+from admmbench.frames.constrained import update_multipliers as update_multipliers
+from admmbench.frames.exact import Exact as Exact
+from admmbench.frames.linearized import Linearized as Linearized
+from admmbench.frames.linearized import Schedule as Schedule
+from admmbench.frames.linearized import Step as Step
+from admmbench.frames.linearized import proximal_step as proximal_step
+from admmbench.frames.linearized import trust_region_step as trust_region_step
+from admmbench.frames.optimum import Optimum as Optimum
+from admmbench.frames.optimum import Whole as Whole
+from admmbench.frames.outcomes import Outcome as Outcome
+from admmbench.frames.sharing import Sharing as Sharing
+from admmbench.frames.sharing import SharingState as SharingState
+from admmbench.privacy import Approximate as Approximate
+from admmbench.privacy import Draw as Draw
+from admmbench.privacy import Noise as Noise
+from admmbench.privacy import Privacy as Privacy
+from admmbench.privacy import Release as Release
+from admmbench.privacy import Releases as Releases
+from admmbench.privacy import gaussian_multiplier as gaussian_multiplier
+from admmbench.privacy import on_grid as on_grid
+from admmbench.privacy.sensitivity import Sensitivity as Sensitivity
+from admmbench.problems.base import Gradient as Gradient
+from admmbench.problems.base import Problem as Problem
+from admmbench.problems.columns import BoundColumns as BoundColumns
+from admmbench.problems.columns import Party as Party
+from admmbench.problems.constrained import BoundConstrained as BoundConstrained
+from admmbench.problems.constraints import Functions as Functions
+from admmbench.problems.loss import BinaryLoss as BinaryLoss
+from admmbench.problems.loss import Convention as Convention
+from admmbench.problems.loss import Loss as Loss
+from admmbench.problems.loss import Norms as Norms
+from admmbench.problems.loss import RegressionLoss as RegressionLoss
+from admmbench.problems.loss import ScalarLoss as ScalarLoss
+from admmbench.problems.needs import Need as Need
+from admmbench.problems.needs import require as require
+from admmbench.problems.rows import BoundRows as BoundRows
+from admmbench.problems.rows import RowParts as RowParts
+from admmbench.validation import parameters as parameters
