@@ -166,112 +166,108 @@ def test_facts_of_numpy_serve(coins, tmp_path):
     assert data.settings == {"n": 40}
 
 
-BROKEN = {
-    "ends on import": ("import numpy as np", "import sys; sys.exit(0)", "SystemExit: 0"),
-    "never returns": ("import numpy as np", "def f(): f()\nf()", "RecursionError"),
-    "no describe": ("def describe", "def descr", "Coins does not define describe"),
-    "no read": ("def read", "def reed", "Coins does not define read"),
-    "arguments": (
-        "    defaults",
-        "    def __init__(self, x): pass\n    defaults",
-        "Coins() raised",
-    ),
-    "name above": ('"coins"', '"../../evil"', "name: '../../evil' is no name"),
-    "no name": ('    name = "coins"', "    pass", "name: None is no name"),
-    "name of a file": ('"coins"', '"coins.py"', "name: 'coins.py' is no name"),
-    "two names": ('name="coins"', 'name="dice"', "describe() says 'dice', the class 'coins'"),
-    "defaults": ('{"n": 40}', "40", "defaults: 40 is no mapping"),
-    "settings": ('"n": 40', '"n": {1j}', "no mapping of JSON values"),
-    "lost settings": ("settings=settings", "settings={}", "pass them on"),
-    "nothing described": ("return DatasetInfo", "DatasetInfo", "describe() returned NoneType"),
-    "describe ends": (
-        "return DatasetInfo",
-        "raise SystemExit(0)\n        DatasetInfo",
-        "SystemExit: 0",
-    ),
-    "describe fails": ('settings["n"]', 'settings["m"]', "line 12, in describe: KeyError: 'm'"),
-    "no number": ('n_train=settings["n"]', "n_train='many'", "n_train: 'many' is no whole number"),
-    "no test rows": ("n_test=10", "n_test=0", "n_test: 0 is no whole number of 1 or more"),
-    "one text": ('("heads", "tails")', '"ht"', "class_names: 'ht' is no tuple of texts"),
-    "numbers": ('("heads", "tails")', "tuple(np.unique([0, 1]))", "class_names: (np.int64(0)"),
-    "one class": ('("heads", "tails")', '("heads", "heads")', "two different names"),
-    "domain": ("checksums", "domain=(1, 0), checksums", "domain: (1, 0) is no pair"),
-    "checksum": ("checksums={}", "checksums={'a': b'x'}", "checksums: 'a': b'x' is no text"),
-    "attribute": ("checksums", "attributes={'../x': 2}, checksums", "'../x' is no name"),
-    "file above": (
-        "checksums",
-        "files=(RemoteFile('a', (), '../a', 'sha256:' + 64 * '0'),), checksums",
-        "mirror_path: '../a' leads out of the mirror",
-    ),
-    "file without checksum": (
-        "checksums",
-        "files=(RemoteFile('a', (), 'a', 'unknown'),), checksums",
-        "checksum: 'unknown' is no sha256:",
-    ),
-    "read ends": ("n = info.n_train", "raise SystemExit(0)", "in read: SystemExit: 0"),
-    "read fails": ("n = info.n_train", "float('x')", "in read: ValueError: could not convert"),
-    "nothing read": ("return Arrays", "Arrays", "read() returned NoneType, expected Arrays"),
-    "list": ("Arrays(X[:n]", "Arrays(X[:n].tolist()", "X_train is list, expected a plain array"),
-    "sparse": ("Arrays(X[:n]", "Arrays(csr_array(X[:n])", "features are sparse, call toarray()"),
-    "other sizes": ("Arrays(X[:n]", "Arrays(X[:n, :1]", "features of shape (40, 1)"),
-}
+X, Y, TEST = make_dataset().X_train, make_dataset().y_train, make_dataset().y_test
+X_TEST = make_dataset().X_test
+UNBOUNDED = {"domain": (-np.inf, np.inf)}
+
+
 IMPORTS = """
 from scipy.sparse import csr_array
 from admmbench.datasets import RemoteFile
 """
 
 
-@pytest.mark.parametrize("fault", BROKEN)
-def test_faults_of_a_file_are_one_line_with_its_name(fault, tmp_path, capsys):
-    old, new, message = BROKEN[fault]
-    path = tmp_path / "broken.py"
+def text(old, new):
+    """A file with something in the place of what it has."""
     assert old in SOURCE
-    path.write_text(SOURCE.replace(old, new) + IMPORTS)
-    assert main(["prepare", str(path), "--output", str(tmp_path / "out")]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert str(path) in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    return SOURCE.replace(old, new) + IMPORTS
 
 
-@pytest.mark.parametrize("kind", ["folder", "pipe"])
-def test_what_is_no_regular_file_is_no_plug_in(kind, tmp_path):
-    path = tmp_path / "a.py"
-    path.mkdir() if kind == "folder" else os.mkfifo(path)
-    with pytest.raises(ValueError, match=r"a\.py': is no regular file"):
-        load_dataset(str(path))
-
-
-X, Y, TEST = make_dataset().X_train, make_dataset().y_train, make_dataset().y_test
-UNBOUNDED = {"domain": (-np.inf, np.inf)}
-MADE = {
-    "labels from 1": ({"y_train": Y + 1}, r"labels in \[1, 3\], expected 0 to 2"),
-    "labels below 0": ({"y_test": TEST - 1}, r"test part: labels in \[-1, 1\], expected 0 to 2"),
+# Texts of files, and changes of a data set that is made in Python; with what the message says.
+WRONG = {
+    "ends on import": (text("import numpy as np", "import sys; sys.exit(0)"), "SystemExit: 0"),
+    "never returns": (text("import numpy as np", "def f(): f()\nf()"), "RecursionError"),
+    "no describe": (text("def describe", "def descr"), "Coins does not define describe"),
+    "no read": (text("def read", "def reed"), "Coins does not define read"),
+    "arguments": (
+        text("    defaults", "    def __init__(self, x): pass\n    defaults"),
+        "Coins() raised",
+    ),
+    "name above": (text('"coins"', '"../../evil"'), "name: '../../evil' is no name"),
+    "no name": (text('    name = "coins"', "    pass"), "name: None is no name"),
+    "name of a file": (text('"coins"', '"coins.py"'), "name: 'coins.py' is no name"),
+    "two names": (text('name="coins"', 'name="dice"'), "describe() says 'dice', the class 'coins'"),
+    "defaults": (text('{"n": 40}', "40"), "defaults: 40 is no mapping"),
+    "settings": (text('"n": 40', '"n": {1j}'), "no mapping of JSON values"),
+    "lost settings": (text("settings=settings", "settings={}"), "pass them on"),
+    "nothing described": (
+        text("return DatasetInfo", "DatasetInfo"),
+        "describe() returned NoneType",
+    ),
+    "describe ends": (
+        text("return DatasetInfo", "raise SystemExit(0)\n        DatasetInfo"),
+        "SystemExit: 0",
+    ),
+    "describe fails": (
+        text('settings["n"]', 'settings["m"]'),
+        "line 12, in describe: KeyError: 'm'",
+    ),
+    "no number": (
+        text('n_train=settings["n"]', "n_train='many'"),
+        "n_train: 'many' is no whole number",
+    ),
+    "no test rows": (text("n_test=10", "n_test=0"), "n_test: 0 is no whole number of 1 or more"),
+    "one text": (text('("heads", "tails")', '"ht"'), "class_names: 'ht' is no tuple of texts"),
+    "numbers": (
+        text('("heads", "tails")', "tuple(np.unique([0, 1]))"),
+        "class_names: (np.int64(0)",
+    ),
+    "checksum": (text("checksums={}", "checksums={'a': b'x'}"), "checksums: 'a': b'x' is no text"),
+    "attribute": (text("checksums", "attributes={'../x': 2}, checksums"), "'../x' is no name"),
+    "file above": (
+        text("checksums", "files=(RemoteFile('a', (), '../a', 'sha256:' + 64 * '0'),), checksums"),
+        "mirror_path: '../a' leads out of the mirror",
+    ),
+    "file without checksum": (
+        text("checksums", "files=(RemoteFile('a', (), 'a', 'unknown'),), checksums"),
+        "checksum: 'unknown' is no sha256:",
+    ),
+    "read ends": (text("n = info.n_train", "raise SystemExit(0)"), "in read: SystemExit: 0"),
+    "read fails": (
+        text("n = info.n_train", "float('x')"),
+        "in read: ValueError: could not convert",
+    ),
+    "nothing read": (text("return Arrays", "Arrays"), "read() returned NoneType, expected Arrays"),
+    "list": (
+        text("Arrays(X[:n]", "Arrays(X[:n].tolist()"),
+        "X_train is list, expected a plain array",
+    ),
+    "sparse": (
+        text("Arrays(X[:n]", "Arrays(csr_array(X[:n])"),
+        "features are sparse, call toarray()",
+    ),
+    "other sizes": (text("Arrays(X[:n]", "Arrays(X[:n, :1]"), "features of shape (40, 1)"),
+    "labels from 1": ({"y_train": Y + 1}, "labels in [1, 3], expected 0 to 2"),
+    "labels below 0": ({"y_test": TEST - 1}, "test part: labels in [-1, 1], expected 0 to 2"),
     "float labels": ({"y_train": Y.astype(float)}, "y_train is float64, expected int64"),
     "no labels": ({"y_train": Y.astype(str)}, "y_train is <U21, expected int64"),
-    "columns of labels": ({"y_train": Y[:, None]}, r"y_train has shape \(60, 1\), expected \(n,\)"),
-    "too few labels": ({"y_train": Y[1:]}, "features of shape .60, 7. and labels of shape .59"),
-    "NaN": ({"X_train": X * np.float32(np.nan), **UNBOUNDED}, r"features in \[nan"),
-    "infinite": (
-        {"X_test": np.full_like(make_dataset().X_test, np.inf), **UNBOUNDED},
-        "expected finite",
-    ),
+    "columns of labels": ({"y_train": Y[:, None]}, "y_train has shape (60, 1), expected (n,)"),
+    "too few labels": ({"y_train": Y[1:]}, "features of shape (60, 7) and labels of shape (59"),
+    "NaN": ({"X_train": X * np.float32(np.nan), **UNBOUNDED}, "features in [nan"),
+    "infinite": ({"X_test": np.full_like(X_TEST, np.inf), **UNBOUNDED}, "expected finite"),
     "outside": ({"X_train": 2 * X}, "the domain: widen it"),
     "complex": ({"X_train": X + 1j}, "X_train is complex64, expected float32"),
     "objects": ({"X_train": X.astype(object)}, "X_train is object, expected float32"),
-    "double": ({"X_train": X.astype(float)}, r"float64, expected float32; call astype\(np.float32"),
-    "masked": ({"X_train": np.ma.masked_array(X)}, "X_train is numpy.ma.*MaskedArray"),
-    "matrix": ({"X_train": X.view(np.matrix)}, "X_train is numpy.*matrix, expected a plain array"),
-    "tuple": ({"X_train": tuple(X)}, "X_train is tuple, expected a plain array"),
-    "sparse": ({"X_train": sparse.csr_matrix(X)}, r"features are sparse, call toarray\(\)"),
-    "one axis": ({"X_train": X[:, 0]}, r"X_train has shape \(60,\), expected \(n, n_features\)"),
+    "double": ({"X_train": X.astype(float)}, "float64, expected float32; call astype(np.float32"),
+    "masked": ({"X_train": np.ma.masked_array(X)}, "MaskedArray, expected a plain array"),
+    "matrix": ({"X_train": X.view(np.matrix)}, "matrix, expected a plain array"),
+    "sparse matrix": ({"X_train": sparse.csr_matrix(X)}, "features are sparse, call toarray()"),
+    "one axis": ({"X_train": X[:, 0]}, "X_train has shape (60,), expected (n, n_features)"),
     "no columns": ({"X_train": X[:, :0]}, "n_features: 0 is no whole number of 1 or more"),
     "no test part": ({"X_test": X[:0], "y_test": Y[:0]}, "made: no test rows"),
-    "other columns": ({"X_test": X[:, 1:], "y_test": Y}, r"test part: features of shape \(60, 6\)"),
+    "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
-    "no names": ({"class_names": (0, 1, 2)}, r"class_names: \(0, 1, 2\) is no tuple of texts"),
-    "reversed": ({"domain": (1, 0)}, "domain: .1, 0. is no pair of numbers"),
+    "reversed": ({"domain": (1, 0)}, "domain: (1, 0) is no pair of numbers"),
     "order of writers": (
         {"attributes": {"writer": Attribute(("a", "b"), np.int32(Y > 0), np.int32(TEST > 0))}},
         "not in the order of their writers",
@@ -283,11 +279,23 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("fault", MADE)
-def test_a_data_set_made_in_python_is_checked_like_any_other(fault):
-    changes, message = MADE[fault]
-    with pytest.raises(ValueError, match=message):
-        RunSpec(dataset=replace(make_dataset(), **changes), algorithm="objp", agents=2)
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_data_set_is_refused_in_one_line(fault, tmp_path, capsys):
+    wrong, message = WRONG[fault]
+    if isinstance(wrong, str):
+        path = tmp_path / "broken.py"
+        path.write_text(wrong)
+        assert main(["prepare", str(path), "--output", str(tmp_path / "out")]) == 1
+        error = capsys.readouterr().err
+        assert str(path) in error
+        assert error.count("\n") == 1
+        assert not (tmp_path / "out").exists()
+    else:
+        data = replace(make_dataset(), **wrong)
+        with pytest.raises(ValueError, match=r"\w") as caught:
+            RunSpec(dataset=data, algorithm="objp", agents=2)
+        error = str(caught.value)
+    assert message in error
 
 
 def test_what_is_as_it_should_be_is_no_fault():
@@ -299,3 +307,11 @@ def test_what_is_as_it_should_be_is_no_fault():
         replace(made, domain=(np.float64(0), np.int64(1)), y_train=np.minimum(made.y_train, 1)),
     ):
         assert RunSpec(dataset=data, algorithm="iadmm", agents=2).n_agents == 2
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_regular_file_is_no_plug_in(kind, tmp_path):
+    path = tmp_path / "a.py"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    with pytest.raises(ValueError, match=r"a\.py': is no regular file"):
+        load_dataset(str(path))

@@ -106,7 +106,7 @@ def test_edits_reach_the_runs_that_they_concern(package):
     assert changed(package, before) == {"objp"}
 
     edit(
-        package / "algorithms/inexact.py",
+        package / "frames/inexact.py",
         "math.sqrt(t) / self.a",
         "math.sqrt(1 + t) / self.a",
     )
@@ -127,10 +127,10 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     # Of the other losses, and of what only columns need, nothing counts.
     edit(losses / "huber.py", "quadratic / 2", "quadratic / 3")
     edit(losses / "sigmoid.py", "slope_bound", "bound_of_slopes")
-    edit(package / "algorithms/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
+    edit(package / "frames/sharing.py", "* (s - state.z)", "* 2 * (s - state.z)")
     assert changed(package, after) == {"huber"}
 
-    edit(losses / "base.py", "np.sqrt(mean)", "np.cbrt(mean)")
+    edit(package / "problems/loss.py", "np.sqrt(mean)", "np.cbrt(mean)")
     assert changed(package, after) == set(RUNS)
 
 
