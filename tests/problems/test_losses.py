@@ -11,16 +11,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 from admmbench.contracts.losses import of_loss
-from admmbench.problems import list_losses
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
-
-HUBERS = [{"name": "huber", "threshold": 0.3}, {"name": "huber", "threshold": 12}]
-LOSSES = [*list_losses(), *HUBERS]
-
-
-def label(spec):
-    return spec if isinstance(spec, str) else f"{spec['name']} {spec['threshold']}"
+from tests.problems.losses import HUBERS, LOSSES, label
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,29 @@
-"""A loss with data that suit it, and how numbers are compared: what the checks of losses and of problems share."""
+"""A loss with data that suit it, and how numbers are compared."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from admmbench.contracts import ensure
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Workers
-from admmbench.partition import ColumnSplit, RowSelection, Split
-from admmbench.problems import as_problem
-from admmbench.problems.base import Map
-from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
-from admmbench.problems.rows import BoundRows
 
 Array = NDArray[Any]
 
-ALL: Map = Workers(1).map
 STEP = 1e-6
-STRENGTH = 0.3
 # What a search must reach of a supremum, so that a bound that is twice too large is noticed.
 _REACHED = 0.99
 
 
-class Case:
+class LossCase:
     """A loss, and data that suit it."""
 
     def __init__(
@@ -64,35 +56,6 @@ class Case:
         for k, way in enumerate(STEP * np.eye(K)):
             found[:, k] = (self.slopes(u + way, y) - self.slopes(u - way, y)) / (2 * STEP)
         return found
-
-    def rows(
-        self,
-        data: Dataset,
-        shares: Sequence[Sequence[tuple[slice, RowSelection]]],
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        **settings: Any,
-    ) -> BoundRows:
-        """A problem whose rows are shared out by hand; records are as they are unless settings say otherwise."""
-        problem = as_problem({"loss": self.spec, "records": {}, **settings}, "rows")
-        split = Split(data, [list(own) for own in shares])
-        bound = problem.bind(split, n_seeds, sensitivity, np.float64)
-        assert isinstance(bound, BoundRows)
-        return bound
-
-    def columns(
-        self,
-        data: Dataset,
-        columns: Sequence[slice],
-        n_seeds: int,
-        dtype: DTypeLike = np.float64,
-        **settings: Any,
-    ) -> BoundColumns:
-        """A problem whose columns are shared out."""
-        problem = as_problem({"loss": self.spec, **settings}, "columns")
-        bound = problem.bind(ColumnSplit(data, list(columns)), n_seeds, "local", dtype)
-        assert isinstance(bound, BoundColumns)
-        return bound
 
 
 def data_sets() -> Iterator[Dataset]:
@@ -175,18 +138,3 @@ def differences(function: Callable[[Array], Array], at: Array, lead: int) -> Arr
         way[place] = STEP
         found[(..., *place)] = (function(at + way) - function(at - way)) / (2 * STEP)
     return found
-
-
-def literal_penalty(name: str, w: Array) -> float:
-    """Value of a penalty, as its name says."""
-    return float(np.abs(w).sum() if name == "l1" else np.square(w).sum() / 2)
-
-
-def stationary(gradient: Array, w: Array, penalty: str, strength: float, what: str) -> None:
-    """Distance of zero from the subgradients; the tolerance is a share of what the gradient may be."""
-    if penalty == "l2":
-        distance = np.abs(gradient + strength * w)
-    else:
-        at_zero = np.maximum(np.abs(gradient) - strength, 0)
-        distance = np.where(np.abs(w) < 1e-6, at_zero, np.abs(gradient + strength * np.sign(w)))
-    close(distance, np.zeros_like(distance), 1e-5, f"{what}: (sub)gradient at the optimum")

@@ -1,4 +1,4 @@
-"""Contracts of a problem over columns, for its loss."""
+"""Problems over columns, made of each loss: sample by sample, by differences, and by bisection."""
 
 from __future__ import annotations
 
@@ -11,24 +11,17 @@ import numpy as np
 from scipy import optimize
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import (
-    ALL,
-    STRENGTH,
-    Array,
-    Case,
-    close,
-    differences,
-    literal_penalty,
-    stationary,
-)
+from admmbench.contracts.cases import Array, close, differences
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.penalties import PENALTIES
+from tests.problems.losses import ALL, STRENGTH, Case, each_scalar, literal_penalty
 
 _PARTIES = (slice(0, 2), slice(2, 3))
 
 
-def gradients(case: Case) -> None:
+@each_scalar
+def test_gradients_are_differences_of_the_objective(case: Case) -> None:
     """Products of slopes with the parties' columns are the gradient of what evaluation reports."""
     assert case.scalar
     rng = np.random.default_rng(9)
@@ -61,20 +54,8 @@ def gradients(case: Case) -> None:
         )
 
 
-def optimum(case: Case) -> None:
-    """Zero is a subgradient of the mean objective, also of the first party's alone."""
-    assert case.scalar
-    for data, penalty, parties in itertools.product(case.suited, ("l1", "l2"), (1, 2)):
-        whole = case.columns(data, _PARTIES, 2, penalty=penalty, strength=0.02)
-        w = whole.optimum(parties)
-        used = _PARTIES[parties - 1].stop
-        ensure(not w[:, :, used:].any(), f"{data.name}: parties without a part have a model")
-        slopes = case.scalar.slope(w[:, 0] @ whole.X.T, whole.y)
-        gradient = (slopes @ whole.X / whole.n_samples)[:, None, :used]
-        stationary(gradient, w[..., :used], penalty, 0.02, f"{data.name}, {penalty}")
-
-
-def update(case: Case) -> None:
+@each_scalar
+def test_the_update_of_z_is_the_root(case: Case) -> None:
     """Each sample's root by bisection; with rho above the curvature of a loss that is not convex it is the only one."""
     assert case.scalar
     rng = np.random.default_rng(10)

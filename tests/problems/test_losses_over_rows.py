@@ -1,9 +1,10 @@
-"""Contracts of a problem over rows, for its loss."""
+"""Problems over rows, made of each loss: record by record, by differences, and by searches for what exceeds a bound."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -12,22 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import (
-    ALL,
-    STEP,
-    STRENGTH,
-    Array,
-    Case,
-    close,
-    differences,
-    literal_penalty,
-    stationary,
-    supremum,
-)
+from admmbench.contracts.cases import STEP, Array, close, differences, supremum
 from admmbench.datasets import Dataset
 from admmbench.partition import RowSelection
 from admmbench.problems.base import Gradient
-from admmbench.problems.rows import BoundRows
+from admmbench.problems.rows import BoundRows, RowParts
+from tests.problems.losses import ALL, STRENGTH, Case, each_loss, literal_penalty
 
 # Conventions of the sum over agents, and weights of the penalty.
 _SUMS = list(itertools.product(("records", "agents"), ("agent", "total")))
@@ -45,7 +36,8 @@ def _halves(n: int, n_seeds: int) -> list[list[tuple[slice, RowSelection]]]:
     return [[(slice(0, n_seeds), rows)] for rows in (slice(0, 5), slice(5, n))]
 
 
-def gradients(case: Case) -> None:
+@each_loss
+def test_gradients_are_differences_of_the_objective(case: Case) -> None:
     """Gradients of the agents' objectives and of their sum, whose literal value evaluation reports."""
     rng = np.random.default_rng(6)
     for data, penalty, (average, per) in itertools.product(case.suited, ("l1", "l2"), _SUMS):
@@ -152,7 +144,8 @@ def _changes(
     return whole, np.stack([l1[0], l2[0]]), norms
 
 
-def local_sensitivity(case: Case) -> None:
+@each_loss
+def test_local_sensitivity_is_what_a_record_changes(case: Case) -> None:
     """The largest change of the gradient by leaving out a record, exactly, in l1 and in l2."""
     for data in case.suited:
         _, bounds, changes = _changes(case, data, "local")
@@ -179,7 +172,8 @@ def _corners(data: Dataset) -> Dataset:
     return replace(data, X_train=np.repeat(X, n, axis=0), y_train=np.tile(y, len(X)))
 
 
-def global_sensitivity(case: Case) -> None:
+@each_loss
+def test_global_sensitivity_bounds_what_a_record_changes(case: Case) -> None:
     """No admissible record changes the gradient by more, and some by as much; the same for gradient bounds."""
     if math.isinf(case.loss.slope_l2):
         for data in case.suited:
@@ -213,7 +207,19 @@ def global_sensitivity(case: Case) -> None:
             supremum(norms, bound, f"{what}: l{order} norm of an admissible record")
 
 
-def record_curvature(case: Case) -> None:
+def _hessians(gradient: Callable[[Array], Array], z: Array) -> Array:
+    """Derivatives (n, S, K J, K J) of gradients at models (n, S, K, J), by differences."""
+    size = z.shape[2] * z.shape[3]
+    found = np.empty((*z.shape[:2], size, size))
+    for entry, way in enumerate(STEP * np.eye(size)):
+        step = way.reshape(z.shape[2:])
+        difference = (gradient(z + step) - gradient(z - step)) / (2 * STEP)
+        found[:, :, entry] = difference.reshape(*z.shape[:2], size)
+    return found
+
+
+@each_loss
+def test_curvature_of_records_is_bounded(case: Case) -> None:
     """Hessians of single records, by differences of gradients, against the curvature and gradient bounds."""
     for data in case.suited:
         n = data.n_train
@@ -225,17 +231,11 @@ def record_curvature(case: Case) -> None:
         ]
         parts = case.rows(data, shares, S).block(slice(0, n))
 
-        def gradient(z: Array, parts: Any = parts) -> Array:
-            found: Array = parts.gradient(z, mean_over=1).value
-            return found
+        def gradient(z: Array, parts: RowParts = parts) -> Array:
+            return parts.gradient(z, mean_over=1).value
 
         z = np.broadcast_to(models, (n, S, K, J)).copy()
-        hessians = np.empty((n, S, K * J, K * J))
-        for entry in range(K * J):
-            way = np.zeros((K, J))
-            way.flat[entry] = STEP
-            difference = (gradient(z + way) - gradient(z - way)) / (2 * STEP)
-            hessians[:, :, entry] = difference.reshape(n, S, -1)
+        hessians = _hessians(gradient, z)
         norms = np.linalg.norm(hessians, 2, axis=(2, 3)).max(axis=1)
         bounds = parts.curvature_bound[:, 0]
         what = f"{data.name}: curvature of a record"
@@ -256,7 +256,8 @@ def record_curvature(case: Case) -> None:
             )
 
 
-def seeds_agree(case: Case) -> None:
+@each_loss
+def test_seeds_with_the_same_rows_agree(case: Case) -> None:
     """Seeds that share rows, and seeds whose own rows are the same ones, give the same numbers."""
     S = 3
     for data in case.suited:
@@ -291,19 +292,3 @@ def seeds_agree(case: Case) -> None:
             )
         for name, wanted in facts[0].items():
             close(facts[1][name], wanted, 1e-11 * (1 + np.abs(wanted)), f"{data.name}: {name}")
-
-
-def optimum(case: Case) -> None:
-    """Zero is a subgradient of the sum of the agents' objectives."""
-    for data, penalty, (average, per) in itertools.product(case.suited, ("l1", "l2"), _SUMS):
-        strength = 0.02
-        settings: dict[str, Any] = {"penalty": penalty, "average": average, "per": per}
-        whole = case.rows(data, _halves(data.n_train, 2), 2, strength=strength, **settings)
-        w = whole.optimum()
-        sizes = np.array([5, data.n_train - 5])
-        divisor = np.full(2, data.n_train) if average == "records" else sizes
-        z = np.stack([w, w])
-        gradient = whole.block(slice(0, 2)).gradient(z, mean_over=divisor).value.sum(axis=0)
-        total = strength * (2 if per == "agent" else 1)
-        what = f"{data.name}, {penalty}, average {average}, per {per}"
-        stationary(gradient, w, penalty, total, what)

@@ -1,0 +1,74 @@
+"""Each loss with data that suit it, and problems made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import DTypeLike
+
+from admmbench.contracts.cases import Array, LossCase
+from admmbench.datasets import Dataset
+from admmbench.engine.federation import Workers
+from admmbench.partition import ColumnSplit, RowSelection, Split
+from admmbench.problems import as_problem, list_losses
+from admmbench.problems.columns import BoundColumns
+from admmbench.problems.rows import BoundRows
+
+ALL = Workers(1).map
+STRENGTH = 0.3
+HUBERS: list[Mapping[str, Any]] = [
+    {"name": "huber", "threshold": 0.3},
+    {"name": "huber", "threshold": 12},
+]
+LOSSES: list[str | Mapping[str, Any]] = [*list_losses(), *HUBERS]
+
+
+class Case(LossCase):
+    """That binds problems."""
+
+    def rows(
+        self,
+        data: Dataset,
+        shares: Sequence[Sequence[tuple[slice, RowSelection]]],
+        n_seeds: int,
+        sensitivity: Literal["local", "global"] = "local",
+        **settings: Any,
+    ) -> BoundRows:
+        """A problem whose rows are shared out by hand; records are as they are unless settings say otherwise."""
+        problem = as_problem({"loss": self.spec, "records": {}, **settings}, "rows")
+        split = Split(data, [list(own) for own in shares])
+        bound = problem.bind(split, n_seeds, sensitivity, np.float64)
+        assert isinstance(bound, BoundRows)
+        return bound
+
+    def columns(
+        self,
+        data: Dataset,
+        columns: Sequence[slice],
+        n_seeds: int,
+        dtype: DTypeLike = np.float64,
+        **settings: Any,
+    ) -> BoundColumns:
+        """A problem whose columns are shared out."""
+        problem = as_problem({"loss": self.spec, **settings}, "columns")
+        bound = problem.bind(ColumnSplit(data, list(columns)), n_seeds, "local", dtype)
+        assert isinstance(bound, BoundColumns)
+        return bound
+
+
+def label(spec: str | Mapping[str, Any]) -> str:
+    """Name of a loss in a test's name."""
+    return spec if isinstance(spec, str) else f"{spec['name']} {spec['threshold']}"
+
+
+CASES = [pytest.param(Case(spec), id=label(spec)) for spec in LOSSES]
+each_loss = pytest.mark.parametrize("case", CASES)
+each_scalar = pytest.mark.parametrize("case", [param for param in CASES if param.values[0].scalar])
+
+
+def literal_penalty(name: str, w: Array) -> float:
+    """Value of a penalty, as its name says."""
+    return float(np.abs(w).sum() if name == "l1" else np.square(w).sum() / 2)
