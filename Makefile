@@ -49,8 +49,9 @@ check: env
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python -m numpydoc lint $$(git ls-files 'src/*.py')
-	$(BIN)/snakefmt --check workflow src/admmbench/scaffold
+	$(BIN)/snakefmt --check Snakefile workflow src/admmbench/scaffold
 	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint
+	PATH="$(CURDIR)/$(BIN):$$PATH" snakemake --lint --snakefile workflow/Snakefile
 
 # The site, from nothing and without a network; a warning is an error.
 docs: env

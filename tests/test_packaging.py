@@ -22,6 +22,7 @@ PACKAGES = {
     "dp_accounting": "dp-accounting",
     "pydantic_core": "pydantic",
     "sklearn": "scikit-learn",
+    "snakemake_interface_logger_plugins": "snakemake-interface-logger-plugins",
     "yaml": "pyyaml",
 }
 # h5netcdf reads and writes with it; pooch draws its progress with it.
@@ -59,7 +60,8 @@ def test_the_environment_of_jobs_has_the_same_packages():
     assert found.pop("python") == PROJECT["requires-python"].removeprefix(">=")
     found["matplotlib"] = found.pop("matplotlib-base")
     wanted = bounds(PROJECT["dependencies"])
-    del wanted["snakemake"]  # starts the jobs, and is not started by them
+    for name in ("snakemake", "snakemake-interface-logger-plugins"):
+        del wanted[name]  # starts the jobs, and is not started by them
     assert found == wanted
 
 
@@ -94,6 +96,10 @@ def test_a_wheel_has_the_workflow_and_the_configurations(packed):
     ]
     assert "workflow/Snakefile" in files
     assert {f"admmbench/share/{file}" for file in files} <= packed
+
+
+def test_a_wheel_has_what_snakemake_finds_by_its_name(packed):
+    assert "snakemake_logger_plugin_admmbench/__init__.py" in packed
 
 
 def test_a_wheel_from_the_sources_is_the_same(packed, tmp_path):

@@ -15,7 +15,6 @@ from admmbench.forecast import plan, timing
 from admmbench.forecast.cost import estimate, model_entries, state_bytes
 from admmbench.forecast.plan import Cost, Machine
 from admmbench.forecast.timing import Speed, kind, time_rounds
-from admmbench.frames.exact import UnsolvedSubproblemError
 from admmbench.jobs import fingerprint, provenance
 from admmbench.study import config
 from admmbench.study.address import BENCHMARK
@@ -104,7 +103,6 @@ def test_a_sample_of_the_agents_stands_for_all(monkeypatch):
     ticks = iter(range(10**6))
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(timing, "_SAMPLE_BYTES", 1)
-    monkeypatch.setattr(timing, "_WORK_PER_THREAD", 1)
     assert time_rounds(spec(agents=10), threads=1) == Speed(10, 10, 10)
     # Four of ten on four threads: the busiest thread has three of ten, and one of the sample.
     assert time_rounds(spec(agents=10), threads=4) == Speed(2.5, 3, 2.5)
@@ -300,8 +298,8 @@ def measured(monkeypatch, tmp_path):
     return made
 
 
-def calibrated(study, **options):
-    machine = plan.calibrate(study, lambda done, of: None, **options)
+def measure(study, **options):
+    machine = plan.measure(study, lambda done, of: None, **options)
     assert plan.known(study) == machine
     assert (machine.start, machine.file) == (4, 5)
     assert set(machine.speeds.values()) == {Speed(1, 2, 3)}
@@ -310,45 +308,45 @@ def calibrated(study, **options):
 def test_what_was_measured_is_kept(study, measured, monkeypatch):
     assert plan.known(study) is None
     assert "admmbench plan" in plan.outlook(study, 2)
-    calibrated(study)
+    measure(study)
     kinds = len(measured)
     assert kinds == 4 + 1  # two methods and two sizes of blocks; the smallest job
     assert measured[-1] == "job"
-    calibrated(study)
+    measure(study)
     assert len(measured) == kinds
     assert "on 2 cores" in plan.outlook(study, 2)
-    calibrated(study, renew=True)
+    measure(study, renew=True)
     assert len(measured) == 2 * kinds
     monkeypatch.setattr(provenance, "machine", lambda: "another")
-    calibrated(study)
+    measure(study)
     assert len(measured) == 3 * kinds
     monkeypatch.undo()
 
 
 def test_other_code_is_measured_again(study, measured, monkeypatch):
-    calibrated(study)
+    measure(study)
     before = len(measured)
     monkeypatch.setattr(fingerprint, "of_run", lambda spec: f"other {spec.algorithm}")
     assert plan.known(study) is None
-    calibrated(study)
+    measure(study)
     assert len(measured) == 2 * before
 
 
 def test_measurements_that_cannot_be_read_are_made_again(study, measured, tmp_path):
-    calibrated(study)
+    measure(study)
     (tmp_path / "cache/speeds.json").write_text('{"half')
     assert plan.known(study) is None
-    calibrated(study)
+    measure(study)
 
 
-def test_a_calibration_that_was_stopped_goes_on(study, measured, monkeypatch):
+def test_measuring_that_was_stopped_goes_on(study, measured, monkeypatch):
     def stopped(done, of):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        plan.calibrate(study, stopped)
+        plan.measure(study, stopped)
     assert len(measured) == 1
-    calibrated(study)
+    measure(study)
     assert len(measured) == 5
 
 
@@ -380,22 +378,6 @@ def test_some_steps_stand_for_a_search(penalty, monkeypatch):
     assert time_rounds(given, 1).once > 10 * found.once
 
 
-def test_a_warming_up_that_fails_does_no_harm(monkeypatch):
-    """Exact subproblems of a few made-up records may have no solution in single precision."""
-    usual, sizes = timing._time, []
-
-    def picky(sample, threads, n_train, n_test):
-        sizes.append(n_train)
-        if len(sizes) == 1:
-            raise UnsolvedSubproblemError("too few")
-        return usual(sample, threads, n_train, n_test)
-
-    monkeypatch.setattr(timing, "_time", picky)
-    monkeypatch.setattr(timing, "_WARM", set())
-    assert time_rounds(spec(agents=1), threads=1).round > 0
-    assert sizes[0] < sizes[1]
-
-
 def shown(costs):
     console = Console(file=io.StringIO(), width=120)
     console.print(plan.table(costs))
@@ -417,7 +399,10 @@ def test_the_smallest_job_is_measured():
 
 
 def test_audits_cost_their_rounds_in_two_worlds(study):
-    """Three canaries, 10 repeats in each world: 60 runs of 2 rounds, in batches of the runs' seeds; a job for each."""
+    """Three canaries, 10 repeats in each world: 60 runs of 2 rounds, in batches of the runs' seeds; a job for each.
+
+    And the runs in which all 10 rounds of both worlds are compared.
+    """
     path = Path("config/experiments/small.yaml")
     settings = {"rounds": 2, "repeats": 10, "budgets": [1]}
     given = {**SMALL, "seed_blocks": [2], "sensitivity": "global"}
@@ -428,4 +413,5 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
         found[name] = plan.plan(config.read(), Machine(7, 0, speeds)).experiments["small"]
     assert found["with"].jobs - found["without"].jobs == 2
     added = found["with"].seconds - found["without"].seconds
-    assert added == pytest.approx(2 * (7 + plan._LOOKED_AT * 30 * (3 + 2 * 1)))
+    rounds = 30 * (3 + 2 * 1) + 3 * plan._COMPARED * (3 + 10 * 1)
+    assert added == pytest.approx(2 * (7 + plan._LOOKED_AT * rounds))

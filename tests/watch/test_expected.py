@@ -87,8 +87,9 @@ def test_what_was_measured_is_taken(folder):
     )
     assert found["results/timed/logs/time.log"].seconds == 2 * 33
     (attack,) = [log for log in found if "/audits/" in log]
-    # Two worlds with 40 repeats, in batches of 2 seeds, of 2 rounds each.
-    assert found[attack].seconds == 1 + plan._LOOKED_AT * 40 * (2 + 2 * 3)
+    # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10.
+    compared = plan._COMPARED * (2 + 10 * 3)
+    assert found[attack].seconds == 1 + plan._LOOKED_AT * (40 * (2 + 2 * 3) + compared)
 
 
 def test_a_smaller_configuration_is_named(folder):

@@ -20,7 +20,7 @@ from admmbench.study.experiment import Experiment
 from tests.workflow import forked
 
 ROOT = Path(__file__).parents[2]
-COPIED, LINKED = ["config", "workflow"], ["reference", "src"]
+COPIED, LINKED = ["config", "workflow"], ["Snakefile", "profiles", "reference", "src"]
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "dataset": "digits",
@@ -152,7 +152,11 @@ class Project:
         shown = self.run("--dry-run", "--printshellcmds")
         rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
         named = {re.sub("^figures_.*", "figures", rule) for rule in rules}
-        others = {rule for rule in named if rule != "all" and not rule.startswith("run_")}
+        others = {
+            rule
+            for rule in named
+            if rule not in ("all", "everything") and not rule.startswith("run_")
+        }
         return others | set(re.findall(r"output: results/runs/(.+)\.nc", shown))
 
     def files(self) -> dict[str, bytes]:
@@ -163,6 +167,11 @@ class Project:
             for path in results.rglob("*")
             if path.suffix in (".nc", ".svg", ".pdf", ".html")
         }
+
+    @property
+    def log(self) -> str:
+        """Snakemake's own messages in its last call."""
+        return max(self.folder.glob(".snakemake/log/*.log")).read_text()
 
     @property
     def report_page(self) -> str:

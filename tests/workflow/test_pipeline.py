@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 import yaml
 
+from tests.workflow import forked
 from tests.workflow.project import RUNS, STUDY
 
 
@@ -27,7 +28,7 @@ def test_everything_is_made(finished):
     for run in RUNS:
         folder, _, point = run.rpartition("/")
         folder = finished.folder / "results/runs" / folder
-        assert (folder / f"benchmarks/{point}.tsv").exists()
+        assert re.fullmatch(r"s\n\d+\.\d+\n", (folder / f"benchmarks/{point}.tsv").read_text())
         assert re.search(r"round (\d+) of \1", (folder / f"logs/{point}.log").read_text())
     leads = (finished.folder / "results/report/index.html").read_text()
     assert '<a href="tiny/index.html">tiny</a> <small>Tiny</small>' in leads
@@ -180,12 +181,27 @@ def test_snakemakes_own_report_holds_figures_and_report_with_an_introduction(pro
     assert "The experiments of this configuration are: tiny" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("snakefile", ["Snakefile", "workflow/Snakefile"])
+def test_both_snakefiles_are_one_workflow_from_any_folder(project, tmp_path, snakefile):
+    """With the default profile, captions and the results that the other one made."""
+    words = ["--snakefile", str(project.folder / snakefile), "--directory", str(project.folder)]
+    words += ["--cores", "1", "--configfile", str(project.folder / "config/tiny.yaml")]
+    for more, shown in (([], "Nothing to be done"), (["--report", "all.zip"], "Report created")):
+        status, printed = forked.snakemake(tmp_path, [*words, *more], project.environment)
+        assert status == 0, printed
+        assert "profiles/default for setting default command line arguments" in printed
+        assert shown in printed
+    with zipfile.ZipFile(project.folder / "all.zip") as packed:
+        text = packed.read("all/report.html").decode()
+    assert "The experiments of this configuration are: tiny" in " ".join(text.split())
+
+
 def test_what_is_timed_is_made_by_one_job(project):
     figure = {"name": "seconds", "kind": "tradeoff", "metric": "seconds"}
     project.configure(timed=True, seed_blocks=[1, 1], figures=[figure])
-    shown = project.run()
-    assert "time_tiny" in shown
-    assert "rule run_" not in shown
+    project.run()
+    assert "time_tiny" in project.log
+    assert "rule run_" not in project.log
     with xr.open_dataset(project.folder / "results/tiny/results.nc") as results:
         assert (results.seconds[..., 1:] > 0).all()
     report = (project.folder / "results/report/tiny/index.html").read_text()

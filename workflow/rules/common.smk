@@ -9,7 +9,13 @@ from admmbench.files.core_yaml import inline_yaml
 from admmbench.datasets import normalize
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
-from admmbench.study.address import BENCHMARK, LOG, RESULT, dataset_folder
+from admmbench.study.address import (
+    BENCHMARK,
+    LOG,
+    RESULT,
+    dataset_folder,
+    rule_name,
+)
 from snakemake.io import sourcecache_entry
 
 
@@ -110,11 +116,6 @@ def figure_files(folder, experiment, suffix):
 def prepared(dataset):
     """Folder of a prepared data set."""
     return f"{RESOURCES}/datasets/{dataset_folder(dataset)}"
-
-
-def rule_name(verb, what):
-    """Name of a rule that is made for one folder or experiment."""
-    return f"{verb}_{re.sub('[^A-Za-z0-9]+', '_', what)}"
 
 
 def planned_fingerprints():

@@ -13,8 +13,8 @@ for folder, runs in STUDY.shared.items():
             f"{RESULTS}/runs/{folder}/{RESULT}",
         log:
             f"{RESULTS}/runs/{folder}/{LOG}",
-        benchmark:
-            f"{RESULTS}/runs/{folder}/{BENCHMARK}"
+            # Snakemake's own `benchmark:` and `cache:` exclude each other.
+            seconds=f"{RESULTS}/runs/{folder}/{BENCHMARK}",
         cache: CACHING and STUDY.config.cache_runs
         conda:
             "../envs/environment.yaml"
@@ -30,13 +30,10 @@ for folder, runs in STUDY.shared.items():
                 f"{RESULTS}/runs/{runs[wildcards.point].checkpoint}"
             ),
         shell:
-            "admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
+            "TIMEFORMAT=$'s\\n%R'; {{ time"
+            " admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
             " --threads {threads} --fingerprint {params.fingerprint}"
-            " --checkpoint {params.checkpoint:q} > {log:q} 2>&1"
-
-    if CACHING and STUDY.config.cache_runs:
-        # Snakemake refuses to time outputs that may come from a cache.
-        getattr(rules, rule_name("run", folder)).rule._benchmark = None
+            " --checkpoint {params.checkpoint:q} > {log[0]:q} 2>&1; }} 2> {log.seconds:q}"
 
 
 # One job makes all timed runs of an experiment, and no other experiment shares them.

@@ -70,8 +70,6 @@ def _add_study(commands: Any) -> None:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from admmbench.watch.study import run
 
     if options.words[:1] in (["-h"], ["--help"]):
@@ -79,9 +77,7 @@ def _study(options: argparse.Namespace) -> int:
         return 0
     collect_garbage()
     names = list(itertools.takewhile(_is_yaml, options.words))
-    overlays = find_overlays(names)
-    console = Console(stderr=True, highlight=False)
-    return run(overlays, options.words[len(names) :], console)
+    return run(find_overlays(names), options.words[len(names) :])
 
 
 def _is_yaml(word: str) -> bool:
@@ -114,7 +110,7 @@ def _plan(options: argparse.Namespace) -> None:
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()
     with shown("Measuring this machine", "method") as progress:
-        machine = forecast.calibrate(study, progress, renew=options.measure)
+        machine = forecast.measure(study, progress, renew=options.measure)
     console = wide_console()
     costs = forecast.plan(study, machine)
     console.print(forecast.table(costs))

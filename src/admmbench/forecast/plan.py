@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from admmbench import algorithms, datasets
-from admmbench.audit.settings import AuditSettings
+from admmbench.audit.settings import AuditSettings, compared_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.files.kept import Kept
@@ -36,6 +36,8 @@ _LARGEST = ("mem_mb", "checkpoint")
 _BESIDES = 4
 # Time of a round whose noise is on tape, in double precision, and of its analysis, over that of a round of a run.
 _LOOKED_AT = 4
+# Runs in which an audit compares both worlds: eleven, under two relations.
+_COMPARED = 22
 _SPEEDS = Kept("speeds.json")
 _SMALLEST_JOB = "smallest job"
 
@@ -82,9 +84,7 @@ class Machine:
     """By kind of run."""
 
 
-def calibrate(
-    study: Study, progress: Callable[[int, int], None], *, renew: bool = False
-) -> Machine:
+def measure(study: Study, progress: Callable[[int, int], None], *, renew: bool = False) -> Machine:
     """Measure the smallest job, and some rounds of every kind of run in a study.
 
     What was measured on this machine is not measured again, until the code changes.
@@ -195,7 +195,7 @@ def plan(study: Study, machine: Machine) -> Plan:
     study
         The configuration. Times of runs that are finished are read from its results.
     machine
-        What `calibrate` returns.
+        What `measure` returns.
     """
     counted: set[Path] = set()
     return Plan(
@@ -249,12 +249,14 @@ def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
 
 
 def attack_seconds(spec: RunSpec, settings: AuditSettings, threads: int, machine: Machine) -> float:
-    """Forecast of an audit, likewise: its rounds in two worlds for each canary and repeat, and a look at them."""
+    """Forecast of an audit, likewise: two worlds for each canary and repeat, and runs in which they are compared."""
     used = estimate(spec, threads).threads
     speed = machine.speeds[kind(spec, used)]
-    rounds = speed.once + min(settings.rounds, spec.rounds) * speed.round
-    batches = 2 * len(settings.canaries) * settings.repeats / len(spec.seeds)
-    return machine.start + used * _LOOKED_AT * batches * rounds
+    attacked, compared = min(settings.rounds, spec.rounds), compared_rounds(spec, settings)
+    runs = settings.repeats * (speed.once + attacked * speed.round)
+    if spec.as_problem.sharing != "columns":
+        runs += _COMPARED * (speed.once + compared * speed.round)
+    return machine.start + used * _LOOKED_AT * 2 * len(settings.canaries) * runs / len(spec.seeds)
 
 
 def _numbers(run: Run) -> int:
@@ -266,12 +268,14 @@ def _numbers(run: Run) -> int:
 
 
 def _recorded(folder: Path, run: Run) -> float | None:
-    """Seconds of the last attempt, by Snakemake's clock; None if the run is not finished."""
+    """Seconds of the last attempt, interpreter and imports included; None if the run is not finished."""
     table = folder / run.address.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
     with table.open(newline="", encoding="utf-8") as stream:
-        return float(next(csv.DictReader(stream, delimiter="\t"))["s"])
+        row = next(csv.DictReader(stream, delimiter="\t"), None)
+    # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.
+    return float(row["s"].replace(",", ".")) if row else None
 
 
 def _of_data(spec: str | dict[str, Any]) -> Cost:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import statistics
@@ -21,14 +20,10 @@ from admmbench.partition import as_partition
 from admmbench.problems import optimum
 from admmbench.problems.constrained import Constrained
 
-# A sample should keep every thread busy and exceed the caches: fewer agents would look too fast.
-_WORK_PER_THREAD = 1e9
+# A sample should exceed the caches: fewer agents would look too fast.
 _SAMPLE_BYTES = 2**25
-_SAMPLE_ROWS = 2000
-_FEW_ROWS = 50
-_WARM: set[str] = set()
+# Rounds are timed for so long.
 _SECONDS = 0.1
-_FEWEST_ROUNDS = 1
 # A search for an optimum takes hundreds of steps (226 on digits, 321 on Adult), and on random labels far more. Some
 # steps are timed, and stand for so many.
 _TIMED_STEPS, _USUAL_STEPS = 20, 300
@@ -86,8 +81,9 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
     sample, share = _sample(spec.computed, threads)
     rows, tests = (max(1, round(n * share)) for n in (_train(spec), spec.info.n_test))
     with optimum.at_most(_TIMED_STEPS) as limit:
-        _warm_up(sample, min(rows, _FEW_ROWS * sample.n_agents))
-        limit.reached = False
+        _time(
+            sample, threads, rows, tests
+        )  # compiles what the run needs, or loads what was compiled
         once, rounds, evaluations = _time(sample, threads, rows, tests)
     busiest = 1 / share
     if sample.n_agents < spec.n_agents:
@@ -99,17 +95,6 @@ def time_rounds(spec: RunSpec, threads: int) -> Speed:
         busiest * usual,
         statistics.median(evaluations[1:]) / share,
     )
-
-
-def _warm_up(sample: RunSpec, rows: int) -> None:
-    """Compile what a run needs, or load what was compiled, once for all runs that need the same."""
-    facts = sample.complete()
-    names = ("algorithm", "params", "variant", "problem", "dtype")
-    code = json.dumps([{name: facts[name] for name in names}, sample.private])
-    if code not in _WARM:
-        _WARM.add(code)
-        with contextlib.suppress(RuntimeError):  # few records need not have a solution
-            _time(sample, 1, rows, 1)
 
 
 def _time(
@@ -124,7 +109,7 @@ def _time(
         once = time.perf_counter() - start
         rounds, evaluations = [], []
         t, begin = 0, time.perf_counter()
-        while t <= _FEWEST_ROUNDS or time.perf_counter() - begin < _SECONDS:
+        while t < 2 or time.perf_counter() - begin < _SECONDS:
             t += 1
             start = time.perf_counter()
             sent = sample.method.round(t, state, federation)
@@ -139,21 +124,14 @@ def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
     """Less of the same: fewer agents, or where they share out columns fewer rows; and what part of the rows that is."""
     scheme = as_partition(spec.agents)
     if scheme.sharing == "columns":
-        return spec, min(1.0, _SAMPLE_ROWS / _train(spec))
-    agents = _sampled_agents(spec, threads)
+        return spec, min(1.0, _SAMPLE_BYTES / (4 * _train(spec) * spec.n_features))
+    rows = max(1, _train(spec) // spec.n_agents)
+    size = 4 * (rows * spec.n_features + spec.method.state_copies * model_entries(spec))
+    agents = min(spec.n_agents, threads * math.ceil(_SAMPLE_BYTES / size / threads))
     some = {"scheme": "iid", "agents": agents, "shuffle": scheme.shuffled}
     # Made anew: a copy would keep what was found out about all agents.
     given: dict[str, Any] = {name: getattr(spec, name) for name in RunSpec.model_fields}
     return RunSpec(**{**given, "agents": some}), agents / spec.n_agents
-
-
-def _sampled_agents(spec: RunSpec, threads: int) -> int:
-    rows = max(1, _train(spec) // spec.n_agents)
-    model = model_entries(spec)
-    work = 4 * rows * model
-    size = 4 * (rows * spec.n_features + spec.method.state_copies * model)
-    enough = max(_WORK_PER_THREAD / work, _SAMPLE_BYTES / size / threads)
-    return min(spec.n_agents, threads * math.ceil(enough))
 
 
 def _train(spec: RunSpec) -> int:

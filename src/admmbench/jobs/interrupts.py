@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGHUP)
@@ -34,6 +35,26 @@ def handled(
     finally:
         for each in heard:
             signal.signal(each, former[each])
+
+
+def overhear(signals: tuple[signal.Signals, ...] = (*SIGNALS, signal.SIGTERM)) -> list[int]:
+    """Note signals that come from now on, and leave them to the functions that handle them now.
+
+    Returns
+    -------
+    The signals that came.
+    """
+    heard: list[int] = []
+    for each in signals:
+        former = signal.getsignal(each)
+        if callable(former):
+            signal.signal(each, partial(_note, heard, former))
+    return heard
+
+
+def _note(heard: list[int], former: Callable[[int, Any], Any], number: int, frame: object) -> None:
+    heard.append(number)
+    former(number, frame)
 
 
 @contextlib.contextmanager

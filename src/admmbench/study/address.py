@@ -18,7 +18,7 @@ from typing import Any
 from admmbench import datasets
 from admmbench.engine.spec import RunSpec
 
-# A run's files in its folder, as the rules write them: result, messages, Snakemake's measurements, state.
+# A run's files in its folder, as the rules write them: result, messages, seconds that it took, state.
 RESULT, LOG, BENCHMARK, CHECKPOINT = (
     "{point}.nc",
     "logs/{point}.log",
@@ -170,6 +170,11 @@ def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
     if datasets.is_foreign(name):
         return f"{datasets.describe(spec).name}-{datasets.key(spec)[:_SETTINGS_DIGITS]}"
     return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
+
+
+def rule_name(verb: str, what: str) -> str:
+    """Name of a rule of the workflow that is made for one folder of runs, or one experiment."""
+    return f"{verb}_{re.sub('[^A-Za-z0-9]+', '_', what)}"
 
 
 def _hash(settings: Any, digits: int) -> str:

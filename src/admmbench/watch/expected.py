@@ -8,7 +8,7 @@ from pathlib import Path
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import cost
 from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
-from admmbench.study.address import LOG
+from admmbench.study.address import LOG, rule_name
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.study.experiment import Experiment, Search
 from admmbench.study.runs import Run
@@ -25,8 +25,8 @@ class Expected:
     ----------
     title
         What to call it.
-    kind
-        Forecasts of jobs of one kind are wrong by about the same factor.
+    rule
+        Its rule.
     seconds
         Forecast, of all its cores together.
     checkpoint
@@ -34,7 +34,7 @@ class Expected:
     """
 
     title: str
-    kind: str
+    rule: str
     seconds: float = START
     checkpoint: Path | None = None
 
@@ -66,7 +66,9 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
         folder = Path(study.config.results, name)
         if experiment.timed:
             together = sum(forecast(run.spec) for run in experiment.runs)
-            found[str(folder / "logs/time.log")] = Expected(f"{name}, run by run", "time", together)
+            found[str(folder / "logs/time.log")] = Expected(
+                f"{name}, run by run", rule_name("time", name), together
+            )
         else:
             for run in experiment.runs:
                 runs = study.runs_folder(name)
@@ -74,17 +76,21 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
                     str(runs / run.address.file(LOG)),
                     Expected(
                         _title(run),
-                        run.address.folder,
+                        rule_name("run", run.address.folder),
                         forecast(run.spec),
                         runs / run.checkpoint,
                     ),
                 )
         for file, run in experiment.audits.items():
             title = f"attacks on {_title(run, seeds=False)}"
-            found[_log(folder, AUDITS, file)] = Expected(title, AUDITS, attack(run, experiment))
+            found[_log(folder, AUDITS, file)] = Expected(
+                title, rule_name("audit", name), attack(run, experiment)
+            )
         for file, search in experiment.searches.items():
             title = f"tuning of {_title(Run(search.label, search.spec), seeds=False)}"
-            found[_log(folder, TUNING, file)] = Expected(title, TUNING, _search(search, experiment))
+            found[_log(folder, TUNING, file)] = Expected(
+                title, rule_name("tune", name), _search(search, experiment)
+            )
     return found
 
 

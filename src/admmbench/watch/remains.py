@@ -8,13 +8,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-# What Snakemake says after Ctrl-C and after SIGTERM.
-_STOPPED = ("on user request", "Will exit after finishing currently running jobs")
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from admmbench.jobs import interrupts
 
 
-class Remains(logging.Filter):
-    """Writes the report of what exists; as a filter of Snakemake's messages it lets all pass.
+class Remains(logging.Handler):
+    """Writes the report of what exists when Snakemake ends its log, if a job has failed.
+
+    Nobody waits for the report of a study that was stopped.
 
     Parameters
     ----------
@@ -22,32 +26,40 @@ class Remains(logging.Filter):
         Of `admmbench report`.
     report
         Page to write.
-    logger
-        Snakemake's.
     """
 
-    def __init__(self, arguments: Sequence[str], report: str, logger: logging.Logger) -> None:
+    def __init__(self, arguments: Sequence[str], report: str) -> None:
         super().__init__()
-        self._arguments, self._report, self._logger = arguments, report, logger
-        self._open = True
-        logger.addFilter(self)
+        self._arguments, self._report = arguments, report
+        self._failed: set[int] = set()
+        self._heard: list[int] | None = None
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Note that somebody stopped the study, who need not wait for a report; Snakemake says it here alone."""
-        if any(words in str(record.msg) for words in _STOPPED):
-            self._open = False
-        return True
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody stopped the study: Snakemake tells nobody."""
+        return bool(self._heard)
 
-    def show(self) -> None:
+    def emit(self, record: Any) -> None:
+        """Take note of a job that failed, and of one that succeeds at last."""
+        match getattr(record, "event", None):
+            case LogEvent.JOB_STARTED if self._heard is None:
+                self._heard = interrupts.overhear()  # Snakemake handles signals by now
+            case LogEvent.JOB_ERROR:
+                self._failed.add(record.jobid)
+            case LogEvent.JOB_FINISHED:
+                self._failed.discard(record.job_id)
+
+    def close(self) -> None:
         """Write the page once, and say where it is."""
-        if not self._open:
+        super().close()
+        if not self._failed or self.stopped:
             return
-        self._open = False
+        self._failed.clear()
         command = ["report", *self._arguments, "--keep-what-exists", "--output", self._report]
         made = subprocess.run(
             [sys.executable, "-m", "admmbench", *command], capture_output=True, text=True
         )
-        self._logger.warning((made.stdout + made.stderr).rstrip())
+        print((made.stdout + made.stderr).rstrip(), file=sys.stderr)
         if made.returncode == 0:
             # Older than all that it is made of: the next call makes it again.
             os.utime(Path(self._report), (0, 0))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from admmbench.files.installed import find_all
 from admmbench.forecast import cost
 from admmbench.study.config import CONFIG, ConfigError, Study, read
-from admmbench.study.experiment import Experiment
 
 # A configuration with more of the work than this is no smaller one.
 _MUCH = 0.5
 
 
-def smaller(study: Study, given: Sequence[Path]) -> Iterator[str]:
+def smaller(study: Study, given: Iterable[str]) -> Iterator[str]:
     """Say which other configurations run some of a study's experiments at a smaller scale.
 
     Parameters
@@ -22,13 +21,13 @@ def smaller(study: Study, given: Sequence[Path]) -> Iterator[str]:
     study
         The configuration.
     given
-        Its files.
+        Names of the files that change it.
 
     Yields
     ------
     Sentences.
     """
-    names = {CONFIG.name, *(path.name for path in given)}
+    names = {CONFIG.name, *(Path(name).name for name in given)}
     for path in find_all().values():
         if path.name in names:
             continue
@@ -37,22 +36,13 @@ def smaller(study: Study, given: Sequence[Path]) -> Iterator[str]:
         except ConfigError:
             continue
         common = study.experiments.keys() & other.experiments.keys()
-        part = (
-            _work(other.experiments[name] for name in common)
-            / _work(study.experiments[name] for name in common)
-            if common
-            else 1.0
-        )
-        if part < _MUCH:
+        less, all_ = (_work(each, common) for each in (other, study))
+        if less < _MUCH * all_:
             yield (
-                f"{path.name} runs {len(common)} of its {len(study.experiments)} experiments with {_percent(part)} of "
-                "their work."
+                f"{path.name} runs {len(common)} of its {len(study.experiments)} experiments with "
+                f"{100 * less / all_:.2g} % of their work."
             )
 
 
-def _work(experiments: Iterable[Experiment]) -> float:
-    return sum(cost.work(run.spec) for experiment in experiments for run in experiment.runs)
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.2g} %"
+def _work(study: Study, names: Iterable[str]) -> float:
+    return sum(cost.work(run.spec) for name in names for run in study.experiments[name].runs)

@@ -1,0 +1,214 @@
+"""Snakemake's messages about its jobs, as progress: its logger ``admmbench``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+if TYPE_CHECKING:
+    from admmbench.study.config import Study
+    from admmbench.watch.board import Board
+    from admmbench.watch.remains import Remains
+
+# Of the log of a job that failed.
+_LAST_LINES = 20
+# A study that takes longer is announced before it starts.
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is watched; the Snakefile puts it into a message, as its attribute ``watched``.
+
+    Attributes
+    ----------
+    study
+        The configuration.
+    overlays
+        Names of the files that change it.
+    report
+        Page that the study writes.
+    cores
+        How many there are, if they are here.
+    remains
+        It knows whether somebody stopped the study.
+    """
+
+    study: Study
+    overlays: Sequence[str]
+    report: Path
+    cores: int | None
+    remains: Remains
+
+    @property
+    def title(self) -> str:
+        """What the study is called."""
+        return " + ".join(Path(name).stem for name in self.overlays) or "The study"
+
+
+class LogHandler(LogHandlerBase):
+    """Shows a study as one bar, and failures at once; of other workflows, what Snakemake shows.
+
+    Snakemake loads it for every workflow, so that it imports little before there is a study.
+    """
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = False
+    has_formatter = False
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        """Show nothing yet."""
+        from rich.console import Console
+
+        self.console = Console(
+            file=sys.stdout if self.common_settings.stdout else sys.stderr,
+            highlight=False,
+            no_color=self.common_settings.nocolor,
+        )
+        self._watched: Watched | None = None
+        self._board: Board | None = None
+        self._cluster = self._told = False
+        self._events: dict[str | None, Callable[[Any], None]] = {
+            None: self._message,
+            LogEvent.WORKFLOW_STARTED: self._nothing,
+            LogEvent.RESOURCES_INFO: self._resources,
+            LogEvent.RUN_INFO: self._begin,
+            LogEvent.SHELLCMD: self._nothing,
+            LogEvent.JOB_STARTED: self._nothing,
+            LogEvent.JOB_INFO: self._started,
+            LogEvent.JOB_FINISHED: self._finished,
+            LogEvent.JOB_ERROR: self._failed,
+            LogEvent.PROGRESS: self._nothing,
+            LogEvent.ERROR: self._error,
+        }
+
+    def emit(self, record: Any) -> None:
+        """Take a message."""
+        try:
+            self._watched = getattr(record, "watched", self._watched)
+            event = getattr(record, "event", None)
+            whole = self.common_settings.dryrun and self.common_settings.printshellcmds
+            show = self._say if self._watched is None or whole else self._events.get(event)
+            (show or self._say)(record)
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """End the display, and say how the study ended and how to continue."""
+        super().close()
+        if board := self._board:
+            self._board = None
+            board.stop()
+            self._print(self._conclusion(board))
+
+    def _say(self, record: logging.LogRecord) -> None:
+        """Show a message as Snakemake does."""
+        text = self.format(record)
+        if text not in ("", "None"):
+            style = {logging.WARNING: "yellow", logging.ERROR: "red"}.get(record.levelno)
+            self._print(text, style)
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, style=style, markup=False, soft_wrap=True)
+
+    def _nothing(self, record: Any) -> None:
+        """What Snakemake tells about itself and each job, its log file has."""
+
+    def _message(self, record: logging.LogRecord) -> None:
+        """Before the jobs, whatever Snakemake says; after that, what may be wrong."""
+        if record.levelno >= logging.WARNING or not (self._board or self._told):
+            self._say(record)
+
+    def _error(self, record: Any) -> None:
+        """Show what is wrong, unless it repeats that a job failed or comes of Ctrl-C."""
+        if not (self._stopped or (self._board and record.exception == "RuleException")):
+            self._say(record)
+
+    @property
+    def _stopped(self) -> bool:
+        return self._watched is not None and self._watched.remains.stopped
+
+    def _resources(self, record: Any) -> None:
+        self._cluster = self._cluster or hasattr(record, "nodes")
+
+    def _begin(self, record: Any) -> None:
+        """All jobs are known."""
+        assert self._watched is not None
+        from admmbench.forecast.plan import known, outlook
+        from admmbench.watch.board import Board
+        from admmbench.watch.dryrun import table
+        from admmbench.watch.expected import expected
+
+        study = self._watched.study
+        if self.common_settings.dryrun:
+            if not self._told:  # the numbers come before the jobs and after them
+                self._told = True
+                self._print(f"{table(record.stats, study)}\n")
+                self._print(f"{outlook(study, self._watched.cores)}\n")
+                self._print("This was a dry-run: nothing was made. -p shows each job and why.")
+            return
+        counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
+        cores = 1 if self._cluster else self._watched.cores or 1
+        self._board = Board(
+            self._watched.title, counts, expected(study, known(study)), self.console
+        )
+        self._announce(self._board.work / cores, cores)
+        self._board.show()
+
+    def _announce(self, seconds: float, cores: int) -> None:
+        """Say what a long study costs, and how to run a smaller one."""
+        assert self._watched is not None
+        from admmbench.forecast.plan import duration
+        from admmbench.watch.scaled import smaller
+
+        if seconds < HOUR:
+            return
+        where = "1 core" if cores == 1 else f"{cores} cores"
+        self._print(f"{self._watched.title} takes about {duration(seconds)} on {where}.")
+        for sentence in smaller(self._watched.study, self._watched.overlays):
+            self._print(sentence)
+
+    def _started(self, record: Any) -> None:
+        if self._board:
+            name = " ".join([record.rule_name, *record.wildcards.values()])
+            self._board.start(record.jobid, name, record.rule_name, next(iter(record.log), ""))
+
+    def _finished(self, record: Any) -> None:
+        if self._board:
+            self._board.finish(record.job_id)
+
+    def _failed(self, record: Any) -> None:
+        if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
+            from admmbench.forecast.plan import duration
+
+            took = duration(time.time() - job.since)
+            self._print(f"✗ {job.expected.title} failed after {took}; {job.log} ends:")
+            for line in job.last_lines(_LAST_LINES):
+                self._print(f"    {line}")
+
+    def _conclusion(self, board: Board) -> str:
+        from admmbench.forecast.plan import duration
+
+        assert self._watched is not None
+        report = self._watched.report
+        text = f"{board.done} of {board.total} jobs in {duration(board.elapsed)}"
+        if self._stopped:
+            return f"{text}; stopped. What was running left checkpoints: the same command goes on from there."
+        if board.failed:
+            return (
+                f"{text}; {len(board.failed)} failed. The same command tries them again, and runs what waits for "
+                "them."
+            )
+        if board.done < board.total:
+            return f"{text}; stopped. The same command goes on from there."
+        return f"{text}; the report is {report}" if report.exists() else text

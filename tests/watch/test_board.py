@@ -1,0 +1,167 @@
+"""How far a study is, by a forecast of its work and the logs of its jobs, on a terminal and in a log."""
+
+import io
+import os
+import time
+from functools import partial
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from admmbench.watch import board as shown
+from admmbench.watch.board import Board, Job
+from admmbench.watch.expected import START, Expected
+
+
+def console(*, terminal=False, width=140):
+    return Console(file=io.StringIO(), force_terminal=terminal, width=width, height=40)
+
+
+@pytest.fixture
+def known(tmp_path):
+    """A run with a checkpoint of 90 core-seconds, and one without of 10, by their logs."""
+    checkpoint = tmp_path / "state"
+    checkpoint.touch()
+    return {
+        str(tmp_path / "long"): Expected("ObjP [a], epsilon 1", "run_a", 90, checkpoint),
+        str(tmp_path / "short"): Expected("OutP, epsilon 1", "run_b", 10),
+    }
+
+
+def made(counts, known, **options):
+    return Board("quick", counts, known, console(**options))
+
+
+def start(board, *logs):
+    for number, log in enumerate(logs):
+        board.start(number, "a job", "run", log)
+
+
+def part(board):
+    """Of the work that is done, in percent."""
+    line = board._look()
+    return int(line.removeprefix("quick: ").partition(" %")[0])
+
+
+def write(log, line, seconds_ago=0.0):
+    with open(log, "w") as file:
+        file.write(line)
+    then = time.time() - seconds_ago
+    os.utime(log, (then, then))
+
+
+def test_work_is_weighted_by_the_forecast(known):
+    """Nine tenths of the work are in one of two jobs; a log says how much of it is done."""
+    board = made({"run_a": 1, "run_b": 1}, known)
+    long, short = known
+    assert board.work == 100
+    start(board, long, short)
+    assert part(board) == 0
+    write(long, "x: round 40 of 200, 12 s, about 48 s left\nadmmbench: a warning\n")
+    assert part(board) == 18
+    board.finish(1)
+    assert part(board) == 28
+    board.finish(0)
+    assert part(board) == 100
+    assert (board.done, board.total) == (2, 2)
+
+
+def test_the_time_that_is_left_follows_from_the_speed(known, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(shown, "Progress", partial(Progress, get_time=lambda: now[0]))
+    board = made({"run_a": 1, "run_b": 1}, known)
+    long, _ = known
+    start(board, long)
+    assert "left" not in board._look()
+    for done in (1, 100):
+        now[0] += 60
+        write(long, f"x: round {done} of 200, 12 s, about 48 s left\n")
+        found = board._look()
+    # 99 of 200 rounds in a minute, and of 100 core-seconds 55 are left.
+    assert "about 75 s left" in found
+
+
+def test_jobs_that_are_not_known_hardly_compute(known):
+    assert made({"define": 2, "run_b": 1}, known).work == 2 * START + 10
+
+
+def test_a_word_before_the_names_of_the_rules_is_no_other_rule(known):
+    """As a Snakefile has it that uses the workflow as a module."""
+    assert made({"suite_run_a": 2}, known).work == 180
+
+
+def test_what_a_scheduler_has_queued_does_not_write_to_its_log(known):
+    """The log may be there from another attempt."""
+    board = made({"run_a": 1, "run_b": 1}, known)
+    long, short = known
+    write(long, "x: round 40 of 200, 12 s, about 48 s left\n", seconds_ago=100)
+    start(board, long, short)
+    assert "2 in the queue" in board._look()
+    write(short, "")
+    found = board._look()
+    assert "1 in the queue" in found
+    assert found.endswith("1 running: OutP, epsilon 1, 0 s")
+
+
+def test_failed_jobs_are_tried_again(known):
+    board = made({"run_a": 1, "run_b": 1}, known)
+    long, _ = known
+    start(board, long)
+    assert board.fail(0).expected.title == "ObjP [a], epsilon 1"
+    assert "1 failed" in board._look()
+    assert board.work == 10  # of what can still be done
+    start(board, long)
+    assert "failed" not in board._look()
+    assert board.work == 100
+
+
+def test_other_jobs_are_ignored(known):
+    board = made({"run_a": 1}, known)
+    assert board.fail(7) is None
+    assert board.failed == set()
+
+
+def test_a_log_that_vanishes_is_no_fault(tmp_path):
+    job = Job(Expected("a job", "a"), tmp_path / "log", 0)
+    assert not job.begun
+    assert job.last_lines(3) == []
+    assert job.look() == (None, "0 s")
+
+
+def running(board, known):
+    """One job has failed, one is done, and twenty are running, one of which reports."""
+    long, _ = known
+    write(long, "x: round 40 of 200, 12 s, about 48 s left\n")
+    start(board, long, *[""] * 21)
+    board.finish(20)
+    board.fail(21)
+
+
+def test_a_terminal_has_a_bar_and_a_row_for_each_running_job(known):
+    board = made({"run_a": 1, "run": 22}, known, terminal=True)
+    running(board, known)
+    board.show()
+    board.stop()
+    text = board._console.file.getvalue()
+    for fact in ("quick", "1 of 23 jobs", "1 failed", "20 running", "━"):
+        assert fact in text
+    for cell in ("ObjP [a], epsilon 1", "round 40 of 200", "checkpoint 0 s ago"):
+        assert cell in text
+    assert text.partition("\x1b[1A")[0].count("a job") == 11
+
+
+def test_elsewhere_there_is_a_line_now_and_then(known, monkeypatch):
+    monkeypatch.setattr(shown, "INTERVAL", 0.01)
+    board = made({"run_a": 1, "run": 22}, known, width=40)
+    running(board, known)
+    board.show()
+    while not board._console.file.getvalue():
+        pass
+    board.stop()
+    first = board._console.file.getvalue().splitlines()[0]
+    assert first.startswith("quick: ")
+    assert "1 of 23 jobs, 1 failed, " in first
+    assert first.endswith(
+        "20 running: ObjP [a], epsilon 1, round 40 of 200, 0 s, checkpoint 0 s ago; a job, 0 s"
+    )

@@ -1,0 +1,254 @@
+"""Snakemake's messages, as they come to its logger."""
+
+import io
+import logging
+import os
+import signal
+from pathlib import Path
+from signal import SIGINT, SIGTERM
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from rich.console import Console
+from snakemake.logging import LoggerManager
+from snakemake.settings.types import OutputSettings
+from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
+
+from admmbench.study import config
+from admmbench.watch import logger as watching
+from admmbench.watch.logger import Watched
+from admmbench.watch.remains import Remains
+from admmbench.watch.study import _changes, _words
+from tests.watch.test_expected import SMALL
+
+COUNTS = {"aggregate": 2, "total": 2}
+
+
+class Snakemake:
+    """Its logging, with this logger and what the workflow adds."""
+
+    def __init__(self, **settings):
+        plugin = LoggerPluginRegistry().get_plugin("admmbench")
+        given = OutputSettings(
+            log_handler_settings={"admmbench": plugin.get_settings({})}, **settings
+        )
+        self.logger = logging.getLogger("a snakemake")
+        self.manager = LoggerManager(self.logger, given)
+        (self.handler,) = self.manager.get_log_handlers()
+        self.handler.console = Console(file=io.StringIO(), width=200)
+
+    def says(self, message, event=None, level=logging.INFO, **facts):
+        self.logger.log(level, message, extra={**({"event": event} if event else {}), **facts})
+
+    def begins(self, nodes=None):
+        """All jobs are known."""
+        study = config.load({"experiments": ["small"]})
+        self.remains = Remains([], "index.html")
+        watched = Watched(study, ["config/quick.yaml"], Path("index.html"), 2, self.remains)
+        self.says(None, watched=watched)
+        if nodes:
+            self.says("Provided remote nodes", "resources_info", nodes=nodes)
+        self.says("Job stats", "run_info", stats=COUNTS)
+
+    def starts(self, number, log=(), **wildcards):
+        facts = {"log": [str(each) for each in log], "wildcards": wildcards, "threads": 1}
+        self.says("rule ...", "job_info", jobid=number, rule_name="aggregate", **facts)
+
+    def fails(self, number, log=()):
+        self.says("...", "error", logging.ERROR, exception="RuleException")
+        self.says("...", "job_error", logging.ERROR, jobid=number, log=[str(each) for each in log])
+
+    def ends(self):
+        """What was shown until the end."""
+        self.manager.stop()
+        return self.handler.console.file.getvalue().splitlines()
+
+
+@pytest.fixture
+def snakemake(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(SMALL))
+    made = Snakemake()
+    yield made
+    made.manager.stop()
+
+
+def test_a_study_ends_with_one_line(snakemake):
+    Path("index.html").touch()
+    snakemake.says("Building DAG of jobs...")
+    snakemake.begins()
+    snakemake.says("Select jobs to execute...")
+    for number in (1, 2):
+        snakemake.starts(number)
+        snakemake.says("Finished", "job_finished", job_id=number)
+    snakemake.says("2 of 2 steps", "progress", done=2, total=2)
+    assert snakemake.ends() == [
+        "Building DAG of jobs...",
+        "2 of 2 jobs in 0 s; the report is index.html",
+    ]
+
+
+def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path):
+    log = tmp_path / "aggregate.log"
+    log.write_text("".join(f"line {n}\n" for n in range(30)))
+    snakemake.begins()
+    snakemake.starts(1, [log], e="small")
+    snakemake.fails(1, [log])
+    snakemake.says("Storage is gone", "error", logging.ERROR, exception="WorkflowError")
+    first, *lines, other, last = snakemake.ends()
+    assert first == f"✗ aggregate small failed after 0 s; {log} ends:"
+    assert lines == [f"    line {n}" for n in range(10, 30)]
+    assert other == "Storage is gone"
+    assert last.startswith("0 of 2 jobs in 0 s; 1 failed. The same command tries them again")
+
+
+@pytest.fixture
+def ignored():
+    """Signals that do nothing."""
+    former = {number: signal.signal(number, lambda *_: None) for number in (SIGINT, SIGTERM)}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [SIGINT, SIGTERM])
+def test_jobs_that_ctrl_c_ends_have_not_failed(snakemake, ignored, number):
+    snakemake.begins()
+    snakemake.remains.emit(record("job_started"))
+    snakemake.starts(1)
+    os.kill(os.getpid(), number)
+    snakemake.fails(1)
+    snakemake.says("WorkflowError", "error", logging.ERROR, exception="WorkflowError")
+    (line,) = snakemake.ends()
+    assert "the same command goes on from there" in line
+
+
+def test_a_study_that_ends_without_a_failed_job_says_how_to_go_on(snakemake):
+    snakemake.begins()
+    assert snakemake.ends() == ["0 of 2 jobs in 0 s; stopped. The same command goes on from there."]
+
+
+def test_where_nothing_is_to_be_done_snakemake_says_so(snakemake):
+    snakemake.says("Nothing to be done")
+    assert snakemake.ends() == ["Nothing to be done"]
+
+
+def test_a_long_study_says_what_it_costs(snakemake, monkeypatch):
+    monkeypatch.setattr(watching, "HOUR", 1.0)
+    monkeypatch.setattr(
+        "admmbench.watch.scaled.smaller", lambda study, given: ["a.yaml runs less."]
+    )
+    snakemake.begins()
+    assert snakemake.ends()[:2] == ["quick takes about 2 s on 2 cores.", "a.yaml runs less."]
+
+
+def test_a_scheduler_s_cores_are_not_known(snakemake, monkeypatch):
+    monkeypatch.setattr(watching, "HOUR", 1.0)
+    snakemake.begins(nodes=4)
+    assert snakemake.ends()[0] == "quick takes about 4 s on 1 core."
+
+
+def test_other_workflows_show_what_they_always_do(snakemake):
+    snakemake.says("Job stats: 1", "run_info", stats={"a": 1})
+    snakemake.says("2 of 2", "progress", done=1, total=2)
+    snakemake.says("broken", "error", logging.ERROR, exception="WorkflowError")
+    assert snakemake.ends() == ["Job stats: 1", "1 of 2 steps (50%) done", "broken"]
+
+
+def test_a_dry_run_shows_a_table_once(snakemake):
+    other = Snakemake(dryrun=True)
+    other.begins()
+    other.says("rule a", "job_info")
+    other.says("Job stats", "run_info", stats=COUNTS)
+    other.says("Reasons: ...")
+    lines = other.ends()
+    assert [line.split() for line in lines[:2]] == [["aggregate", "2"], ["total", "2"]]
+    assert lines[-1] == "This was a dry-run: nothing was made. -p shows each job and why."
+    assert not [line for line in lines[2:] if "total" in line or "Reasons" in line]
+
+
+def test_a_dry_run_may_show_each_job(snakemake):
+    other = Snakemake(dryrun=True, printshellcmds=True)
+    other.begins()
+    other.says("Reasons: ...")
+    assert other.ends() == ["Job stats", "Reasons: ..."]
+
+
+def record(event, **facts):
+    return SimpleNamespace(event=event, **facts)
+
+
+@pytest.fixture
+def remains(monkeypatch):
+    """What was called to write the report."""
+    called = []
+
+    def run(command, **_):
+        called.append(command)
+        return SimpleNamespace(stdout="", stderr="", returncode=1)
+
+    monkeypatch.setattr("admmbench.watch.remains.subprocess.run", run)
+    made = Remains(["results/small"], "index.html")
+    return made, called
+
+
+def test_a_report_comes_of_what_exists_if_a_job_failed(remains):
+    made, called = remains
+    made.emit(record("job_error", jobid=1, log=[]))
+    made.close()
+    made.close()
+    (command,) = called
+    assert command[3:] == [
+        "report",
+        "results/small",
+        "--keep-what-exists",
+        "--output",
+        "index.html",
+    ]
+
+
+def test_no_report_comes_where_a_second_attempt_succeeds_or_somebody_stops_it(remains, ignored):
+    made, called = remains
+    made.emit(record("job_started"))
+    made.emit(record("job_error", jobid=1, log=[]))
+    made.emit(record("job_finished", job_id=1))
+    made.close()
+    made.emit(record("job_error", jobid=2, log=[]))
+    assert not made.stopped
+    os.kill(os.getpid(), SIGTERM)
+    made.close()
+    assert called == []
+
+
+def test_snakemake_gets_its_options():
+    """This logger, all cores unless something says otherwise, configurations where no target is taken for one."""
+    ours, all_ = ["--logger", "admmbench"], ["--cores", "all"]
+    assert _words([], []) == [*ours, *all_]
+    assert _words(["a.yaml"], ["results", "-c2"]) == [
+        "results",
+        "-c2",
+        *ours,
+        "--configfile",
+        "a.yaml",
+    ]
+    assert _words([], ["--jobscript", "f"]) == ["--jobscript", "f", *ours, *all_]
+    assert _words([], ["-j4"]) == ["-j4", *ours]
+    assert _words([], [*ours, "-c1"]) == [*ours, "-c1"]
+    assert _words([], ["--core", "1"]) == [
+        "--core",
+        "1",
+        *ours,
+    ]  # which Snakemake takes for --cores
+    assert _words(["a", "b"], ["--profile=x", "--", "results"]) == [
+        *("--profile=x", *ours, "--configfile", "a", "b", "--", "results"),
+    ]
+
+
+def test_changes_on_the_command_line_are_those_of_snakemake():
+    """So that no other study is measured than the one that runs."""
+    words = ["-n", "--config", "experiments=[a]", "overrides={a: {seeds: 03}}", "--cores", "1"]
+    assert _changes(words) == {"experiments": ["a"], "overrides": {"a": {"seeds": 3}}}
+    assert _changes(["--config=threads=010"]) == {"threads": 10}
+    assert _changes(["-n"]) == {}
