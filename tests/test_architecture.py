@@ -127,6 +127,17 @@ def test_a_run_reaches_no_module_of_another_algorithm_or_data_set():
     assert not reached & (methods | data)
 
 
+@pytest.mark.parametrize("name", list_algorithms())
+def test_a_method_knows_no_other_and_nothing_of_files_threads_seeds_or_labels(name):
+    others = {f"admmbench.algorithms.{other}" for other in list_algorithms()} - {
+        f"admmbench.algorithms.{name}"
+    }
+    assert not closure([f"admmbench.algorithms.{name}"]) & others
+    source = (ROOT / f"algorithms/{name}.py").read_text("utf-8")
+    foreign = ("open(", "threading", "concurrent", "xarray", "default_rng", "stream(")
+    assert not [word for word in foreign if word in source]
+
+
 def documented(tree):
     """Docstrings of a module."""
     for node in ast.walk(tree):

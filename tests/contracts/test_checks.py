@@ -51,101 +51,122 @@ RAISES_IF = (
     "def schedule(self, sub):\n    if {}: raise RuntimeError('no')\n    return {{'stiffness': 1}}"
 )
 
-METHODS = {
-    "is a frozen dataclass of checked parameters": ("", "decorate it with @parameters"),
-    "facts are complete": ("caveats = ('beware',)", "capital letter to a full stop"),
-    "needs are refused before anything runs": ("needs = ('smooth',)", "'smooth' is none of"),
-    "works for every problem that it does not refuse": (
+METHODS = [
+    ("is a frozen dataclass of checked parameters", "", "decorate it with @parameters"),
+    ("facts are complete", "caveats = ('beware',)", "capital letter to a full stop"),
+    ("needs are refused before anything runs", "needs = ('smooth',)", "'smooth' is none of"),
+    (
+        "works for every problem that it does not refuse",
         RAISES_IF.format("not sub.parts.whole.penalty.smooth"),
         "'penalty': 'l1'.*RuntimeError: no",
     ),
-    "knows nothing of files seeds threads or other methods": (
+    (
+        "knows nothing of the engine",
         "from admmbench.engine.streams import stream",
         "it imports .*admmbench.engine.streams",
     ),
-    "trace has its dims units and provenance": (
+    (
+        "trace has its dims units and provenance",
         "variables = {'own': ('1', 'own')}\n"
         "def measure(self, t, state, federation): return {'own': np.full(3, np.nan)}",
         "own is not measured",
     ),
-    "repetition changes no bit": (
+    (
+        "repetition changes no bit",
         UPDATE.format("z + np.random.laplace(size=z.shape)"),
         "a repetition changes test_error",
     ),
-    "going on from a checkpoint changes no bit": (IN_MEMORY, "a restart from a checkpoint"),
-    "threads change no bit": (
+    ("going on from a checkpoint changes no bit", IN_MEMORY, "a restart from a checkpoint"),
+    (
+        "threads change no bit",
         UPDATE.format("z * (2 - (threading.current_thread() is threading.main_thread()))"),
         "threads change the state",
     ),
-    "the order of agents changes no bit": (OTHERS_SLICE, "its block's slice only"),
-    "another block of agents agrees within rounding": (
+    ("the order of agents changes no bit", OTHERS_SLICE, "its block's slice only"),
+    (
+        "another block of agents agrees within rounding",
         UPDATE.format("z + z.mean(axis=0)"),
         "agents are served together",
     ),
-    "another block of seeds agrees within rounding": (
+    (
+        "another block of seeds agrees within rounding",
         UPDATE.format("z + z.mean(axis=1, keepdims=True)"),
-        "another block of seeds changes test_loss",
+        "another block of seeds changes the model",
     ),
-    "double precision agrees within rounding": (
+    (
+        "double precision agrees within rounding",
         UPDATE.format("z.round(2) if z.dtype == np.float32 else z"),
         "double precision changes",
     ),
-    "more rounds go on where fewer ended": (OTHER_RUNS, "more rounds to come changes"),
-    "seeds differ where something is drawn": (
+    ("more rounds go on where fewer ended", OTHER_RUNS, "more rounds to come changes"),
+    (
+        "seeds differ where something is drawn",
         "release = None\ndraws = True\n" + NOISE.format("0.0"),
         "three seeds give 1 results; it declares noise or draws",
     ),
-    "the total is finite where noise is declared": (
+    (
+        "the total is finite where noise is declared",
         NOISE.format("sub.noise.laplace(Sensitivity(l1=0 * gradient.sensitivity.l1))"),
         "and its noise is zero",
     ),
-    "the total is finite where there is a guarantee": (
+    (
+        "the total is finite where there is a guarantee",
         "def measure(self, t, state, federation): return {'epsilon_total': 0.1 * t}",
         "with sensitivity: local its guarantee is 'none', which epsilon_total does not fit",
     ),
-    "without a budget nothing is noisy": (
+    (
+        "without a budget nothing is noisy",
         NOISE.format("sub.noise.gaussian(gradient.sensitivity, gradient.sensitivity.l2)"),
         "it adds noise though epsilon is infinite",
     ),
-    "worst case sensitivity runs": (
+    (
+        "the total is finite where there is a guarantee",
         RAISES_IF.format("sub.privacy.sensitivity == 'global'"),
         "RuntimeError: no",
     ),
-    "learns without noise": (SCHEDULE.format("-2 * sub.rho"), "the objective is"),
-    "what is declared is what is drawn": (
+    ("learns without noise", SCHEDULE.format("-2 * sub.rho"), "the objective is"),
+    (
+        "what is declared is what is drawn",
         "release = Release('gaussian', 'gradient')",
         r"released {'laplace': 3}; declared: {'gaussian': 3}",
     ),
-    "what is planned is what is drawn": (
+    (
+        "what is planned is what is drawn",
         "def plan(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
         "a plan of 9 rounds costs 0.66.*, what is drawn 1.8",
     ),
-    "noise is solved for a total": (
+    (
+        "noise is solved for a total",
         "def plan(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
         "for a total of 0.5 its noise has",
     ),
-    "worst case noise knows nothing of the records": (
+    (
+        "worst case noise knows nothing of the records",
         NOISE.format("sub.noise.laplace(Sensitivity(l1=abs(gradient.value).sum((2, 3))))"),
         "other records change the scale of its noise",
     ),
-    "attacks find nothing": (
+    (
+        "attacks find nothing",
         UPDATE.format("z + 0.01 * sub.parts.gradient(z, mean_over=9).value"),
         "Data leave without noise: message 0 of round 1 tells the worlds apart",
     ),
-    "divergence is recorded": (
+    (
+        "divergence is recorded",
         UPDATE.format("np.nan_to_num(z); np.nan_to_num(sub.partial, copy=False)"),
         r"status is .*0.*0.*0",
     ),
-    "state copies bounds the state": ("state_copies = 1", "has 2.* copies .* says 1"),
-    "seeded shares are a partition of their own": (
+    ("state copies bounds the state", "state_copies = 1", "has 2.* copies .* says 1"),
+    (
+        "seeded shares are a partition of their own",
         UPDATE.format("z + z.mean(axis=1, keepdims=True)"),
         "another block of shuffled seeds changes",
     ),
-    "writers serve as agents": (
+    (
+        "writers serve as agents",
         RAISES_IF.format("(sub.parts.n_samples == 0).any()"),
         "RuntimeError: no",
     ),
-}
+]
 
 
 def plug_in(folder, header, body, name):
@@ -163,9 +184,8 @@ def fails(checks, name):
     return f"{caught.type.__name__}: {caught.value}"
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_broken_method_is_caught(tmp_path, name):
-    body, message = METHODS[name]
+@pytest.mark.parametrize(("name", "body", "message"), METHODS)
+def test_a_broken_method_is_caught(tmp_path, name, body, message):
     header = METHOD.replace("@parameters\n", "") if name.startswith("is a frozen") else METHOD
     path = plug_in(tmp_path, header, body, name)
     found = fails(of_method(str(path)), name)
@@ -213,7 +233,7 @@ def test_draws_of_its_own_are_caught(tmp_path, name, message):
 def test_every_check_of_methods_is_broken_here():
     from admmbench.scaffold import method
 
-    assert {check.name for check in of_method(method.__file__)} == set(METHODS)
+    assert {check.name for check in of_method(method.__file__)} == {name for name, *_ in METHODS}
 
 
 def test_gaussian_noise_with_an_l1_sensitivity_is_refused(tmp_path):

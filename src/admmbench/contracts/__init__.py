@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Self, TypeVar
 
 from admmbench import plugins
 from admmbench.algorithms import list_algorithms
@@ -18,6 +19,8 @@ from admmbench.frames.base import Algorithm
 from admmbench.problems.loss import Loss
 from admmbench.problems.losses import list_losses
 from admmbench.validation import expanded, unknown
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ class Check:
 
     name: str
     run: Callable[[], None]
+
+    @classmethod
+    def of(cls, function: Callable[[T], None], case: T, label: str = "") -> Self:
+        """Check of a case by a function, whose name says what should hold."""
+        return cls(function.__name__.replace("_", " ") + label, partial(function, case))
 
 
 def ensure(holds: Any, sentence: str) -> None:

@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
     """
     case = DatasetCase(spec)
     for check in _CHECKS:
-        yield Check(check.__name__.replace("_", " "), partial(check, case))
+        yield Check.of(check, case)
 
 
 def facts_are_complete(case: DatasetCase) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -51,41 +50,11 @@ def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
         Name of a loss, path of its file, or a mapping with ``name`` and parameters.
     """
     case = LossCase(name)
-    checks: list[tuple[str, Callable[[LossCase], None]]] = [
-        ("some data set suits it", _suits_data),
-        ("slopes are differences of the value", _slopes_are_differences),
-        ("finite values for huge predictions", _is_finite),
-        ("slopes are as steep as it says", _slopes_are_bounded),
-        ("curvature is as large as it says", _curvature_is_bounded),
-        ("slopes lie in a space as small as it says", _slopes_have_the_rank),
-        ("convex or not as it says", _convexity_is_declared),
-        ("slopes are scaled in place", _scales_in_place),
-        ("probabilities are clipped to the floor", _clips),
-        ("gradients over rows are differences of the objective", _gradients_over_rows),
-        ("other targets and shared columns are refused", _refusals),
-    ]
-    if case.scalar:
-        checks += [
-            ("curvature is a difference of slopes", _curvature_is_a_difference),
-            ("gradients over columns are differences of the objective", _gradients_over_columns),
-        ]
-    for words, check in checks:
-        yield Check(words, partial(_run, check, case))
+    for check in (*_ALWAYS, *(_SCALAR if case.scalar else ())):
+        yield Check.of(np.errstate(all="ignore")(check), case)
 
 
-def _run(check: Callable[[LossCase], None], case: LossCase) -> None:
-    """Run a check; any other exception counts as its failure, in words."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            check(case)
-        except AssertionError:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{type(error).__name__}: {error}") from error
-
-
-def _suits_data(case: LossCase) -> None:
+def some_data_set_suits_it(case: LossCase) -> None:
     """Targets, mistakes and variables have the shapes and names that evaluation takes."""
     ensure(case.suited, "it accepts neither classes nor numbers as targets")
     for data in case.suited:
@@ -107,7 +76,7 @@ def _suits_data(case: LossCase) -> None:
         ensure((score >= 0).all(), f"{data.name}: {loss.metric} is negative")
 
 
-def _slopes_are_differences(case: LossCase) -> None:
+def slopes_are_differences_of_the_value(case: LossCase) -> None:
     """A central difference is within curvature times step of the slope, also at kinks of the slope."""
     for u, y in case.points:
         slopes, K = case.slopes(u, y), u.shape[1]
@@ -120,7 +89,7 @@ def _slopes_are_differences(case: LossCase) -> None:
             close(slopes[:, k], found, allowed, f"slope in prediction {k}")
 
 
-def _curvature_is_a_difference(case: LossCase) -> None:
+def curvature_is_a_difference_of_slopes(case: LossCase) -> None:
     """A difference of slopes lies between the curvatures around; they differ at kinks only."""
     assert case.scalar
     for points, y in case.points:
@@ -133,7 +102,7 @@ def _curvature_is_a_difference(case: LossCase) -> None:
         close(between, found, allowed, "curvature")
 
 
-def _is_finite(case: LossCase) -> None:
+def values_are_finite_for_huge_predictions(case: LossCase) -> None:
     """Nothing overflows, slopes keep their precision, and losses are double."""
     for (u, y), dtype in itertools.product(case.points, (np.float32, np.float64)):
         for scale in _HUGE:
@@ -160,7 +129,7 @@ def _curvatures(case: LossCase, u: Array, y: Array) -> Array:
     return case.scalar.curvature(u[:, 0], y) if case.scalar else np.zeros(1)
 
 
-def _slopes_are_bounded(case: LossCase) -> None:
+def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
     """Suprema of the slope, in each norm."""
     loss = case.loss
     slopes = [case.slopes(u, y) for u, y in case.points]
@@ -178,7 +147,7 @@ def _slopes_are_bounded(case: LossCase) -> None:
             )
 
 
-def _curvature_is_bounded(case: LossCase) -> None:
+def curvature_is_as_large_as_it_says(case: LossCase) -> None:
     """Supremum of the second derivative's spectral norm."""
     norms = [np.linalg.norm(_near(case, u, y), 2, axis=(1, 2)).max() for u, y in case.points]
     # Differences of slopes have an error of their own.
@@ -190,7 +159,7 @@ def _curvature_is_bounded(case: LossCase) -> None:
     )
 
 
-def _slopes_have_the_rank(case: LossCase) -> None:
+def slopes_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
     """Dimension of their span."""
     for u, y in case.points:
         rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
@@ -204,7 +173,7 @@ def _near(case: LossCase, u: Array, y: Array) -> Array:
     return case.hessians(u[near], y[near])
 
 
-def _convexity_is_declared(case: LossCase) -> None:
+def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
     """Midpoints of a convex loss lie below; some of the others do not."""
     below = True
     for u, y in case.points:
@@ -222,7 +191,7 @@ def _convexity_is_declared(case: LossCase) -> None:
     )
 
 
-def _scales_in_place(case: LossCase) -> None:
+def slopes_are_scaled_in_place(case: LossCase) -> None:
     """What gradients are made of: scaled slopes in place of the predictions, and norms of those before."""
     rng = np.random.default_rng(5)
     for points, y in case.points:
@@ -237,7 +206,7 @@ def _scales_in_place(case: LossCase) -> None:
             close(found, wanted, 1e-12 * (1 + wanted), f"l{order} norm of the slope")
 
 
-def _clips(case: LossCase) -> None:
+def probabilities_are_clipped_to_the_floor(case: LossCase) -> None:
     """No floor changes nothing, and a floor moves no slope further than itself."""
     for u, y in case.points:
         plain = case.slopes(u, y)
@@ -246,7 +215,7 @@ def _clips(case: LossCase) -> None:
             close(clipped, plain, floor * (1 + 1e-9), f"slope with the floor {floor}")
 
 
-def _gradients_over_rows(case: LossCase) -> None:
+def gradients_over_rows_are_differences_of_the_objective(case: LossCase) -> None:
     """What the loss gives to gradients fits what evaluation reports, for several agents and seeds at once."""
     for data in case.suited:
         shares: list[list[tuple[slice, RowSelection]]] = [
@@ -263,7 +232,7 @@ def _gradients_over_rows(case: LossCase) -> None:
         close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{data.name}: gradient over rows")
 
 
-def _gradients_over_columns(case: LossCase) -> None:
+def gradients_over_columns_are_differences_of_the_objective(case: LossCase) -> None:
     """As over rows, by the slopes at the sum of the parties' predictions."""
     assert case.scalar
     for data in case.suited:
@@ -286,7 +255,7 @@ def _objective(whole: BoundProblem[Any], parts: Sequence[Any], w: Array) -> Arra
     return whole.evaluate(state, parts, Workers(1).map)["train_loss"]
 
 
-def _refusals(case: LossCase) -> None:
+def other_targets_and_shared_columns_are_refused(case: LossCase) -> None:
     """Unsuitable data are refused by a message that names the loss, and one that suits."""
     for data in data_sets():
         if any(own.name == data.name for own in case.suited):
@@ -316,3 +285,22 @@ def _refusal(function: Callable[[DatasetInfo], None], info: DatasetInfo) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+_ALWAYS: Sequence[Callable[[LossCase], None]] = (
+    some_data_set_suits_it,
+    slopes_are_differences_of_the_value,
+    values_are_finite_for_huge_predictions,
+    slopes_are_as_steep_as_it_says,
+    curvature_is_as_large_as_it_says,
+    slopes_lie_in_a_space_as_small_as_it_says,
+    it_is_convex_or_not_as_it_says,
+    slopes_are_scaled_in_place,
+    probabilities_are_clipped_to_the_floor,
+    gradients_over_rows_are_differences_of_the_objective,
+    other_targets_and_shared_columns_are_refused,
+)
+_SCALAR: Sequence[Callable[[LossCase], None]] = (
+    curvature_is_a_difference_of_slopes,
+    gradients_over_columns_are_differences_of_the_objective,
+)

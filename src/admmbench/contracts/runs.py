@@ -235,40 +235,33 @@ class StoppedError(Exception):
     """A run was ended on purpose."""
 
 
-class From:
-    """Keeper that starts a run from a packed snapshot."""
-
-    def __init__(self, kept: Packed | None = None) -> None:
-        self.kept = kept
-
-    def load(self, snapshot: Snapshot) -> None:
-        """Take up the snapshot."""
-        if self.kept:
-            snapshot.restore(self.kept.into(snapshot.variables()))
-
-    def after_round(self, snapshot: Snapshot) -> None:
-        """Keep nothing."""
-
-    def save(self, snapshot: Snapshot) -> None:
-        """Keep nothing."""
-
-
-class Stopping(From):
-    """Keeper that keeps one round and ends the run there."""
+class Halfway:
+    """Keeper that ends a run after a round, and starts the next one from there."""
 
     def __init__(self, t: int) -> None:
-        super().__init__()
         self._t = t
+        self._kept: Packed | None = None
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take up what was kept."""
+        if self._kept:
+            snapshot.restore(self._kept.into(snapshot.variables()))
 
     def after_round(self, snapshot: Snapshot) -> None:
-        """Keep it if it is the one."""
-        if snapshot.t == self._t:
-            self.kept = Packed.of(snapshot.variables())
+        """Keep the round and end the run."""
+        if not self._kept and snapshot.t == self._t:
+            self._kept = Packed.of(snapshot.variables())
             raise StoppedError
 
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep nothing else."""
 
-class Breaking(From):
-    """Keeper that makes the noise of the second seed NaN."""
+
+class Breaking(Halfway):
+    """Keeper that makes the noise of the second seed NaN, and ends no run."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
 
     def load(self, snapshot: Snapshot) -> None:
         """Break the sources of a run that starts."""
@@ -337,7 +330,7 @@ def same(one: xr.Dataset, other: xr.Dataset, what: str) -> None:
     ensure(not changed, f"{what} changes {', '.join(changed)}")
 
 
-def close(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: float = 0.0) -> None:
+def agree(one: xr.Dataset, other: xr.Dataset, what: str, rtol: float, atol: float = 0.0) -> None:
     """Ensure that something changes a trace by rounding at most."""
     for name in _COMPARED:
         a, b = one[name].values, other[name].values
