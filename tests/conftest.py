@@ -19,6 +19,7 @@ from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Dataset
 
 pytest_plugins = ["tests.made"]  # fixtures of made-up results
+pytest.register_assert_rewrite("tests.algorithms")  # transcriptions compare trajectories
 
 # A slow machine is no fault of the code. What hypothesis chooses where it finds itself in continuous integration is not
 # taken over.

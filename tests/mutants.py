@@ -41,24 +41,13 @@ LIBRARIES = (
 
 # What is broken, and the tests of it in the order in which they are run.
 ROOMS = {
-    "algorithms": "algorithms regression contracts",
-    "frames": "algorithms regression contracts",
+    "algorithms": "algorithms frames regression contracts",
+    "frames": "frames algorithms regression contracts",
     "problems": "problems regression contracts",
-    "privacy": "privacy algorithms/test_updates.py contracts",
+    "privacy": "privacy algorithms/test_objp.py algorithms/test_outp.py contracts",
     "partition.py": "test_partition.py problems regression",
     "results": "results report",
     "claims": "claims report/test_report.py",
-}
-# Tests that know a module, where its own name does not say which.
-FIRST = {
-    "algorithms/test_federated_baselines.py": "dp_fedavg dp_scaffold private_admm",
-    "algorithms/test_huang2019.py": "admm dp_admm dvp exact pvp",
-    "algorithms/test_hu2019.py": "admm_sharing dp_admm_sharing sharing vertical_sgd local_only",
-    "algorithms/test_updates.py": "base consensus iadmm linearized objp objt outp",
-    "problems/test_as_problem.py": "base __init__",
-    "problems/test_losses.py": "huber logistic sigmoid squared squared_hinge",
-    "problems/test_rows.py": "batches",
-    "problems/test_rows_softmax.py": "rows softmax",
 }
 
 # Operators and functions, each with what takes its place.
@@ -181,14 +170,15 @@ def draw(seed: int, count: int) -> list[Mutant]:
 
 
 def tests_of(path: str) -> list[str]:
-    """Test files of a module, the likeliest first."""
-    room, module = next(room for room in ROOMS if path.startswith(room)), Path(path).stem
-    first = [t for t, named in FIRST.items() if t.startswith(room) and module in named.split()]
+    """Test files of a module: those that have its name or its folder's, then those of its room."""
+    room = next(room for room in ROOMS if path.startswith(room))
+    module = Path(path).with_suffix("")
+    named = [module, *module.parents][:-1]
     found = dict[str, None]()
-    for name in [f"{room}/test_{module}.py", *first, *ROOMS[room].split()]:
-        at = ROOT / "tests" / name
-        files = sorted(at.glob("test_*.py")) if at.is_dir() else [at]
-        found |= {str(file.relative_to(ROOT)): None for file in files if file.exists()}
+    for name in [*(f"{each.parent}/test_{each.name}*.py" for each in named), *ROOMS[room].split()]:
+        pattern = name if name.endswith(".py") else f"{name}/test_*.py"
+        files = sorted((ROOT / "tests").glob(pattern))
+        found |= {str(file.relative_to(ROOT)): None for file in files}
     return [*found]
 
 

@@ -40,6 +40,9 @@ ORDER = [
     "contracts",
     "cli",
 ]
+# Tests about no single room: folders, then modules.
+TOGETHER = {"cluster", "regression", "workflow"}
+OF_THE_REPOSITORY = {"architecture", "docs", "examples", "packaging", "site"}
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
 
@@ -111,6 +114,20 @@ def test_the_folder_of_methods_is_the_list_of_methods():
         sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
         == list_algorithms()
     )
+
+
+def test_tests_mirror_the_rooms():
+    tests = Path(__file__).parent
+    folders = {path.parent.name for path in tests.glob("*/test_*.py")}
+    modules = {path.stem.removeprefix("test_") for path in tests.glob("test_*.py")}
+    assert folders - TOGETHER <= {path.name for path in ROOT.iterdir() if path.is_dir()}
+    assert modules - OF_THE_REPOSITORY <= {path.stem for path in ROOT.glob("*.py")}
+    assert not TOGETHER & set(ORDER)
+
+
+def test_every_method_has_tests_of_its_own():
+    files = {path.stem for path in (Path(__file__).parent / "algorithms").glob("test_*.py")}
+    assert {f"test_{name}" for name in list_algorithms()} <= files
 
 
 def test_runs_reach_neither_studies_nor_pages():

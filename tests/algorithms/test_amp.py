@@ -13,26 +13,19 @@ from scipy.special import expit, softmax
 from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made import written_by
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key
 from admmbench.privacy import Noise, Privacy
+from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.audit.runs import short_audit
 from tests.noise import on_grid, standard
 
-P, J, N, STRENGTH, EPS, DELTA, SEEDS = 3, 6, 62, 0.003, 0.9, 1e-4, [4, 1]
-SIZES = [21, 21, 20]
+STRENGTH, EPS, DELTA, SEEDS = 0.003, 0.9, 1e-4, [4, 1]
 LOGISTIC = {"loss": "logistic", "strength": STRENGTH, "per": "agent"}
 SOFTMAX = {**LOGISTIC, "loss": "softmax", "average": "agents", "records": {"max_l2_norm": 1}}
-
-
-def made(n_classes):
-    """Records in the unit ball."""
-    data = make_dataset(N, 30, J, n_classes)
-    longest = 1.001 * np.linalg.norm(np.concatenate([data.X_train, data.X_test]), axis=1).max()
-    return replace(data, X_train=data.X_train / longest, X_test=data.X_test / longest)
 
 
 def assembled(data, problem, params, pool, **given):
@@ -106,7 +99,7 @@ def solution(X, y, kind, outputs, ridge, b):
 def test_models_are_the_literal_ones(kind, eps):
     """Each agent alone does what the code does; the penalty is a part of Lambda."""
     K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
-    data, gamma = made(max(K, 2)), 1e-10
+    data, gamma = in_unit_ball(max(K, 2)), 1e-10
     L, beta, r = (1.0, 0.25, 2) if K == 1 else (math.sqrt(2), 0.5, 4)
     y = 2 * data.y_train - 1 if K == 1 else data.y_train
     z, w, _ = released(data, problem, epsilon=eps)
@@ -132,7 +125,7 @@ def test_models_are_the_literal_ones(kind, eps):
 
 @pytest.mark.parametrize("average", ["records", "agents"])
 def test_the_server_weighs_agents_as_the_objective_does(average):
-    z, w, _ = released(made(2), {**LOGISTIC, "average": average}, epsilon=EPS)
+    z, w, _ = released(in_unit_ball(2), {**LOGISTIC, "average": average}, epsilon=EPS)
     weights = np.array(SIZES) / N if average == "records" else np.full(P, 1 / P)
     np.testing.assert_allclose(w, np.tensordot(weights, z, 1), rtol=1e-12)
 
@@ -147,7 +140,7 @@ def test_scales_are_those_of_the_authors_code():
             "eps_out_frac": shares.get("output_share", 0.01),
         }
         with workers(1) as pool:
-            _, federation = assembled(made(2), LOGISTIC, {}, pool, epsilon=eps)
+            _, federation = assembled(in_unit_ball(2), LOGISTIC, {}, pool, epsilon=eps)
             budget = method.budget(federation.problem, Privacy(eps, DELTA))
         L, beta = np.array([[1.7]]), np.array([[1.7**2]])
         big, std, std_out = theirs(n, eps, DELTA, 1.7, 1.7**2, gamma, **given)
@@ -169,7 +162,7 @@ def test_quantiles_are_those_of_chi_distributions():
 def test_a_strong_penalty_is_convexity_enough():
     """Then nothing is added to it: with hardly any noise the model is the agent's optimum."""
     strong = {**LOGISTIC, "strength": 30.0}
-    data = made(2)
+    data = in_unit_ball(2)
     z, *_ = released(data, strong, epsilon=EPS, agents=1)
     _, std, _ = theirs(N, EPS, DELTA, 1.0, 0.25, 1e-10)
     b = std * standard("gaussian", J, noise_key(SEEDS[0], 0), 1, 0).reshape(1, J)
@@ -182,7 +175,7 @@ def test_a_strong_penalty_is_convexity_enough():
 def test_without_noise_agents_send_their_optima(kind):
     """And one agent alone what `centralized` finds."""
     K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
-    data = made(max(K, 2))
+    data = in_unit_ball(max(K, 2))
     z, *_ = released(data, problem, epsilon=math.inf)
     y = 2 * data.y_train - 1 if K == 1 else data.y_train
     for i, rows in enumerate(np.split(np.arange(N), np.cumsum(SIZES)[:-1])):
@@ -197,7 +190,7 @@ def test_without_noise_agents_send_their_optima(kind):
 
 def test_single_precision_finds_the_same_models():
     """Solutions are found in double precision whatever the run's."""
-    data = made(2)
+    data = in_unit_ball(2)
     found = [
         released(data, LOGISTIC, epsilon=EPS)[0],
         simulate_models(data, dtype="float32"),
@@ -213,7 +206,7 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
     m, J, K = 200, 40, 3
     X = np.where(rng.uniform(size=(m, J)) < 0.1, rng.uniform(size=(m, J)), 0).astype(np.float32) / 4
     y = rng.integers(0, K, m)
-    data = replace(made(K), X_train=X, y_train=y, X_test=X[:9], y_test=y[:9], domain=(0, 1))
+    data = replace(in_unit_ball(K), X_train=X, y_train=y, X_test=X[:9], y_test=y[:9], domain=(0, 1))
     asked, sent, unentered, perturbed = [], [], Noise.unentered, AMP.perturbed
 
     def noted(noise, std, grid, counted=True):
@@ -260,7 +253,7 @@ def simulate_models(data, dtype):
 
 def test_an_agent_without_records_sends_a_model():
     writers = np.repeat([0, 1, 1, 3], [20, 20, 12, 10])
-    data = written_by(made(2), writers, [f"writer {k}" for k in range(4)])
+    data = written_by(in_unit_ball(2), writers, [f"writer {k}" for k in range(4)])
     for sensitivity in ("local", "global"):
         trace = simulate(
             data,
@@ -326,7 +319,9 @@ def test_the_ledger_has_the_proofs_bound(kind, relation):
     K, problem = (1, LOGISTIC) if kind == "logistic" else (3, SOFTMAX)
     rank = max(K - 1, 1)
     times = 1 if relation == "zero_out" else 2
-    *_, federation = released(made(max(K, 2)), problem, epsilon=EPS, privacy={"relation": relation})
+    *_, federation = released(
+        in_unit_ball(max(K, 2)), problem, epsilon=EPS, privacy={"relation": relation}
+    )
     inside, out = 0.99 * EPS, 0.01 * EPS
     std = 2 * (1 + stats.chi.isf(0.99 * DELTA, 2 * rank)) / (0.9 * inside)  # over L / m
     t = stats.chi.isf(0.99 * DELTA, times * rank)
@@ -341,7 +336,7 @@ def test_the_ledger_has_the_proofs_bound(kind, relation):
 @pytest.mark.parametrize("total", [0.1, 1.0, 8.0])
 def test_noise_is_solved_for_a_total(total, relation):
     trace = simulate(
-        made(2),
+        in_unit_ball(2),
         "amp",
         problem=LOGISTIC,
         agents=2,
@@ -387,7 +382,11 @@ def test_the_divergence_of_neighbours_is_below_delta(m, epsilon, relation):
         labels[0] = -y[0]
     with workers(1) as pool:
         _, federation = assembled(
-            replace(made(2), X_train=made(2).X_train[:, :1], X_test=made(2).X_test[:, :1]),
+            replace(
+                in_unit_ball(2),
+                X_train=in_unit_ball(2).X_train[:, :1],
+                X_test=in_unit_ball(2).X_test[:, :1],
+            ),
             {**LOGISTIC, "strength": 1e-9},
             {},
             pool,
@@ -491,14 +490,14 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
 )
 def test_what_it_does_not_suit_is_refused(problem, given, message):
     with pytest.raises(ValueError, match=message):
-        simulate(made(2), "amp", problem=problem, epsilon=1, **{"rounds": 1, **given})
+        simulate(in_unit_ball(2), "amp", problem=problem, epsilon=1, **{"rounds": 1, **given})
 
 
 @pytest.mark.parametrize("K", [2, 3])
 def test_audits_look_at_both_noises(K):
     """And at the lattice of the one inside; determinants are for one prediction."""
     found = short_audit(
-        "amp", made(K), AuditSettings(rounds=3, repeats=60, canaries=["worst"]), rounds=1
+        "amp", in_unit_ball(K), AuditSettings(rounds=3, repeats=60, canaries=["worst"]), rounds=1
     )
     verdicts = {each.level: each.passed for each in found.findings}
     levels = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
@@ -511,7 +510,7 @@ def test_audits_look_at_both_noises(K):
 
 def test_a_message_is_counted_and_the_noise_is_that_of_the_objective():
     trace = simulate(
-        made(2),
+        in_unit_ball(2),
         "amp",
         problem=LOGISTIC,
         agents=P,

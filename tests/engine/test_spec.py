@@ -1,7 +1,9 @@
 """Arguments: what is refused, and how it is said."""
 
 import itertools
+import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +36,7 @@ from admmbench.files.core_yaml import parse_words
         ({"problem": "logistic"}, "logistic: it needs two classes, digits has 10 classes"),
         (
             {"problem": {"name": "softmax", "regularization": 0.5}},
-            r"is how version 0\.1 wrote it; write {'loss': 'softmax', 'strength': 1\.0",
+            r"problem: unknown key 'name' \(there are .*loss",
         ),
         ({"epsilon": 0}, "epsilon: .*greater than 0"),
         ({"epsilon": -1}, "epsilon: .*greater than 0"),
@@ -254,3 +256,95 @@ def test_a_method_that_cannot_begin_is_named(body, tmp_path):
     data = make_dataset()
     with pytest.raises(AlgorithmError, match=r"plug_in\.py: "):
         run_rounds(RunSpec(dataset=data, algorithm=str(path), agents=2, seeds=1), data)
+
+
+# What does not fit together
+
+
+ON_COLUMNS = {"scheme": "columns", "blocks": [3, 4]}
+
+
+def test_blocks_of_columns_need_no_problem_by_name():
+    """The partition says that columns are shared out, the data set which loss is meant."""
+    dataset = replace(make_dataset(n_classes=2), default_problem="logistic")
+    trace = simulate(dataset, "admm_sharing", agents=ON_COLUMNS, rounds=2)
+    found = json.loads(trace.attrs["problem"])
+    assert found["loss"] == "logistic"
+    # hu2019: 1e-4 ||x||^2.
+    assert (found["penalty"], found["strength"]) == ("l2", 2e-4)
+    named = simulate(dataset, "admm_sharing", problem="logistic", agents=ON_COLUMNS, rounds=2)
+    np.testing.assert_array_equal(trace.train_loss, named.train_loss)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algorithm": "objp"}, "objp works on shared rows, the partition gives agents columns"),
+        ({"agents": 2}, "admm_sharing works on shared columns, the partition gives agents rows"),
+        ({"dataset": make_dataset(), "problem": None}, "softmax has several outputs, .* use logi"),
+        ({"problem": "softmax"}, "softmax has several outputs, shared columns need one"),
+        ({"problem": {"loss": "logistic", "penalty": "l1"}}, "admm_sharing needs the penalty l2"),
+        (
+            {"problem": {"loss": "logistic", "per": "agent"}},
+            r"problem\.per: it is about shared rows",
+        ),
+        ({"problem": {"loss": "logistic", "records": {}}}, r"problem\.records: it is about shared"),
+        ({"problem": "squared"}, "squared: it needs numbers as targets, made has 2 classes"),
+        ({"agents": {"scheme": "columns", "blocks": [3, 5]}}, "blocks have 8 columns in all"),
+        ({"agents": {"scheme": "columns", "blocks": [3, 3]}}, "blocks have 6 columns in all"),
+        ({"agents": {"scheme": "columns", "blocks": 8}}, "8 parties cannot share the 7 features"),
+        ({"params": {"rho": 0}}, r"params\.rho"),
+        ({"params": {"coupling": "serial"}}, r"params\.coupling"),
+        ({"params": {"noise": 1.0}}, r"params\.noise: unknown parameter"),
+        ({"algorithm": "dp_admm_sharing", "params": {"noise": 0}}, r"params\.noise"),
+        ({"algorithm": "local_only", "params": {"parties": 0}}, r"params\.parties"),
+        ({"algorithm": "vertical_sgd", "params": {"batch_size": 0}}, r"params\.batch_size"),
+    ],
+)
+def test_what_does_not_fit_is_one_clear_error(changes, message):
+    fits = {
+        "dataset": make_dataset(n_classes=2),
+        "algorithm": "admm_sharing",
+        "problem": "logistic",
+        "agents": ON_COLUMNS,
+        "rounds": 1,
+    }
+    simulate(**fits)
+    with pytest.raises(ValueError, match=message) as raised:
+        simulate(**{**fits, **changes})
+    assert "\n" not in str(raised.value)
+
+
+def test_methods_with_and_without_constraints_take_their_problems():
+    data = make_dataset(n_classes=2)
+    given = {"constraints": [{"mean_loss": {}, "at_most": 0.4}]}
+    with pytest.raises(
+        ValueError, match="objp minimises without constraints, the problem has some; prox_al"
+    ):
+        simulate(data, "objp", problem={"loss": "logistic", "objective": {}, **given})
+    with pytest.raises(ValueError, match="prox_al takes problems that state an objective"):
+        simulate(data, "prox_al")
+
+
+def test_there_is_no_authors_code_to_follow():
+    with pytest.raises(ValueError, match="variant: pvp has no authors' code to follow"):
+        simulate(
+            make_dataset(n_classes=2), "pvp", variant="reference", problem="logistic", epsilon=1
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        (
+            "dp_admm",
+            {},
+            "privacy.trust: secure_sum does not suit dp_admm: its agents compute at models",
+        ),
+        ("dpsgd", {"sensitivity": "local"}, "privacy.trust: secure_sum needs sensitivity: global"),
+    ],
+)
+def test_a_secure_sum_is_refused_where_it_hides_nothing(name, changes, message):
+    given = {"epsilon": 1.0, "sensitivity": "global", "problem": "logistic", **changes}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        simulate(make_dataset(90, n_classes=2), name, privacy={"trust": "secure_sum"}, **given)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from admmbench import simulate
+from admmbench.contracts.made import make_dataset
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.losses import as_loss
 from admmbench.problems.needs import require
@@ -66,3 +68,68 @@ def test_no_worst_case_without_a_bound(loss):
     with pytest.raises(ValueError, match="sensitivity: global needs a loss whose slope is bounded"):
         bind_rows(data, loss, sensitivity="global")
     bind_rows(data, loss, sensitivity="local")
+
+
+# Methods
+
+
+BINARY = make_dataset(n_classes=2)
+LOGISTIC = {"loss": "logistic", "penalty": "l2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "problem", "message"),
+    [
+        ("pvp", {}, {"penalty": "l1"}, "pvp needs a penalty with a gradient, such as l2"),
+        ("dvp", {}, {"penalty": "l1"}, "dvp needs a penalty with a gradient, such as l2"),
+        ("outp", {}, {"penalty": "l1"}, "outp needs a penalty with a gradient, such as l2"),
+        (
+            "objp",
+            {"proximity": "smooth"},
+            {"penalty": "l1"},
+            "objp needs a penalty with a gradient, such as l2",
+        ),
+        (
+            "dp_admm",
+            {"step_size": "smooth"},
+            {"penalty": "l1"},
+            "step_size: smooth needs a penalty with a gradient",
+        ),
+        (
+            "dp_admm",
+            {"step_size": "nonsmooth"},
+            {"penalty": "l2"},
+            "step_size: nonsmooth needs a penalty with bounded subgradients, such as l1",
+        ),
+        ("dvp", {}, {"loss": "softmax"}, "dvp needs a loss with one output, such as logistic"),
+        ("admm", {}, {"loss": "sigmoid"}, "admm needs a convex loss"),
+        ("pvp", {}, {"loss": "sigmoid"}, "pvp needs a convex loss"),
+        ("dvp", {}, {"loss": "sigmoid"}, "dvp needs a convex loss"),
+        ("centralized", {}, {"loss": "sigmoid"}, "centralized needs a convex loss"),
+        *(
+            (name, {}, {"loss": "squared_hinge"}, f"{name} needs a loss whose slope is bounded")
+            for name in ("dp_admm", "dpsgd", "dvp", "outp", "pvp")
+        ),
+    ],
+)
+def test_what_the_theorems_do_not_cover_is_refused(name, params, problem, message):
+    with pytest.raises(ValueError, match=f"^(algorithm: |params.){message}") as raised:
+        simulate(BINARY, name, params, problem={**LOGISTIC, **problem})
+    words = {**LOGISTIC, **problem}
+    assert f"the problem has loss {words['loss']} and penalty {words['penalty']}" in str(
+        raised.value
+    )
+    assert "\n" not in str(raised.value)
+
+
+def test_gradient_descent_with_noise_needs_bounded_slopes_on_numbers_too():
+    for name in ("dp_admm", "dpsgd", "outp", "pvp"):
+        with pytest.raises(ValueError, match=f"algorithm: {name} needs a loss whose slope is"):
+            simulate("diabetes", name, problem="squared")
+
+
+def test_a_worst_case_needs_a_bounded_slope():
+    with pytest.raises(ValueError, match=r"sensitivity: global needs a loss whose slope is") as at:
+        simulate(BINARY, "objp", problem="squared_hinge", sensitivity="global")
+    assert "such as logistic, softmax or huber" in str(at.value)
+    simulate(BINARY, "objp", problem="squared_hinge", rounds=1)

@@ -1,4 +1,4 @@
-"""The methods of he2023 against a literal transcription, closed forms, scipy's solvers, and the paper's theorems."""
+"""Prox-AL: a transcription, solutions of scipy, the theorems of he2023, and how runs end."""
 
 import numpy as np
 import pytest
@@ -7,31 +7,21 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
-from admmbench.datasets import Attribute, load_dataset
+from admmbench.datasets import load_dataset
 from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
-
-QP = {"name": "synthetic_qp", "d": 12, "m": 2}
-LARGER = {**QP, "d": 40, "m": 1}
-NEYMAN_PEARSON = {
-    "loss": "logistic",
-    "objective": {"mean_loss": {"where": {"label": 0}}},
-    "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.4}],
-}
-
-
-def instance(agents, seed, **dataset):
-    """Arrays of (25) for one seed: A, b, C, d, those of the server last in C and d."""
-    spec = RunSpec(dataset={**QP, **dataset}, algorithm="prox_al", agents=agents, seeds=[seed])
-    with workers(1) as pool:
-        problem = assemble(spec, load_dataset(spec.dataset), pool).problem
-    own, server = problem.block(slice(0, agents)), problem.server
-    C = np.concatenate([own.linear.matrix, server.linear.matrix])[:, 0]
-    d = np.concatenate([own.linear.offset, server.linear.offset])[:, 0]
-    return own.A[:, 0], own.b[:, 0], C, d
+from tests.algorithms.he2023 import (
+    LARGER,
+    NEYMAN_PEARSON,
+    QP,
+    SMOOTH,
+    final_state,
+    instance,
+    losses,
+    two_classes,
+)
 
 
 def literal(A, b, C, d, beta=1.0, rho=1.0, s=0.01, q=0.9, eps1=1e-3, eps2=1e-3):
@@ -93,97 +83,6 @@ def test_prox_al_is_the_literal_one(agents, params):
     assert float(trace.feasibility[0, -1]) == pytest.approx(np.abs(C @ w + d).max(), rel=1e-6)
     each = agents * (2 * 12 + 1)
     assert float(trace.floats_sent[0, -1]) == inner * each + outer * agents * (12 + 1)
-
-
-@pytest.mark.parametrize("name", ["prox_al", "cprox_al"])
-def test_quadratic_programs_end_at_the_solution_of_the_kkt_system(name):
-    tight = {"eps1": 1e-9, "eps2": 1e-10, "s": 1e-9, "beta": 10.0, "rho": 10.0, "q": 0.5}
-    if name == "cprox_al":  # L-BFGS does not go further
-        tight = {"eps1": 1e-5, "eps2": 1e-6, "s": 1e-5, "beta": 10.0}
-    agents, seeds, larger = 3, [0, 1], {"d": 30, "m": 1}
-    run = RunSpec(
-        dataset={**QP, **larger},
-        algorithm=name,
-        params=tight,
-        agents=agents,
-        seeds=seeds,
-        rounds=20_000,
-    )
-    state, status = final_state(run)
-    assert status == [Outcome.CONVERGED] * 2
-    for s, seed in enumerate(seeds):
-        A, b, C, d = instance(agents, seed, **larger)
-        C, d = C.reshape(-1, 30), d.ravel()
-        system = np.block([[A.sum(axis=0), C.T], [C, np.zeros((len(C), len(C)))]])
-        exact = np.linalg.solve(system, np.concatenate([-b.sum(axis=0), -d]))
-        accuracy = 1e-8 if name == "prox_al" else 1e-5
-        np.testing.assert_allclose(state.model[s], exact[:30], atol=accuracy)
-        own = np.concatenate([state.mu[:, s].ravel(), state.mu_server[0, s]])
-        np.testing.assert_allclose(own, exact[30:], atol=10 * accuracy)
-
-
-def final_state(spec):
-    """State and outcomes after a run."""
-    dataset = load_dataset(spec.dataset)
-    with workers(1) as pool:
-        federation = assemble(spec, dataset, pool)
-        state = spec.method.init(federation)
-        for t in range(1, spec.rounds + 1):
-            spec.method.round(t, state, federation)
-            if state.ended.all():
-                break
-    return state, state.ended.tolist()
-
-
-def two_classes(n=90, seed=0):
-    data = make_dataset(n, 40, n_classes=2, seed=seed)
-    rng = np.random.default_rng(seed)
-    sex = Attribute(
-        ("F", "M"),
-        rng.integers(0, 2, data.n_train).astype(np.int32),
-        rng.integers(0, 2, data.n_test).astype(np.int32),
-    )
-    return data.__class__(**{**vars(data), "attributes": {"sex": sex}})
-
-
-def losses(data, rows, w, label):
-    X, y = data.X_train[rows].astype(float), data.y_train[rows]
-    u = X[y == label] @ w
-    return np.logaddexp(0, u if label == 0 else -u).mean()
-
-
-SMOOTH = {"beta": 300.0, "rho": 0.02, "q": 0.5}
-
-
-@pytest.mark.parametrize("name", ["prox_al", "cprox_al"])
-@pytest.mark.parametrize("agents", [1, 3])
-def test_neyman_pearson_ends_where_scipy_does(name, agents):
-    data = two_classes()
-    tight = {"eps1": 1e-4, "eps2": 1e-7, "s": 1e-4, "beta": 300.0}
-    spec = RunSpec(
-        dataset=data,
-        algorithm=name,
-        params={**tight, **(SMOOTH if name == "prox_al" else {})},
-        problem=NEYMAN_PEARSON,
-        agents=agents,
-        seeds=1,
-        rounds=9000,
-    )
-    state, status = final_state(spec)
-    assert status == [Outcome.CONVERGED]
-    parts = np.array_split(np.arange(data.n_train), agents)
-    found = optimize.minimize(
-        lambda w: np.mean([losses(data, rows, w, 0) for rows in parts]),
-        state.model[0] + 0.1,
-        method="trust-constr",
-        constraints=optimize.NonlinearConstraint(
-            lambda w: [losses(data, rows, w, 1) for rows in parts], -np.inf, 0.4
-        ),
-        options={"gtol": 1e-9, "xtol": 1e-12, "barrier_tol": 1e-10, "maxiter": 5000},
-    )
-    ours = np.mean([losses(data, rows, state.model[0], 0) for rows in parts])
-    assert ours == pytest.approx(found.fun, abs=1e-5)
-    np.testing.assert_allclose(state.mu[:, 0, 0], found.v[0], atol=1e-3)
 
 
 @settings(max_examples=8)
@@ -401,9 +300,6 @@ def test_subproblems_are_solved_far_enough_for_the_residual_to_fall():
     assert trace.status[0] == Outcome.CONVERGED
 
 
-# How runs end
-
-
 def test_a_run_that_converges_keeps_its_last_values():
     trace = simulate(LARGER, "prox_al", agents=2, seeds=3, rounds=2000, evaluate_every=7)
     assert (trace.status == Outcome.CONVERGED).all()
@@ -417,39 +313,6 @@ def test_a_run_that_converges_keeps_its_last_values():
     assert len(np.unique(ends)) > 1  # seeds end at different times, each with its own numbers
     alone = simulate(LARGER, "prox_al", agents=2, seeds=[2], rounds=2000, evaluate_every=7)
     np.testing.assert_allclose(alone.train_loss[0], trace.train_loss[2], rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["prox_al", "cprox_al"])
-def test_no_feasible_point_is_an_outcome(name):
-    """No weights sum to 0 and to 1."""
-    both = [
-        {"linear": {"matrix": [[1] * 7], "offset": [number]}, "cone": "zero"} for number in (0, -1)
-    ]
-    problem = {**NEYMAN_PEARSON, "constraints": both}
-    params = {"beta": 10.0, **({"rho": 5.0} if name == "prox_al" else {})}
-    trace = simulate(
-        two_classes(), name, params=params, problem=problem, agents=2, seeds=1, rounds=9000
-    )
-    assert trace.status[0] == Outcome.INFEASIBLE
-    assert np.isfinite(trace.feasibility[0, -1])
-
-
-def test_a_feasible_point_is_never_out_of_reach():
-    """However short the reach."""
-    loose = {
-        **NEYMAN_PEARSON,
-        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 99}],
-    }
-    trace = simulate(
-        two_classes(),
-        "cprox_al",
-        params={"beta": 10.0, "reach": 1e-9},
-        problem=loose,
-        agents=2,
-        seeds=1,
-        rounds=200,
-    )
-    assert trace.status[0] == Outcome.CONVERGED
 
 
 def test_an_inner_loop_that_does_not_end_is_an_outcome():
@@ -467,14 +330,6 @@ def test_an_agent_without_a_class_is_an_outcome():
     )
     trace = simulate(sorted_, "prox_al", problem=NEYMAN_PEARSON, agents=3, seeds=1, rounds=50)
     assert trace.status[0] == Outcome.UNDEFINED
-
-
-def test_an_objective_without_bound_is_an_outcome():
-    """Steps that are too long for the penalty."""
-    trace = simulate(
-        QP, "fedavg_penalty", params={"learning_rate": 1.0}, agents=2, seeds=2, rounds=3000
-    )
-    assert (trace.status == Outcome.DIVERGED).all()
 
 
 def test_measured_residuals_are_those_of_definition_21():
@@ -514,57 +369,15 @@ def test_dual_feasibility_is_that_of_the_worst_agent():
     np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])
 
 
-def test_a_round_of_the_penalty_method_is_the_literal_one():
-    params = {"weight": 3.0, "learning_rate": 0.01, "local_updates": 2, "start": 0.5}
-    spec = RunSpec(
-        dataset=QP, algorithm="fedavg_penalty", params=params, agents=3, seeds=[7], rounds=1
-    )
-    state, _ = final_state(spec)
-    A, b, C, d = instance(3, 7)
-
-    def slope(i, w):
-        own = A[i] @ w + b[i] if i < 3 else 0
-        return own + 3 * C[i].T @ (C[i] @ w + d[i])
-
-    models = []
-    for i in range(3):
-        w = np.full(12, 0.5)
-        for _ in range(2):
-            w = w - 0.01 * 3 * slope(i, w)
-        models.append(w)
-    w = np.mean(models, axis=0)
-    for _ in range(2):
-        w = w - 0.01 * slope(3, w)
-    np.testing.assert_allclose(state.model[0], w, rtol=1e-12)
-    np.testing.assert_allclose(state.mu[:, 0], 3 * (C[:3] @ w + d[:3]), rtol=1e-10)
-
-
-def test_local_steps_on_a_penalty_end_beside_the_constraints():
-    """The fixed point violates them in inverse proportion to the weight."""
-    ends = []
-    for weight in (10.0, 100.0):
-        params = {"weight": weight, "learning_rate": 0.01 / weight, "local_updates": 1}
-        trace = simulate(LARGER, "fedavg_penalty", params=params, agents=2, seeds=2, rounds=8000)
-        ends.append(trace.feasibility[:, -1].values)
-    np.testing.assert_allclose(ends[0] / ends[1], 10, rtol=0.2)
-
-
-def test_methods_and_problems_must_fit():
-    data = two_classes()
-    with pytest.raises(
-        ValueError, match="objp minimises without constraints, the problem has some; prox_al"
-    ):
-        simulate(data, "objp", problem=NEYMAN_PEARSON)
-    with pytest.raises(ValueError, match="prox_al takes problems that state an objective"):
-        simulate(data, "prox_al")
-    l1 = {**NEYMAN_PEARSON, "penalty": "l1", "strength": 1}
-    with pytest.raises(ValueError, match="needs a penalty with a gradient"):
-        simulate(data, "cprox_al", problem=l1)
+def test_constraints_at_the_server_need_a_penalty_without_kinks():
     at_server = {
-        **l1,
+        **NEYMAN_PEARSON,
+        "penalty": "l1",
+        "strength": 1,
         "server": 1,
         "constraints": [{"mean_loss": {}, "at_most": 1, "at": "server"}],
     }
+    data = two_classes()
     with pytest.raises(ValueError, match="constraints at the server go with the penalty l2"):
         simulate(data, "prox_al", problem=at_server)
     # Without weight a penalty has no kinks.

@@ -1,0 +1,60 @@
+"""What tests of the methods of he2023 share: instances of its problems, and runs by hand."""
+
+import numpy as np
+
+from admmbench.contracts.made import make_dataset
+from admmbench.datasets import Attribute, load_dataset
+from admmbench.engine.federation import workers
+from admmbench.engine.rounds import assemble
+from admmbench.engine.spec import RunSpec
+
+QP = {"name": "synthetic_qp", "d": 12, "m": 2}
+LARGER = {**QP, "d": 40, "m": 1}
+NEYMAN_PEARSON = {
+    "loss": "logistic",
+    "objective": {"mean_loss": {"where": {"label": 0}}},
+    "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 0.4}],
+}
+# Parameters with which prox_al ends soon on it.
+SMOOTH = {"beta": 300.0, "rho": 0.02, "q": 0.5}
+
+
+def instance(agents, seed, **dataset):
+    """Arrays of (25) for one seed: A, b, C, d, those of the server last in C and d."""
+    spec = RunSpec(dataset={**QP, **dataset}, algorithm="prox_al", agents=agents, seeds=[seed])
+    with workers(1) as pool:
+        problem = assemble(spec, load_dataset(spec.dataset), pool).problem
+    own, server = problem.block(slice(0, agents)), problem.server
+    C = np.concatenate([own.linear.matrix, server.linear.matrix])[:, 0]
+    d = np.concatenate([own.linear.offset, server.linear.offset])[:, 0]
+    return own.A[:, 0], own.b[:, 0], C, d
+
+
+def final_state(spec):
+    """State and outcomes after a run."""
+    dataset = load_dataset(spec.dataset)
+    with workers(1) as pool:
+        federation = assemble(spec, dataset, pool)
+        state = spec.method.init(federation)
+        for t in range(1, spec.rounds + 1):
+            spec.method.round(t, state, federation)
+            if state.ended.all():
+                break
+    return state, state.ended.tolist()
+
+
+def two_classes(n=90, seed=0):
+    data = make_dataset(n, 40, n_classes=2, seed=seed)
+    rng = np.random.default_rng(seed)
+    sex = Attribute(
+        ("F", "M"),
+        rng.integers(0, 2, data.n_train).astype(np.int32),
+        rng.integers(0, 2, data.n_test).astype(np.int32),
+    )
+    return data.__class__(**{**vars(data), "attributes": {"sex": sex}})
+
+
+def losses(data, rows, w, label):
+    X, y = data.X_train[rows].astype(float), data.y_train[rows]
+    u = X[y == label] @ w
+    return np.logaddexp(0, u if label == 0 else -u).mean()

@@ -1,0 +1,31 @@
+"""Centralized Prox-AL: how runs end, and what it needs."""
+
+import pytest
+
+from admmbench import simulate
+from admmbench.frames.outcomes import Outcome
+from tests.algorithms.he2023 import NEYMAN_PEARSON, two_classes
+
+
+def test_a_feasible_point_is_never_out_of_reach():
+    """However short the reach."""
+    loose = {
+        **NEYMAN_PEARSON,
+        "constraints": [{"mean_loss": {"where": {"label": 1}}, "at_most": 99}],
+    }
+    trace = simulate(
+        two_classes(),
+        "cprox_al",
+        params={"beta": 10.0, "reach": 1e-9},
+        problem=loose,
+        agents=2,
+        seeds=1,
+        rounds=200,
+    )
+    assert trace.status[0] == Outcome.CONVERGED
+
+
+def test_it_needs_a_penalty_with_a_gradient():
+    l1 = {**NEYMAN_PEARSON, "penalty": "l1", "strength": 1}
+    with pytest.raises(ValueError, match="needs a penalty with a gradient"):
+        simulate(two_classes(), "cprox_al", problem=l1)

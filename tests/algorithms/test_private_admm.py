@@ -1,0 +1,78 @@
+"""Federated private ADMM: a transcription, its limit, and the noise that it needs."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from admmbench import simulate
+from tests.algorithms.literal_baselines import (
+    EPS,
+    LOGISTIC,
+    STRENGTH,
+    T,
+    check_trajectory,
+    gradients,
+    perturbed,
+    played,
+)
+from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
+
+ADMM = {"rho": 0.2, "relaxation": 0.8, "tolerance": 1e-11}
+
+
+def private_admm(seed, eps):
+    """Lines 61 to 71 of dpadmm.py, with exact subproblems by scipy, gamma = 1 / rho and no clipping."""
+    gradient, u = gradients(), [np.zeros(J) for _ in range(P)]
+    gamma, part = 1 / ADMM["rho"], ADMM["relaxation"]
+    for t in range(1, T + 1):
+        w = np.mean(u, axis=0)
+        for i, m in enumerate(SIZES):
+
+            def slope(v, i=i, center=2 * w - u[i]):
+                return gradient(i, v) + STRENGTH * v + (v - center) / gamma
+
+            x = optimize.root(slope, w, tol=1e-13).x
+            bound = 2 * part * (1 / m + 2 * ADMM["tolerance"]) / (STRENGTH + 1 / gamma)
+            # The suite rounds the local model to the grid, which stands for u.
+            z = perturbed(w + 2 * part * (x - w), bound, (seed, i, t, 0), eps)
+            u[i] = u[i] + z - w
+        yield np.mean(u, axis=0), None
+
+
+@pytest.mark.parametrize("eps", [math.inf, EPS])
+def test_trajectory_is_the_literal_one(eps):
+    check_trajectory("private_admm", ADMM, private_admm, eps)
+
+
+def test_private_admm_without_relaxation_is_pvp():
+    """Douglas and Rachford: relaxation 1/2 is ADMM."""
+    params = {"rho": 0.2, "tolerance": 1e-11}
+    one = played("private_admm", {**params, "relaxation": 0.5}, T, epsilon=EPS)
+    other = played("pvp", params, T, epsilon=EPS)
+    for state, wanted in zip(one, other, strict=True):
+        # The grids differ in nothing, and the sums by rounding.
+        np.testing.assert_allclose(state["w"], wanted["w"], rtol=1e-8)
+
+
+def test_the_noise_of_private_admm_covers_what_its_solver_leaves():
+    """2 tolerance beside c1 / m, relaxed as well."""
+    given = {"agents": 2, "epsilon": EPS, "sensitivity": "global", "rounds": 1, "problem": LOGISTIC}
+    loose, exact = (
+        simulate(
+            in_unit_ball(), "private_admm", {**ADMM, "tolerance": each}, dtype="float64", **given
+        )
+        for each in (0.02, 1e-10)
+    )
+    ratio = float((loose.noise_magnitude / exact.noise_magnitude).mean())
+    assert ratio == pytest.approx(1 + 2 * 0.02 * N / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("relaxation", [0.3, 0.9])
+def test_private_admm_finds_the_optimum(relaxation):
+    params = {"rho": 0.05, "relaxation": relaxation, "tolerance": 1e-11}
+    strong = {**LOGISTIC, "strength": 0.05}
+    wanted = played("centralized", {}, 1, problem=strong)[-1]["w"]
+    found = played("private_admm", params, 200, problem=strong)[-1]["w"]
+    np.testing.assert_allclose(found, wanted, atol=2e-6)

@@ -1,0 +1,104 @@
+"""What methods over rows share: messages, weights, and bounds on what a record moves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from admmbench import simulate
+from admmbench.contracts.made import make_dataset
+from tests.algorithms.literal_baselines import EPS, LOGISTIC, UNEQUAL, T, played, released, unequal
+from tests.algorithms.records import J, P, in_unit_ball
+
+
+def test_messages_are_counted():
+    """What the server sends to each agent, and they to it, in models."""
+    given = {"agents": P, "epsilon": EPS, "rounds": 1, "problem": LOGISTIC}
+    for name, models in (("dp_fedavg", 2), ("dp_scaffold", 4), ("private_admm", 2)):
+        assert float(simulate(in_unit_ball(), name, **given).floats_sent[-1]) == models * P * J
+
+
+def pair(rng, extreme, n_classes):
+    """Data of a few records; the same where the first is null; and where it is another."""
+    n = int(rng.integers(1, 6))
+    X = rng.uniform(-1, 1, (n, 3)).astype(np.float32)
+    y = rng.integers(0, n_classes, n)
+    if extreme:
+        X[0] = 1
+    made = make_dataset(n, 4, 3, n_classes)
+    one = replace(made, X_train=X, y_train=y, domain=(-1.0, 1.0))
+    null, other = X.copy(), X.copy()
+    null[0], other[0] = 0, -X[0] if extreme else rng.uniform(-1, 1, 3)
+    return one, replace(one, X_train=null), replace(one, X_train=other)
+
+
+METHODS = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "learning_rate": st.floats(0.01, 6),
+            "local_updates": st.integers(1, 8),
+            "clip": st.sampled_from([0.05, 0.5, 1e6]),
+        }
+    ).map(lambda params: ("dp_fedavg", params)),
+    st.fixed_dictionaries(
+        {
+            "rho": st.floats(0.05, 2),
+            "relaxation": st.floats(0.1, 1),
+            "tolerance": st.sampled_from([1e-10, 0.05]),
+        }
+    ).map(lambda params: ("private_admm", params)),
+    st.just(("dp_scaffold", {"learning_rate": 1.0, "local_updates": 1})),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    method=METHODS,
+    seed=st.integers(0, 2**32),
+    extreme=st.booleans(),
+    loss=st.sampled_from(["logistic", "softmax", "sigmoid"]),
+    records=st.sampled_from([{}, {"max_l2_norm": 0.5}]),
+    scale=st.sampled_from([0.0, 0.3, 3.0]),
+)
+def test_a_record_moves_what_is_released_no_further_than_stated(
+    method, seed, extreme, loss, records, scale
+):
+    name, params = method
+    if name == "private_admm" and loss == "sigmoid":
+        return
+    rng = np.random.default_rng(seed)
+    data = pair(rng, extreme, 3 if loss == "softmax" else 2)
+    w = scale * rng.normal(size=(3 if loss == "softmax" else 1, 3))
+    (value, bound), (null, same), (other, _) = (
+        released(name, params, each, loss, records, w) for each in data
+    )
+    assert bound == same
+    assert np.linalg.norm(value - null) <= bound * (1 + 1e-6) + 1e-12
+    assert np.linalg.norm(value - other) <= 2 * bound * (1 + 1e-6) + 1e-12
+
+
+def mean_gradient(data, w, rows):
+    """Of the logistic loss, over some records."""
+    X, y = data.X_train[rows].astype(float), np.where(data.y_train[rows] == 1, 1, -1)
+    return -(X * (y / (1 + np.exp(y * (X @ w))))[:, None]).mean(axis=0)
+
+
+@pytest.mark.parametrize("average", ["records", "agents"])
+@pytest.mark.parametrize("name", ["dpsgd", "dp_fedavg", "dp_scaffold"])
+def test_agents_weigh_as_in_the_objective(name, average):
+    """With one local step, all three descend on the mean over records, or on that over agents."""
+    data, rate = unequal(), 0.5
+    own = [slice(0, 40), slice(40, 55), slice(55, 62)]
+    params = {"learning_rate": rate}
+    params |= {} if name == "dpsgd" else {"local_updates": 1}
+    params |= {"clip": 100.0} if name == "dp_fedavg" else {}
+    problem = {**LOGISTIC, "strength": 1e-12, "average": average}
+    states = played(name, params, T, data, problem, agents=UNEQUAL, seeds=[0])
+    w = np.zeros(J)
+    weights = np.array([40, 15, 7]) / 62 if average == "records" else np.full(3, 1 / 3)
+    for state in states:
+        gradients = np.array([mean_gradient(data, w, rows) for rows in own])
+        w = w - rate * weights @ gradients
+        np.testing.assert_allclose(state["w"][0, 0], w, rtol=1e-9)
