@@ -50,13 +50,18 @@ from admmbench.frames.outcomes import Outcome as Outcome
 from admmbench.frames.sharing import Sharing as Sharing
 from admmbench.frames.sharing import SharingState as SharingState
 from admmbench.privacy import Approximate as Approximate
+from admmbench.privacy import Cost as Cost
 from admmbench.privacy import Draw as Draw
+from admmbench.privacy import Gaussian as Gaussian
+from admmbench.privacy import Laplace as Laplace
 from admmbench.privacy import Noise as Noise
 from admmbench.privacy import Privacy as Privacy
+from admmbench.privacy import Pure as Pure
 from admmbench.privacy import Release as Release
-from admmbench.privacy import Releases as Releases
+from admmbench.privacy import Terms as Terms
 from admmbench.privacy import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy import on_grid as on_grid
+from admmbench.privacy.costs import ORDERS as ORDERS
 from admmbench.privacy.sensitivity import Sensitivity as Sensitivity
 from admmbench.problems.base import Gradient as Gradient
 from admmbench.problems.base import Problem as Problem
@@ -75,3 +80,36 @@ from admmbench.problems.needs import require as require
 from admmbench.problems.rows import BoundRows as BoundRows
 from admmbench.problems.rows import RowParts as RowParts
 from admmbench.validation import parameters as parameters
+
+
+def _releases(
+    laplace: tuple[tuple[tuple[float, float, float], int], ...] = (),
+    gaussian: float = 0.0,
+    pure: tuple[tuple[float, int], ...] = (),
+    sampled: tuple[tuple[tuple[float, float], int], ...] = (),
+    approximate: tuple[tuple[Approximate, int], ...] = (),
+) -> Cost | None:
+    """Cost of a release, from what `Releases` took of it."""
+    counted: list[tuple[Cost, int]] = [(Laplace(*shift), count) for shift, count in laplace]
+    counted += [(Pure(epsilon), count) for epsilon, count in pure]
+    counted += [(Gaussian(*each), count) for each, count in sampled]
+    counted += approximate
+    if gaussian:
+        counted += [(Gaussian(gaussian**-0.5 if gaussian > 0 else float("nan")), 1)]
+    if sum(count for _, count in counted) > 1:
+        raise ValueError("admmbench.api.Releases: a release has one cost; state what it costs in all")
+    return counted[0][0] if counted else None
+
+
+def __getattr__(name: str) -> object:
+    """Give what plug-ins import by an old name, with a warning that says what to write instead."""
+    import warnings
+
+    if name != "Releases":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        "admmbench.api.Releases is now the cost of a release, such as Gaussian(multiplier), Pure(epsilon), or None",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _releases

@@ -236,8 +236,8 @@ def unknown(kind: str, name: object, names: Collection[str]) -> str:
 
 
 def one_of(what: str, value: object, words: Any) -> None:
-    """Refuse a value of a class that is none of the words of a `Literal`, which nothing would act on."""
-    names = get_args(words)
+    """Refuse a value of a class that is none of some words, or of those of a `Literal`: nothing would act on it."""
+    names = get_args(words) or tuple(words)
     if value not in names:
         raise ValueError(f"{what}: {value!r} is none of {', '.join(names)}{meant(value, names)}")
 

@@ -272,9 +272,8 @@ def test_an_agent_without_records_sends_a_model():
 
 
 def entered(federation):
-    costs = {ledger.releases() for block in federation.blocks for ledger in block.noise.ledgers}
-    (releases,) = costs
-    ((stated, count),) = releases.approximate
+    costs = {ledger.spending() for block in federation.blocks for ledger in block.noise.ledgers}
+    (((stated, count),),) = costs
     assert (count, stated.delta) == (1, federation.privacy.delta)
     return stated.epsilon
 

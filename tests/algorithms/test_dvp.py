@@ -116,6 +116,6 @@ def test_a_solution_of_dvp_costs_what_is_entered(seed, epsilon, m, relation):
 
     loss = abs(log_density(X, y) - log_density(other, labels))
     release = DVP.release
-    ((entered, _),) = release.cost(Privacy(epsilon, relation=relation)).pure
+    entered, _ = release.cost(Privacy(epsilon, relation=relation)).stated
     assert loss <= entered * (1 + 1e-9)
     assert entered == (epsilon if relation == "replace" else epsilon / 2)

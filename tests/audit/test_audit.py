@@ -271,8 +271,8 @@ def compare_with_passes(spec):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11, err_msg=part)
     ledgers = [b.noise.ledgers for b in plain.federation.blocks]
     others = [b.noise.ledgers for b in fused.federation.blocks]
-    assert [[a.releases() for a in b] for b in ledgers] == [
-        [a.releases() for a in b] for b in others
+    assert [[a.spending() for a in b] for b in ledgers] == [
+        [a.spending() for a in b] for b in others
     ]
 
 

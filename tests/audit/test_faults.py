@@ -1,6 +1,7 @@
 """The audit can fail: for each fault that a method, a mechanism or a ledger may have, it names the level."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -268,12 +269,12 @@ def perturb_gradient(self, sub, gradient):
 
 
 def test_a_multiplier_that_is_doubled(monkeypatch):
-    gaussian = Ledger.gaussian
+    add = Ledger.add
 
-    def doubled(self, multiplier, count=1, sampling=1.0):
-        gaussian(self, 2 * multiplier, count, sampling)
+    def doubled(self, cost, count=1):
+        add(self, replace(cost, multiplier=2 * cost.multiplier), count)
 
-    monkeypatch.setattr(Ledger, "gaussian", doubled)
+    monkeypatch.setattr(Ledger, "add", doubled)
     cases = [("outp", {}), ("outp", {"variant": "reference"}), ("dpsgd", {}), ("dpsgd", SAMPLED)]
     for name, changes in cases:
         assert "of what the ledger was told" in failed(short_audit(name, **changes))["likelihood"]
@@ -645,7 +646,7 @@ def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broke
 
 @pytest.mark.parametrize("number", ["math.nan", "-1.0"])
 def test_a_plan_without_a_number(broken, number):
-    body = f"def plan(self, *given): return Releases(pure=(({number}, 1),))"
+    body = f"def plan(self, *given): return [Pure({number})]"
     path = broken("DPSGD", body.replace("math", "np"))
     found = failed(short_audit(path))["likelihood"]
     assert found.startswith("The plan of round 1 has an epsilon of inf, the ledger was told")
@@ -655,7 +656,7 @@ def test_noise_that_a_plug_in_enters_itself_is_attacked(broken):
     body = """
 release = Release("gaussian", "objective")
 """ + STEPS.format(
-        body="noise.enter(Releases(approximate=((Approximate(0.01, 1e-9), 1),)))\n"
+        body="noise.enter([Approximate(0.01, 1e-9)])\n"
         "        return own + noise.unentered(bound * 5, np.full_like(bound, 2.0**-20))"
     )
     found = failed(short_audit(broken("DPSGD", body)))["likelihood"]

@@ -42,7 +42,7 @@ def test_the_start_counts_in_no_reduction(reduce):
 
 
 QUIET = """
-from admmbench.api import Releases, parameters
+from admmbench.api import parameters
 from admmbench.scaffold.method import Template
 
 @parameters
@@ -57,7 +57,7 @@ PLANNED = """
     steady = False
 
     def plan(self, t, problem, privacy, release):
-        return super().plan(t, problem, privacy, release) if t <= 3 else Releases()
+        return super().plan(t, problem, privacy, release) if t <= 3 else []
 """
 
 

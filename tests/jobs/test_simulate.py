@@ -12,7 +12,7 @@ from admmbench import list_algorithms, list_datasets, load_dataset, simulate
 from admmbench.contracts.made import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
-from admmbench.privacy import NEIGHBOURS, Ledger, Shift
+from admmbench.privacy import NEIGHBOURS, Gaussian, Laplace, Ledger
 
 
 def test_the_example_of_the_documentation():
@@ -85,7 +85,7 @@ def test_budget_of_each_round_and_local_update_is_composed():
     # 14 entries, as a record of seven features with two wrong classes has them.
     for trace, releases in ((one, 10), (many, 30)):
         ledger = Ledger()
-        ledger.laplace(Shift(0.01, 0.01 / 14**0.5, 0.01 / 14), releases)
+        ledger.add(Laplace(0.01, 0.01 / 14**0.5, 0.01 / 14), releases)
         assert trace.epsilon_composed[-1] == pytest.approx(ledger.epsilon(1e-6))
     start, middle, end = one.epsilon_composed.values
     assert 0 == start < middle < end < many.epsilon_composed[-1]
@@ -356,7 +356,7 @@ def test_the_relation_changes_totals_and_nothing_else():
         np.testing.assert_array_equal(one[name], two[name])
     ledgers = [Ledger(), Ledger()]
     for times, ledger in zip((2, 1), ledgers, strict=True):
-        ledger.gaussian(times * math.sqrt(2 * math.log(1.25e6)), count=10)
+        ledger.add(Gaussian(times * math.sqrt(2 * math.log(1.25e6))), 10)
     expected = [ledger.epsilon(1e-6) for ledger in ledgers]
     found = [float(trace.epsilon_composed[-1]) for trace in (one, two)]
     np.testing.assert_allclose(found, expected)
@@ -483,7 +483,7 @@ class Own(DPSGD):
         sent = np.concatenate(federation.each(noisy))
         return self.mean(sent, federation), sent
 """
-BESIDE = """noise.enter(Releases(approximate=((Approximate(0.01, 1e-9), 1),)))
+BESIDE = """noise.enter([Approximate(0.01, 1e-9)])
             drawn = noise.unentered(std, np.full_like(std, 2.0**-20))"""
 
 

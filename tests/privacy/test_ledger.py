@@ -16,32 +16,27 @@ from scipy import integrate, optimize, stats
 
 from admmbench.privacy import (
     Approximate,
+    Gaussian,
+    Laplace,
     Ledger,
     Privacy,
+    Pure,
     Release,
-    Releases,
-    Sampled,
-    Shift,
     accountants,
     distributions,
     epsilon_total,
 )
-from admmbench.privacy.accountants import (
-    ORDERS,
-    laplace_divergence,
-    pure_divergence,
-    sampled_divergence,
-)
+from admmbench.privacy.costs import ORDERS
 
 
-def number(shift: float) -> Shift:
+def number(shift: float) -> Laplace:
     """That of a single number."""
-    return Shift(shift, shift, shift)
+    return Laplace(shift, shift, shift)
 
 
-def worst_record(epsilon: float, features: int) -> Shift:
+def worst_record(epsilon: float, features: int) -> Laplace:
     """2 J entries, each with an equal part of the shift: a softmax record with all features at 1."""
-    return Shift(epsilon, epsilon / math.sqrt(2 * features), epsilon / (2 * features))
+    return Laplace(epsilon, epsilon / math.sqrt(2 * features), epsilon / (2 * features))
 
 
 def gaussian_epsilon(multiplier: float, delta: float) -> float:
@@ -57,7 +52,7 @@ def gaussian_epsilon(multiplier: float, delta: float) -> float:
 @pytest.mark.parametrize("multiplier", [0.5, 1, 4, 30])
 def test_one_gaussian_release(multiplier):
     ledger = Ledger()
-    ledger.gaussian(multiplier)
+    ledger.add(Gaussian(multiplier))
     assert ledger.epsilon(1e-6) == pytest.approx(gaussian_epsilon(multiplier, 1e-6), rel=2e-3)
 
 
@@ -66,7 +61,7 @@ def test_much_and_little_noise_cost_nothing_and_more_than_one_can_count():
     """Without a warning of a logarithm of 0."""
     for multiplier, bounds in ((1e-12, (1e23, 1e24)), (277721.2, (0, 1e-5))):
         ledger = Ledger()
-        ledger.gaussian(multiplier)
+        ledger.add(Gaussian(multiplier))
         assert bounds[0] <= ledger.epsilon(1e-6) <= bounds[1]
 
 
@@ -75,7 +70,7 @@ def test_much_and_little_noise_cost_nothing_and_more_than_one_can_count():
 def test_gaussian_releases_compose_as_dp_accounting_composes_them(multipliers):
     ledger = Ledger()
     for multiplier in multipliers:
-        ledger.gaussian(multiplier)
+        ledger.add(Gaussian(multiplier))
     accountant = dp.rdp.RdpAccountant()
     accountant.compose(dp.ComposedDpEvent([dp.GaussianDpEvent(m) for m in multipliers]))
     exact = gaussian_epsilon(1 / math.sqrt(sum(m**-2 for m in multipliers)), 1e-6)
@@ -86,7 +81,7 @@ def test_gaussian_releases_compose_as_dp_accounting_composes_them(multipliers):
 @pytest.mark.parametrize(("epsilon", "count"), [(0.05, 200), (0.1, 50), (1, 30), (5, 10)])
 def test_laplace_releases_agree_with_a_finer_grid(epsilon, count):
     ledger = Ledger()
-    ledger.laplace(number(epsilon), count)
+    ledger.add(number(epsilon), count)
     fine = PLDAccountant(value_discretization_interval=epsilon / 500)
     fine.compose(dp.SelfComposedDpEvent(dp.LaplaceDpEvent(1 / epsilon), count))
     total = ledger.epsilon(1e-6, "pld")
@@ -98,8 +93,8 @@ def test_laplace_releases_agree_with_a_finer_grid(epsilon, count):
 def test_mixed_releases_agree_with_a_finer_grid(epsilon, multiplier):
     """The grid is as fine as the smaller of the two losses needs it."""
     ledger = Ledger()
-    ledger.laplace(number(epsilon), 3)
-    ledger.gaussian(multiplier, 10)
+    ledger.add(number(epsilon), 3)
+    ledger.add(Gaussian(multiplier), 10)
     fine = PLDAccountant(value_discretization_interval=min(epsilon, 1 / multiplier) / 500)
     fine.compose(dp.SelfComposedDpEvent(dp.LaplaceDpEvent(1 / epsilon), 3))
     fine.compose(dp.SelfComposedDpEvent(dp.GaussianDpEvent(multiplier), 10))
@@ -110,9 +105,9 @@ def test_a_record_shifts_many_entries_a_little():
     """MNIST with epsilon 0.05: 0.80 after 20,000 releases where one number would cost 59.8, and 2.76 after ten times
     as many."""
     ledger, tenfold, single = Ledger(), Ledger(), Ledger()
-    ledger.laplace(worst_record(0.05, 784), 20_000)
-    tenfold.laplace(worst_record(0.05, 784), 200_000)
-    single.laplace(number(0.05), 20_000)
+    ledger.add(worst_record(0.05, 784), 20_000)
+    tenfold.add(worst_record(0.05, 784), 200_000)
+    single.add(number(0.05), 20_000)
     assert ledger.epsilon(1e-6) == pytest.approx(0.797, abs=1e-3)
     # Losses of so many entries are normal, with the mean and half the variance n (r - 1 + e^-r).
     entries, r = 20_000 * 1568, 0.05 / 1568
@@ -132,11 +127,11 @@ def test_a_record_shifts_many_entries_a_little():
 def test_renyi_totals_agree_with_dp_accounting(epsilon, features, releases, multiplier):
     """By its own accountant, with an event for every entry."""
     ledger, other = Ledger(), dp.rdp.RdpAccountant(list(ORDERS))
-    ledger.laplace(worst_record(epsilon, features), releases)
+    ledger.add(worst_record(epsilon, features), releases)
     entry = dp.LaplaceDpEvent(2 * features / epsilon)
     other.compose(dp.SelfComposedDpEvent(entry, 2 * features * releases))
     if multiplier:
-        ledger.gaussian(multiplier)
+        ledger.add(Gaussian(multiplier))
         other.compose(dp.GaussianDpEvent(multiplier))
     basic = math.inf if multiplier else epsilon * releases
     wanted = min(other.get_epsilon(1e-6), basic)
@@ -147,7 +142,7 @@ def test_renyi_totals_agree_with_dp_accounting(epsilon, features, releases, mult
 @given(epsilon=st.floats(0.05, 2), features=st.integers(1, 20), releases=st.integers(1, 50))
 def test_pld_is_at_most_renyi_is_at_most_basic(epsilon, features, releases):
     ledger = Ledger()
-    ledger.laplace(worst_record(epsilon, features), releases)
+    ledger.add(worst_record(epsilon, features), releases)
     tight, renyi = (ledger.epsilon(1e-6, name) for name in ("pld", "rdp"))
     assert tight * (1 - 1e-3) <= renyi <= releases * epsilon * (1 + 1e-12)
     assert renyi <= 2 * tight
@@ -159,9 +154,9 @@ shifts = st.lists(st.floats(0, 4), min_size=1, max_size=8)
 @given(shifts)
 def test_no_shift_within_the_bounds_diverges_further(entries):
     """The divergence of what was drawn, entry by entry, against the bound by the norms alone."""
-    shift = Shift(sum(entries), math.hypot(*entries), max(entries))
-    each = sum(laplace_divergence(number(entry)) for entry in entries)
-    assert (each <= laplace_divergence(shift) * (1 + 1e-9) + 1e-12).all()
+    shift = Laplace(sum(entries), math.hypot(*entries), max(entries))
+    each = sum(number(entry).renyi() for entry in entries)
+    assert (each <= shift.renyi() * (1 + 1e-9) + 1e-12).all()
 
 
 @pytest.mark.parametrize("shift", [0.003, 0.2, 3.0])
@@ -178,17 +173,17 @@ def test_divergences_are_their_integrals(shift, order):
         integrate.quad(moment, *ends, epsabs=0, epsrel=1e-12)[0] for ends in pairwise(edges)
     )
     exact = math.log(integral) / (a - 1)
-    assert laplace_divergence(number(shift))[order] == pytest.approx(exact, rel=2e-3)
-    assert laplace_divergence(number(shift))[order] >= exact * (1 - 1e-6)
+    assert number(shift).renyi()[order] == pytest.approx(exact, rel=2e-3)
+    assert number(shift).renyi()[order] >= exact * (1 - 1e-6)
     p = 1 / (1 + math.exp(-shift))
     response = math.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
-    assert pure_divergence(shift)[order] == pytest.approx(response, rel=2e-3)
-    assert pure_divergence(shift)[order] >= laplace_divergence(number(shift))[order] * (1 - 1e-9)
+    assert Pure(shift).renyi()[order] == pytest.approx(response, rel=2e-3)
+    assert Pure(shift).renyi()[order] >= number(shift).renyi()[order] * (1 - 1e-9)
 
 
 def test_one_laplace_release_costs_at_most_its_budget():
     ledger = Ledger()
-    ledger.laplace(number(0.3))
+    ledger.add(number(0.3))
     assert ledger.epsilon(1e-12) == pytest.approx(0.3, rel=1e-3)
     assert ledger.epsilon(1e-12) <= 0.3
 
@@ -196,8 +191,8 @@ def test_one_laplace_release_costs_at_most_its_budget():
 @pytest.mark.parametrize("epsilon", [30.0, 3000.0])
 def test_large_losses_do_not_overflow(epsilon):
     laplace, pure = Ledger(), Ledger()
-    laplace.laplace(number(epsilon), 10)
-    pure.pure(epsilon, 10)
+    laplace.add(number(epsilon), 10)
+    pure.add(Pure(epsilon), 10)
     assert laplace.epsilon(1e-6) == pytest.approx(10 * epsilon, rel=0.1)
     assert pure.epsilon(1e-6) == pytest.approx(10 * epsilon, rel=0.1)
 
@@ -206,7 +201,7 @@ def test_total_grows_with_releases_and_with_delta_shrinking():
     totals = []
     for count in (1, 10, 100):
         ledger = Ledger()
-        ledger.laplace(number(0.1), count)
+        ledger.add(number(0.1), count)
         totals.append(ledger.epsilon(1e-6))
     assert totals == sorted(totals)
     assert ledger.epsilon(1e-9) > ledger.epsilon(1e-3)
@@ -215,9 +210,9 @@ def test_total_grows_with_releases_and_with_delta_shrinking():
 def test_mechanisms_compose_together():
     both, laplace, gaussian = Ledger(), Ledger(), Ledger()
     for ledger in (both, laplace):
-        ledger.laplace(number(0.1), 20)
+        ledger.add(number(0.1), 20)
     for ledger in (both, gaussian):
-        ledger.gaussian(5, 20)
+        ledger.add(Gaussian(5), 20)
     total = both.epsilon(1e-6)
     assert total > max(laplace.epsilon(1e-6), gaussian.epsilon(1e-6))
     assert total <= laplace.epsilon(5e-7) + gaussian.epsilon(5e-7)
@@ -225,8 +220,8 @@ def test_mechanisms_compose_together():
 
 def test_federation_pays_what_its_worst_agent_pays():
     small, large = Ledger(), Ledger()
-    small.gaussian(20)
-    large.gaussian(2)
+    small.add(Gaussian(20))
+    large.add(Gaussian(2))
     assert epsilon_total([small, large, small], 1e-6) == large.epsilon(1e-6)
     assert epsilon_total([], 1e-6) == 0
 
@@ -234,11 +229,12 @@ def test_federation_pays_what_its_worst_agent_pays():
 def test_memory_does_not_grow_with_rounds():
     ledger = Ledger()
     for t in range(1, 1000):
-        ledger.gaussian(1 + t)
-        ledger.laplace(number(0.5))
-    releases = ledger.releases()
-    assert releases.laplace == ((number(0.5), 999),)
-    assert releases.gaussian == pytest.approx(sum((1 + t) ** -2 for t in range(1, 1000)))
+        ledger.add(Gaussian(1 + t))
+        ledger.add(number(0.5))
+    counts = dict(ledger.spending())
+    assert counts.pop(number(0.5)) == 999
+    assert list(counts) == [Gaussian(1.0)]
+    assert counts[Gaussian(1.0)] == pytest.approx(sum((1 + t) ** -2 for t in range(1, 1000)))
 
 
 @settings(max_examples=10)
@@ -247,7 +243,7 @@ def test_memory_does_not_grow_with_rounds():
 def test_pure_releases_compose_as_randomised_response_does(epsilon, count):
     """The worst pure release (Kairouz, Oh and Viswanath 2015), composed exactly from binomial counts."""
     ledger = Ledger()
-    ledger.pure(epsilon, count)
+    ledger.add(Pure(epsilon), count)
     truth = 1 / (1 + math.exp(-epsilon))
     k = np.arange(count + 1)
     losses = (2 * k - count) * epsilon
@@ -264,8 +260,8 @@ def test_pure_releases_compose_as_randomised_response_does(epsilon, count):
 
 def test_a_pure_release_may_be_worse_than_laplace_noise():
     pure, laplace = Ledger(), Ledger()
-    pure.pure(0.1, 100)
-    laplace.laplace(number(0.1), 100)
+    pure.add(Pure(0.1), 100)
+    laplace.add(number(0.1), 100)
     assert laplace.epsilon(1e-6) < pure.epsilon(1e-6) < 10
 
 
@@ -276,7 +272,7 @@ def sampled(*releases):
     """A ledger of (multiplier, probability, count)."""
     ledger = Ledger()
     for multiplier, sampling, count in releases:
-        ledger.gaussian(multiplier, count, sampling)
+        ledger.add(Gaussian(multiplier, sampling), count)
     return ledger
 
 
@@ -323,7 +319,7 @@ def test_samples_compose_by_renyi_divergences_where_distributions_find_nothing()
         renyi.get_epsilon(1e-13), rel=1e-3
     )
     ledger = Ledger()
-    ledger.gaussian(1e-3, 5)
+    ledger.add(Gaussian(1e-3), 5)
     assert sampled((1e-3, 0.1, 5)).epsilon(1e-5) == ledger.epsilon(1e-5)
 
 
@@ -363,9 +359,9 @@ def test_the_divergence_of_samples_is_just_below_delta(multiplier, q, delta, cou
 def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta):
     """Which is known exactly."""
     ledger = Ledger()
-    ledger.gaussian(multiplier, count)
+    ledger.add(Gaussian(multiplier), count)
     exact = ledger.epsilon(delta)
-    found = distributions.total_epsilon(sampled((multiplier, 1 - 1e-12, count)).releases(), delta)
+    found = distributions.total_epsilon(sampled((multiplier, 1 - 1e-12, count)).spending(), delta)
     assert exact <= found <= 1.002 * exact
 
 
@@ -374,7 +370,7 @@ def test_the_printed_number_of_abadi2016():
 
     It converts moments by (alpha + ln(1 / delta)) / lambda; the conversion of today gives less for the same moments.
     """
-    moments = 10_000 * sampled_divergence(Sampled(4.0, 0.01))
+    moments = 10_000 * Gaussian(4.0, 0.01).renyi()
     printed = (moments + math.log(1e5) / (ORDERS - 1)).min()
     assert printed == pytest.approx(1.26, abs=0.005)
     assert 0.9 < sampled((4.0, 0.01, 10_000)).epsilon(1e-5) < printed
@@ -394,17 +390,15 @@ def test_divergences_of_samples_are_integrals(multiplier, q, order):
     ends = [-12 * multiplier, 0, order / 2, order, order + 12 * multiplier]
     moment = sum(integrate.quad(integrand, *piece, epsrel=1e-12)[0] for piece in pairwise(ends))
     exact = math.log(moment) / (order - 1)
-    found = sampled_divergence(Sampled(multiplier, q))[place]
+    found = Gaussian(multiplier, q).renyi()[place]
     assert found == pytest.approx(exact, rel=1e-6, abs=1e-12)
     assert found <= order / (2 * multiplier**2)
 
 
 def test_a_sample_of_all_records_is_a_plain_release():
-    assert sampled((3.0, 1.0, 7)).releases() == sampled((3.0, 1.0, 7)).releases()._replace(
-        sampled=()
-    )
     ledger = Ledger()
-    ledger.gaussian(3.0, 7)
+    ledger.add(Gaussian(3.0), 7)
+    assert not ledger.spending().sampled
     assert sampled((3.0, 1.0, 7)).variables() == ledger.variables()
 
 
@@ -423,19 +417,19 @@ def test_samples_compose_with_other_releases(others, delta):
         1.5, sampling_prob=0.05, value_discretization_interval=grid
     ).self_compose(400)
     if others in ("laplace", "all"):
-        ledger.laplace(number(0.1), 10)
+        ledger.add(number(0.1), 10)
         single = pld.from_laplace_mechanism(10, value_discretization_interval=grid)
         total = total.compose(single.self_compose(10))
     if others in ("pure", "all"):
-        ledger.pure(0.25, 3)
+        ledger.add(Pure(0.25), 3)
         single = pld.from_privacy_parameters(DifferentialPrivacyParameters(0.25, 0), grid)
         total = total.compose(single.self_compose(3))
     if others in ("gaussian", "all"):
-        ledger.gaussian(5.0, 3)
+        ledger.add(Gaussian(5.0), 3)
         single = pld.from_gaussian_mechanism(5 / 3**0.5, value_discretization_interval=grid)
         total = total.compose(single)
     if others in ("approximate", "all"):
-        ledger.approximate(0.5, delta / 4, 2)
+        ledger.add(Approximate(0.5, delta / 4), 2)
         single = pld.from_privacy_parameters(DifferentialPrivacyParameters(0.5, delta / 4), grid)
         total = total.compose(single.self_compose(2))
     assert ledger.epsilon(delta) == pytest.approx(total.get_epsilon_for_delta(delta), rel=0.01)
@@ -450,7 +444,7 @@ def test_budgets_out_of_reach_cost_nothing_or_everything(size, accountant):
         Release("gaussian", "gradient").cost(Privacy(size, 1e-5)),
         Release("gaussian", "gradient").cost(Privacy(size, 1e-5), sampling=0.1),
         Release("spherical", "gradient").cost(Privacy(size, 1e-5)),
-        Releases(approximate=((Approximate(size, 1e-6), 1),)),
+        Approximate(size, 1e-6),
     ]
     everything = Ledger()
     for cost in kinds:
@@ -465,9 +459,9 @@ def test_budgets_out_of_reach_cost_nothing_or_everything(size, accountant):
 def test_samples_are_kept_and_added():
     one, other = sampled((2.0, 0.1, 50), (2.0, 0.2, 1)), Ledger()
     other.restore(json.loads(json.dumps(one.variables())))
-    assert other.releases() == one.releases()
-    other.add(one.releases(), 3)
-    assert other.releases().sampled == ((Sampled(2.0, 0.1), 200), (Sampled(2.0, 0.2), 4))
+    assert other.spending() == one.spending()
+    other.add(Gaussian(2.0, 0.1), 3)
+    assert other.spending() == ((Gaussian(2.0, 0.1), 53), (Gaussian(2.0, 0.2), 1))
     assert one
 
 
@@ -478,7 +472,7 @@ def approximate(*releases):
     """A ledger of (epsilon, delta, count)."""
     ledger = Ledger()
     for each in releases:
-        ledger.approximate(*each)
+        ledger.add(Approximate(*each[:2]), *each[2:])
     return ledger
 
 
@@ -503,13 +497,13 @@ def test_epsilons_and_deltas_add_up():
 def test_others_have_the_delta_that_is_left():
     ledger, other = approximate((0.3, 1e-6, 2)), Ledger()
     for each in (ledger, other):
-        each.gaussian(3.0, 4)
-        each.pure(0.2)
+        each.add(Gaussian(3.0), 4)
+        each.add(Pure(0.2))
     assert ledger.epsilon(1e-5) == pytest.approx(0.6 + other.epsilon(8e-6), rel=1e-9)
     assert ledger.epsilon(2e-6) == math.inf  # Gaussian releases need some delta
     pure = approximate((0.3, 1e-6, 2))
-    pure.pure(0.2, 3)
-    pure.laplace(number(0.1), 2)
+    pure.add(Pure(0.2), 3)
+    pure.add(number(0.1), 2)
     assert pure.epsilon(2e-6) == pytest.approx(0.6 + 0.6 + 0.2)
 
 
@@ -532,12 +526,12 @@ def test_approximate_releases_cost_at_least_what_dp_accounting_finds(releases, m
         worst = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, delta), grid)
         total = total.compose(worst.self_compose(count))
     if multiplier:
-        ledger.gaussian(multiplier)
+        ledger.add(Gaussian(multiplier))
         total = total.compose(
             pld.from_gaussian_mechanism(multiplier, value_discretization_interval=grid)
         )
     if laplace:
-        ledger.laplace(number(laplace), 2)
+        ledger.add(number(laplace), 2)
         single = pld.from_laplace_mechanism(1 / laplace, value_discretization_interval=grid)
         total = total.compose(single.self_compose(2))
     exact = total.get_epsilon_for_delta(1e-5)
@@ -559,67 +553,63 @@ def test_more_or_worse_approximate_releases_cost_more(a, b, n, m, power):
     small, large, delta = min(a, b), max(a, b), 10**power
     few, many = min(n, m), max(n, m)
     one = approximate((small, delta, few))
-    one.gaussian(5.0)
+    one.add(Gaussian(5.0))
     for other in ((large, delta, few), (small, delta, many), (small, 1.1 * delta, few)):
         worse = approximate(other)
-        worse.gaussian(5.0)
+        worse.add(Gaussian(5.0))
         assert worse.epsilon(1e-5) >= one.epsilon(1e-5)
     assert one.epsilon(2e-5) <= one.epsilon(1e-5)
 
 
 def test_approximate_releases_have_no_moments_of_huang2019():
     ledger = approximate((0.3, 1e-6))
-    ledger.gaussian(3.0)
+    ledger.add(Gaussian(3.0))
     assert math.isnan(ledger.epsilon(1e-5, "huang2019"))
 
 
 def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):
     """What it does not know of, it would leave out."""
     monkeypatch.setattr(accountants, "ACCOUNTANTS", {})
-    accountants.accountant("mine", "epsilon_mine", "", "")(lambda releases, delta: 1.0)
+    accountants.accountant("mine", "epsilon_mine", "", "")(lambda spending, delta: 1.0)
     (mine,) = accountants.ACCOUNTANTS.values()
     ledger = Ledger()
-    ledger.pure(0.1)
-    assert mine.epsilon(ledger.releases(), 1e-5) == 1
-    ledger.approximate(0.1, 1e-6)
-    assert math.isnan(mine.epsilon(ledger.releases(), 1e-5))
+    ledger.add(Pure(0.1))
+    assert mine.epsilon(ledger.spending(), 1e-5) == 1
+    ledger.add(Approximate(0.1, 1e-6))
+    assert math.isnan(mine.epsilon(ledger.spending(), 1e-5))
 
 
 def test_approximate_releases_are_kept_and_added():
     one, other = approximate((0.3, 1e-6, 2), (0.5, 1e-7)), Ledger()
     other.restore(json.loads(json.dumps(one.variables())))
-    assert other.releases() == one.releases()
-    other.add(one.releases(), 3)
-    assert other.releases().approximate == (
-        (Approximate(0.3, 1e-6), 8),
-        (Approximate(0.5, 1e-7), 4),
-    )
+    assert other.spending() == one.spending()
+    other.add(Approximate(0.3, 1e-6), 6)
+    assert other.spending() == ((Approximate(0.3, 1e-6), 8), (Approximate(0.5, 1e-7), 1))
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -1.0, math.inf], ids=str)
 @pytest.mark.parametrize("name", ["rdp", "pld", "huang2019"])
 def test_what_is_no_number_costs_infinitely_much(wrong, name):
     told = [
-        lambda ledger: ledger.gaussian(1.0, count=wrong),
-        lambda ledger: ledger.gaussian(1.0, count=wrong, sampling=0.1),
-        lambda ledger: ledger.laplace(Shift(wrong, 1, 1)),
-        lambda ledger: ledger.laplace(Shift(1, wrong, 1)),
-        lambda ledger: ledger.laplace(Shift(1, 1, wrong)),
-        lambda ledger: ledger.laplace(number(1), wrong),
-        lambda ledger: ledger.pure(wrong),
-        lambda ledger: ledger.approximate(wrong, 1e-9),
-        lambda ledger: ledger.approximate(0.1, wrong),
-        lambda ledger: ledger.add(Releases(gaussian=wrong)),
+        lambda ledger: ledger.add(Gaussian(1.0), wrong),
+        lambda ledger: ledger.add(Gaussian(1.0, 0.1), wrong),
+        lambda ledger: ledger.add(Laplace(wrong, 1, 1)),
+        lambda ledger: ledger.add(Laplace(1, wrong, 1)),
+        lambda ledger: ledger.add(Laplace(1, 1, wrong)),
+        lambda ledger: ledger.add(number(1), wrong),
+        lambda ledger: ledger.add(Pure(wrong)),
+        lambda ledger: ledger.add(Approximate(wrong, 1e-9)),
+        lambda ledger: ledger.add(Approximate(0.1, wrong)),
     ]
     if wrong != math.inf:
         told += [
-            lambda ledger: ledger.gaussian(wrong),
-            lambda ledger: ledger.gaussian(wrong, sampling=0.1),
-            lambda ledger: ledger.gaussian(1.0, sampling=wrong),
+            lambda ledger: ledger.add(Gaussian(wrong)),
+            lambda ledger: ledger.add(Gaussian(wrong, 0.1)),
+            lambda ledger: ledger.add(Gaussian(1.0, wrong)),
         ]
     for tell in told:
         ledger, sound = Ledger(), Ledger()
-        sound.gaussian(4.0)
+        sound.add(Gaussian(4.0))
         tell(ledger)
         assert ledger.epsilon(1e-6, name) == math.inf
         assert epsilon_total([sound, ledger, sound], 1e-6, name) == math.inf
@@ -627,7 +617,7 @@ def test_what_is_no_number_costs_infinitely_much(wrong, name):
 
 def test_norms_of_no_vector_cost_infinitely_much():
     """An l2 norm of 0 would make any number of releases free."""
-    for shift in (Shift(1, 0, 1), Shift(1, 0, 0.1), Shift(1, 2, 0.5), Shift(0, 0, 1)):
+    for shift in (Laplace(1, 0, 1), Laplace(1, 0, 0.1), Laplace(1, 2, 0.5), Laplace(0, 0, 1)):
         ledger = Ledger()
-        ledger.laplace(shift)
+        ledger.add(shift)
         assert ledger.epsilon(1e-6) == math.inf

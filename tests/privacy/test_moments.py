@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench.privacy import Ledger, Shift, epsilon_total, gaussian_multiplier
+from admmbench.privacy import Gaussian, Laplace, Ledger, Pure, epsilon_total, gaussian_multiplier
 
 TAUS = np.arange(1, 10_001)
 
@@ -21,7 +21,7 @@ def printed(t, epsilon, delta):
 def after(t, epsilon, delta):
     """Total of t releases that spend (epsilon, delta) each."""
     ledger = Ledger()
-    ledger.gaussian(gaussian_multiplier(epsilon, delta), t)
+    ledger.add(Gaussian(gaussian_multiplier(epsilon, delta)), t)
     return ledger.epsilon(delta, "huang2019")
 
 
@@ -47,7 +47,7 @@ def test_the_best_moment_may_lie_on_either_side_of_the_real_one(tau, between):
     delta = 1e-5
     log = math.log(1 / delta)
     ledger = Ledger()
-    ledger.gaussian(between / math.sqrt(2 * log))
+    ledger.add(Gaussian(between / math.sqrt(2 * log)))
     best = tau if between**2 < tau * (tau + 1) else tau + 1
     total = log / between**2 * (best + 1) + log / best
     assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
@@ -55,7 +55,7 @@ def test_the_best_moment_may_lie_on_either_side_of_the_real_one(tau, between):
 
 def test_so_much_is_released_that_the_first_moment_is_best():
     ledger = Ledger()
-    ledger.gaussian(0.01)
+    ledger.add(Gaussian(0.01))
     assert ledger.epsilon(1e-5, "huang2019") == pytest.approx(1e4 + math.log(1e5))
 
 
@@ -63,7 +63,7 @@ def test_so_much_is_released_that_the_first_moment_is_best():
 @given(t=st.integers(1, 2000), epsilon=st.floats(0.01, 1), delta=deltas)
 def test_never_below_the_tight_total(t, epsilon, delta):
     ledger = Ledger()
-    ledger.gaussian(gaussian_multiplier(epsilon, delta), t)
+    ledger.add(Gaussian(gaussian_multiplier(epsilon, delta)), t)
     assert ledger.epsilon(delta, "huang2019") >= ledger.epsilon(delta)
 
 
@@ -71,7 +71,7 @@ def test_never_below_the_tight_total(t, epsilon, delta):
 def test_never_below_the_tight_total_where_single_losses_underflow(inverse_multiplier):
     """Tight totals from 650 to 750, where exp(-loss) and its inverse leave the range of floats."""
     ledger = Ledger()
-    ledger.gaussian(1 / inverse_multiplier)
+    ledger.add(Gaussian(1 / inverse_multiplier))
     assert ledger.epsilon(1e-6, "huang2019") >= ledger.epsilon(1e-6)
 
 
@@ -85,10 +85,10 @@ def test_far_below_basic_composition(epsilon, delta):
 def test_total_grows_with_rounds_with_the_budget_and_with_delta_shrinking(t, epsilon, delta):
     ledger = Ledger()
     multiplier = gaussian_multiplier(epsilon, delta)
-    ledger.gaussian(multiplier, t)
+    ledger.add(Gaussian(multiplier), t)
     total = ledger.epsilon(delta, "huang2019")
     assert ledger.epsilon(delta / 2, "huang2019") > total
-    ledger.gaussian(multiplier)
+    ledger.add(Gaussian(multiplier))
     assert ledger.epsilon(delta, "huang2019") > total
     assert after(t, 1.1 * epsilon, delta) > total
 
@@ -106,19 +106,19 @@ def test_total_grows_like_the_square_root_of_the_rounds():
 def test_releases_with_different_noise_add_their_moments(multipliers, delta):
     ledger = Ledger()
     for multiplier in multipliers:
-        ledger.gaussian(multiplier)
+        ledger.add(Gaussian(multiplier))
     # tau-th log moment of N(0, s^2) against N(1, s^2)
     alpha = sum(TAUS * (TAUS + 1) / (2 * multiplier**2) for multiplier in multipliers)
     total = ((alpha + math.log(1 / delta)) / TAUS).min()
     assert ledger.epsilon(delta, "huang2019") == pytest.approx(total, rel=1e-12)
 
 
-@pytest.mark.parametrize("other", ["laplace", "pure"])
+@pytest.mark.parametrize("other", [Laplace(0.1, 0.1, 0.1), Pure(10), Gaussian(5, 0.1)], ids=str)
 def test_releases_that_are_not_gaussian_have_no_total(other):
     gaussian, both = Ledger(), Ledger()
     for ledger in (gaussian, both):
-        ledger.gaussian(5)
-    getattr(both, other)({"laplace": Shift(0.1, 0.1, 0.1), "pure": 10}[other])
+        ledger.add(Gaussian(5))
+    both.add(other)
     assert math.isnan(both.epsilon(1e-6, "huang2019"))
     # An agent without a total leaves the federation without one, whatever the order.
     for ledgers in ([gaussian, both], [both, gaussian]):
@@ -132,8 +132,8 @@ def test_nothing_released_costs_nothing():
 
 def test_federation_pays_what_its_worst_agent_pays():
     quiet, idle, loud = Ledger(), Ledger(), Ledger()
-    quiet.gaussian(20)
-    loud.gaussian(2)
+    quiet.add(Gaussian(20))
+    loud.add(Gaussian(2))
     total = epsilon_total([quiet, idle, loud], 1e-6, "huang2019")
     assert total == loud.epsilon(1e-6, "huang2019") > quiet.epsilon(1e-6, "huang2019") > 0
     assert total > epsilon_total([quiet, idle, loud], 1e-6)  # that of the other accountant

@@ -5,22 +5,23 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from admmbench.files.kept import Kept
-from admmbench.privacy import Ledger, Shift, remembered
+from admmbench.privacy import Ledger, Pure, costs, remembered
 
 CODE = """
 import sys
-from admmbench.privacy import Ledger, Shift
+from admmbench.privacy import Approximate, Gaussian, Laplace, Ledger, Pure
 totals = []
 for releases in sys.argv[1:]:
     ledger = Ledger()
     exec(releases)
     totals.append(ledger.epsilon(1e-6))
-    ledger.pure(0.5, 3)
+    ledger.add(Pure(0.5), 3)
     totals.append(ledger.epsilon(1e-6))
 print(*map(repr, totals), "dp_accounting" in sys.modules)
 """
@@ -29,7 +30,7 @@ print(*map(repr, totals), "dp_accounting" in sys.modules)
 def totals(cache, *releases):
     """Two totals of each releases, of a hundred pure ones by default, and whether any was composed."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *(releases or ["ledger.pure(0.5, 100)"])],
+        [sys.executable, "-c", CODE, *(releases or ["ledger.add(Pure(0.5), 100)"])],
         env={**os.environ, "ADMMBENCH_CACHE": str(cache)},
         check=True,
         capture_output=True,
@@ -41,26 +42,26 @@ def totals(cache, *releases):
 
 def test_another_process_finds_the_same_totals(tmp_path):
     kinds = [
-        "ledger.pure(0.5, 100)",
-        "ledger.laplace(Shift(0.5, 0.2, 0.1), 50)",
-        "ledger.gaussian(3.7, 8)",
-        "ledger.gaussian(3.7); ledger.approximate(0.5, 1e-7)",
+        "ledger.add(Pure(0.5), 100)",
+        "ledger.add(Laplace(0.5, 0.2, 0.1), 50)",
+        "ledger.add(Gaussian(3.7), 8)",
+        "ledger.add(Gaussian(3.7)); ledger.add(Approximate(0.5, 1e-7))",
     ]
     first, composed = totals(tmp_path, *kinds)
     assert composed
     assert totals(tmp_path, *kinds) == (first, False)
     for releases, total in zip(kinds, first[::2], strict=True):
         ledger = Ledger()
-        exec(releases, {"ledger": ledger, "Shift": Shift})
+        exec(releases, {**vars(costs), "ledger": ledger})
         assert repr(ledger.epsilon(1e-6)) == total
 
 
 def test_releases_that_differ_in_number_share_a_file(tmp_path):
     totals(tmp_path)
-    totals(tmp_path, "ledger.pure(0.5, 200)")
+    totals(tmp_path, "ledger.add(Pure(0.5), 200)")
     (file,) = (tmp_path / "totals").iterdir()
     assert len(json.loads(file.read_text())) == 4
-    totals(tmp_path, "ledger.pure(0.25, 100)")
+    totals(tmp_path, "ledger.add(Pure(0.25), 100)")
     assert len(list((tmp_path / "totals").iterdir())) == 3  # alone, and with the others
 
 
@@ -74,7 +75,22 @@ def test_what_cannot_be_read_or_written_is_composed(tmp_path):
     assert totals(tmp_path / "a file") == (first, True)
 
 
-def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch):
+@pytest.fixture
+def end(monkeypatch):
+    """Do what happens when a process ends, and forget what it knew."""
+    registered: list[Callable[[], None]] = []
+    monkeypatch.setattr("atexit.register", registered.append)
+
+    def end():
+        for function in registered:
+            function()
+        registered.clear()
+        remembered._file.cache_clear()
+
+    return end
+
+
+def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch, end):
     module = tmp_path / "accountant.py"
 
     def compose(text):
@@ -82,17 +98,16 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch):
         module.write_text(text)
         names: dict[str, Any] = {}
         exec(compile(text, str(module), "exec"), names)
-        remembered._file.cache_clear()
         total = remembered.remembered(names["compose"])
-        found = total(releases, 1e-6)
-        remembered._file(names["compose"], remembered._kinds(releases), 1e-6)._write()
+        found = total(spending, 1e-6)
+        end()
         return found
 
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
     ledger = Ledger()
-    ledger.pure(0.5, 2)
-    releases = ledger.releases()
-    source = "made = []\ndef compose(releases, delta):\n    made.append(1)\n    return {}\n"
+    ledger.add(Pure(0.5), 2)
+    spending = ledger.spending()
+    source = "made = []\ndef compose(spending, delta):\n    made.append(1)\n    return {}\n"
     assert compose(source.format(7.0)) == 7
     assert compose(source.format(8.0)) == 8
     monkeypatch.setattr(remembered, "version", lambda package: "another")
@@ -101,23 +116,21 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def seven(tmp_path, monkeypatch):
+def seven(tmp_path, monkeypatch, end):
     """Ask for a total of 7 as a new process would; it says how often it was composed."""
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
     composed = []
 
-    def compose(releases, delta):
+    def compose(spending, delta):
         composed.append(1)
         return 7.0
 
     def ask(count=2):
         composed.clear()
-        remembered._file.cache_clear()
         ledger = Ledger()
-        ledger.pure(0.5, count)
-        releases = ledger.releases()
-        assert remembered.remembered(compose)(releases, 1e-6) == 7
-        remembered._file(compose, remembered._kinds(releases), 1e-6)._write()
+        ledger.add(Pure(0.5), count)
+        assert remembered.remembered(compose)(ledger.spending(), 1e-6) == 7
+        end()
         return len(composed)
 
     assert ask() == ask(3) == 1
@@ -159,7 +172,7 @@ def test_totals_that_were_altered_are_composed_again(seven, tmp_path, damage):
 def test_totals_of_another_file_or_of_other_types_are_composed_again(seven, tmp_path):
     (file,) = (tmp_path / "totals").iterdir()
     text = file.read_text()
-    kept = Kept(f"totals/{file.name}")
+    kept = Kept[Any](f"totals/{file.name}")
     names = list(kept.read())
     for value in (-7.0, math.nan, True, "7.0", None, 7):
         kept.add(dict.fromkeys(names, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,10 +17,10 @@ from admmbench.frames.exact import solve
 from admmbench.frames.kernel import Strategy
 from admmbench.privacy import (
     Approximate,
+    Cost,
     Noise,
     Privacy,
     Release,
-    Releases,
     finest,
     on_grid,
     samplers,
@@ -79,11 +80,13 @@ class AMP(OverRows):
         """About so many steps."""
         return 200
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+    def plan(
+        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
+    ) -> Sequence[Cost]:
         """One release, which costs each agent the same."""
         if not privacy.private:
-            return Releases()
-        return self.budget(problem, privacy).cost(release.contributions(privacy.relation))
+            return []
+        return [self.budget(problem, privacy).cost(release.contributions(privacy.relation))]
 
     def budget(self, problem: BoundRows, privacy: Privacy) -> Budget:
         """How the budget is split."""
@@ -218,7 +221,7 @@ class Budget:
         """sigma_2, for solutions at the distance ``apart``."""
         return apart * (1 + norm_quantile(2, self.delta_output)) / self.output
 
-    def cost(self, contributions: int) -> Releases:
+    def cost(self, contributions: int) -> Cost:
         """Cost of a release if neighbours differ by so many contributions; see docs/privacy/bounds.md."""
         quantile = norm_quantile(self.dimensions(2), self.delta_objective)
         shift = contributions / 2 * self.noise / (1 + quantile)
@@ -228,7 +231,7 @@ class Budget:
         epsilon += one * math.log1p(self.curvature / self.dimensions(2))
         quantile = norm_quantile(2, self.delta_output)
         epsilon += _loss(self.output / (1 + quantile), quantile)
-        return Releases(approximate=((Approximate(epsilon, self.delta), 1),))
+        return Approximate(epsilon, self.delta)
 
 
 def norm_quantile(dimensions: int, delta: float) -> float:

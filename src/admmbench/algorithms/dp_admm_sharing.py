@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from admmbench.frames.base import Array, ColumnBlock, ColumnFederation, Guarantee, parameters
 from admmbench.frames.sharing import Sharing, SharingState
-from admmbench.privacy import Privacy, Release, Releases, on_grid
+from admmbench.privacy import Cost, Gaussian, Privacy, Release, on_grid
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.columns import BoundColumns
 
@@ -67,7 +68,9 @@ class DPADMMSharing(Sharing):
         bracket += (1 + problem.n_agents * self.rho) * self.b1
         return 3 / (n_features * self.rho) * bracket
 
-    def plan(self, t: int, problem: BoundColumns, privacy: Privacy, release: Release) -> Releases:
+    def plan(
+        self, t: int, problem: BoundColumns, privacy: Privacy, release: Release
+    ) -> Sequence[Cost]:
         """If the method sets its own sigma, lemma 1 gives its cost."""
         if self.noise is None:
             return super().plan(t, problem, privacy, release)
@@ -76,7 +79,7 @@ class DPADMMSharing(Sharing):
             on_grid(np.array(self.sensitivity(n, problem)), math.sqrt(min(n, problem.n_samples)))[1]
             for n in features
         ]
-        return Releases(gaussian=(float(max(bounds)) / self.noise) ** 2)
+        return [Gaussian(self.noise / float(max(bounds)))]
 
     def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
         """Predictions with noise; sigma by theorem 3."""

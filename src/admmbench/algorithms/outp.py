@@ -6,6 +6,7 @@ ryu2021 and ryu2022 use it as their baseline.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from admmbench.frames.base import Guarantee, parameters
 from admmbench.frames.consensus import Subproblem
 from admmbench.frames.linearized import Schedule
 from admmbench.frames.output_perturbation import OutputPerturbation, Value
-from admmbench.privacy import Draw, Privacy, Release, Releases, gaussian_multiplier, on_grid
+from admmbench.privacy import Cost, Draw, Gaussian, Privacy, Release, gaussian_multiplier, on_grid
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows
 
@@ -58,7 +59,9 @@ class OutP(OutputPerturbation):
         bound = sub.solution_sensitivity(c1, stiffness, worst_case=True)
         return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+    def plan(
+        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
+    ) -> Sequence[Cost]:
         """The code's standard deviation is no constant times the sensitivity; an agent with few records pays most."""
         if not self.reference:
             return super().plan(t, problem, privacy, release)
@@ -68,7 +71,7 @@ class OutP(OutputPerturbation):
         contribution = np.array(problem.gradient_bound / (m * stiffness))
         _, bound = on_grid(contribution, math.sqrt(problem.size))
         shift = release.contributions(privacy.relation) * float(bound)
-        return Releases(gaussian=(shift / _std(stiffness, privacy)) ** 2)
+        return [Gaussian(_std(stiffness, privacy) / shift)]
 
     @property
     def steady(self) -> bool:

@@ -11,7 +11,7 @@ from admmbench.audit.findings import Finding
 from admmbench.audit.tapes import Entry, Taped
 from admmbench.audit.worlds import Pair, Run
 from admmbench.frames.base import Array
-from admmbench.privacy import Shift
+from admmbench.privacy import Approximate, Cost, Shift
 
 LEVEL = "likelihood"
 # Of sensitivities, which are computed in floating point.
@@ -60,18 +60,20 @@ def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
                 who = "of the sum" if summed else f"of agent {block.agents.start + b}"
                 who += f" in round {one.t}"
                 if not _suits(one, entries):
-                    told = ", ".join(f"{each.times} {each.law}" for each in entries) or "nothing"
+                    told = ", ".join(map(str, entries)) or "nothing"
                     yield np.inf, f"The ledger was told {told} of a {one.law} release {who}."
                     continue
                 l1, l2, linf = (each[b] for each in shifts)
-                used = _over(l1, l2, linf, np.abs(stretch[b]), entries[0])
+                used = _over(l1, l2, linf, np.abs(stretch[b]), entries[0].cost)
                 yield used, f"A release {who} shifts by {used:.3f} of what the ledger was told."
 
 
 def _suits(one: Taped, entries: list[Entry]) -> bool:
     """Whether a ledger was told of one release, of this law; whatever is private may be called approximate."""
-    laws = [one.law] if one.law != "gaussian" else [one.law, "approximate"]
-    return len(entries) == 1 and entries[0].law in laws and entries[0].times == 1
+    if len(entries) != 1 or entries[0].times != 1:
+        return False
+    cost = entries[0].cost
+    return one.law in cost.laws or (one.law == "gaussian" and isinstance(cost, Approximate))
 
 
 def _wrong_samples(pair: Pair) -> Iterator[str]:
@@ -101,7 +103,7 @@ def _participation(pair: Pair) -> dict[float, tuple[Array, Array]]:
             seen, taken = ((each.value != other.value).any(axis=axes) for each in (one, own))
             for b in np.flatnonzero(seen.any(axis=1)).tolist():
                 for entry in own.entered[b][:1]:
-                    rows = found.setdefault(entry.sampling, ([], []))
+                    rows = found.setdefault(entry.cost.sampling, ([], []))
                     rows[0].append(seen[b])
                     rows[1].append(taken[b] & seen[b])
     return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in found.items()}
@@ -151,16 +153,16 @@ def _stretch(one: Taped, other: Taped, run: Taped) -> Array:
     return found
 
 
-def _over(l1: Array, l2: Array, linf: Array, stretch: Array, entry: Entry) -> float:
+def _over(l1: Array, l2: Array, linf: Array, stretch: Array, cost: Cost) -> float:
     """Largest of the three norms over its bound; of an approximate release, the epsilon of the shift over its own.
 
     Of a solution, the l2 norm, or the epsilon, has what the determinants differ by as well: the sum bounds the
     likelihood ratio.
     """
     shift = Shift(l1.max(), (l2 + stretch).max(), linf.max())
-    if entry.law == "approximate":
-        shift = Shift(0, _gaussian_epsilon(l2.max(), entry.delta) + stretch.max(), 0)
-    pairs = zip(shift, entry.shift, strict=True)
+    if isinstance(cost, Approximate):
+        shift = Shift(0, _gaussian_epsilon(l2.max(), cost.delta) + stretch.max(), 0)
+    pairs = zip(shift, cost.shift, strict=True)
     with np.errstate(divide="ignore"):
         used = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]
     # NaN, where a ledger was told no number, must not be lost.

@@ -11,16 +11,15 @@ Spherical noise is part of a subproblem, whose solution is what is released, and
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from admmbench.frames.base import Array, factors
-from admmbench.privacy import Draw, Ledger, Noise, Releases, Shift, samplers
+from admmbench.privacy import Cost, Draw, Gaussian, Ledger, Noise, Spending, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}
 SPHERICAL = "spherical"
@@ -29,45 +28,27 @@ SPHERICAL = "spherical"
 class Entry(NamedTuple):
     """What a ledger was told of a release."""
 
-    law: str
-    shift: Shift
-    """Infinite in norms that nothing was said about; in l2 stands the epsilon of a pure or approximate release."""
-    times: int
+    cost: Cost
+    times: float
     """Below 0 where it was taken back."""
-    sampling: float = 1.0
-    """Probability that a record takes part."""
-    delta: float = 0.0
-    """Of an approximate release."""
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.times} {self.cost.name}"
 
 
-def entries(then: Releases, now: Releases) -> list[Entry]:
+def entries(then: Spending, now: Spending) -> list[Entry]:
     """What a ledger was told in between; of Gaussian releases of all records it does not keep the number."""
-    found = [Entry("laplace", shift, n) for shift, n in _more(then.laplace, now.laplace)]
-    found += [Entry(SPHERICAL, _in_l2(each), n) for each, n in _more(then.pure, now.pure)]
-    found += [
-        Entry("gaussian", _in_l2(1 / each.multiplier), n, each.sampling)
-        for each, n in _more(then.sampled, now.sampled)
-    ]
-    found += [
-        Entry("approximate", _in_l2(each.epsilon), n, delta=each.delta)
-        for each, n in _more(then.approximate, now.approximate)
-    ]
-    if now.gaussian != then.gaussian:
-        more = now.gaussian - then.gaussian
-        shift = math.sqrt(abs(more)) if math.isfinite(more) else math.nan
-        found.append(Entry("gaussian", _in_l2(shift), -1 if more < 0 else 1))
+    before, after = dict(then), dict(now)
+    found = []
+    for cost in before | after:
+        count = after.get(cost, 0) - before.get(cost, 0)
+        if cost.gaussian == 1 and count:
+            multiplier = 1 / math.sqrt(abs(count)) if math.isfinite(count) else math.nan
+            found.append(Entry(Gaussian(multiplier), -1 if count < 0 else 1))
+        elif count:
+            found.append(Entry(cost, count))
     return found
-
-
-def _more(then: tuple[tuple[Any, int], ...], now: tuple[tuple[Any, int], ...]) -> list[Any]:
-    """Numbers of releases by which two differ."""
-    change = Counter(dict(now))
-    change.subtract(dict(then))
-    return [(each, n) for each, n in change.items() if n]
-
-
-def _in_l2(shift: float) -> Shift:
-    return Shift(math.inf, shift, math.inf)
 
 
 @dataclass(frozen=True)
@@ -182,7 +163,7 @@ class TapedNoise(Noise):
     missed: int
     unsolved: bool
     faults: list[str]
-    _accounted: list[Releases]
+    _accounted: list[Spending]
     _places: set[tuple[int, int]]
     # While what is drawn is an ingredient of spherical noise, and the grid of that.
     _unseen = False
@@ -202,7 +183,7 @@ class TapedNoise(Noise):
         made.louder = louder
         made.inner, made.inside = None, None
         made.missed, made.unsolved, made.faults = 0, False, []
-        made._accounted = [ledger.releases() for ledger in made.ledgers]
+        made._accounted = [ledger.spending() for ledger in made.ledgers]
         made._places = set()
         return made
 
@@ -219,14 +200,14 @@ class TapedNoise(Noise):
     def start_ledgers(self) -> None:
         """Let ledgers begin with nothing."""
         self.ledgers = [Ledger() for _ in self.ledgers]
-        self._accounted = [ledger.releases() for ledger in self.ledgers]
+        self._accounted = [ledger.spending() for ledger in self.ledgers]
 
     def end(self, t: int) -> None:
         """Note what ledgers were told beside what was drawn."""
         for agent, told in enumerate(self._entered(), start=self.agents.start):
             for each in told:
                 self.faults.append(
-                    f"The ledger of agent {agent} was told {each.times} {each.law} in round {t} beside what was drawn."
+                    f"The ledger of agent {agent} was told {each} in round {t} beside what was drawn."
                 )
 
     @property
@@ -250,7 +231,7 @@ class TapedNoise(Noise):
 
     def _entered(self) -> list[list[Entry]]:
         """What the ledgers were told since this was asked last."""
-        then, self._accounted = self._accounted, [each.releases() for each in self.ledgers]
+        then, self._accounted = self._accounted, [each.spending() for each in self.ledgers]
         return [entries(*both) for both in zip(then, self._accounted, strict=True)]
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:

@@ -396,7 +396,7 @@ def what_is_declared_is_what_is_drawn(case: Case) -> None:
     assert release is not None
     n = 3
     played = play(case.spec(), case.data, rounds=n)
-    expected = Counter({release.entered: n * method.updates})
+    expected = Counter({release.kind.name: n * method.updates})
     for noise in played.noise:
         for ledger in noise.counted:
             ensure(

@@ -26,7 +26,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import Algorithm
 from admmbench.jobs.packing import pack, unpack
 from admmbench.jobs.simulate import run_spec
-from admmbench.privacy import Draw, Ledger, Noise, Shift
+from admmbench.privacy import Cost, Draw, Ledger, Noise
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
@@ -151,31 +151,16 @@ class Case:
 
 
 class CountingLedger(Ledger):
-    """Ledger that counts releases by law."""
+    """Ledger that counts releases by kind."""
 
     def __init__(self) -> None:
         super().__init__()
         self.counts: Counter[str] = Counter()
 
-    def laplace(self, shift: Shift, count: int = 1) -> None:
+    def add(self, cost: Cost, count: float = 1) -> None:
         """Count it."""
-        self.counts["laplace"] += count
-        super().laplace(shift, count)
-
-    def gaussian(self, multiplier: float, count: int = 1, sampling: float = 1.0) -> None:
-        """Count it."""
-        self.counts["gaussian"] += count
-        super().gaussian(multiplier, count, sampling)
-
-    def pure(self, epsilon: float, count: int = 1) -> None:
-        """Count it."""
-        self.counts["pure"] += count
-        super().pure(epsilon, count)
-
-    def approximate(self, epsilon: float, delta: float, count: int = 1) -> None:
-        """Count it."""
-        self.counts["approximate"] += count
-        super().approximate(epsilon, delta, count)
+        self.counts[cost.name] += int(count)
+        super().add(cost, count)
 
 
 class WatchedNoise(Noise):

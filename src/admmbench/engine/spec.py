@@ -408,7 +408,8 @@ class RunSpec(Strict):
         rounds = range(1, self.rounds + method.extra_rounds + 1)
         for t in rounds[:1] if method.steady else rounds:
             times = len(rounds) if method.steady else 1
-            ledger.add(method.plan(t, problem, budget, release), times * method.updates)
+            for cost in method.plan(t, problem, budget, release):
+                ledger.add(cost, times * method.updates)
         return ledger
 
     def plans_nothing(self, t: int, problem: BoundProblem[Any], budget: Privacy) -> bool:
@@ -416,7 +417,7 @@ class RunSpec(Strict):
         method, release = self.method, self.release
         if release is None or method.steady:
             return False
-        return not any(method.plan(t, problem, budget, release))
+        return not method.plan(t, problem, budget, release)
 
     @property
     def stated_budget(self) -> float:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from admmbench.files import digest, private_folder, write
 
+T = TypeVar("T")
 
-class Kept:
+
+class Kept(Generic[T]):
     """Values by name in a JSON file of the user's private folder, each with a checksum of where and what it is.
 
     A file that cannot be read counts as empty, and so does a value that is not as it was kept. Nothing is kept where
@@ -20,12 +24,14 @@ class Kept:
     ----------
     name
         Of the file, below the folder.
+    valid
+        Whether a value is one that may have been kept; others count as absent.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, valid: Callable[[Any], bool] = lambda value: True) -> None:
+        self._name, self._valid, self._new = name, valid, dict[str, T]()
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, T]:
         """Return all that is kept."""
         try:
             found = dict(json.loads((private_folder() / self._name).read_text("utf-8")))
@@ -35,14 +41,34 @@ class Kept:
             name: entry[0]
             for name, entry in found.items()
             if isinstance(entry, list) and entry and entry == self._entry(name, entry[0])
+            if self._valid(entry[0])
         }
 
-    def add(self, new: Mapping[str, Any]) -> None:
+    def add(self, new: Mapping[str, T]) -> None:
         """Keep more; a name that is there gets the new value."""
         kept = {name: self._entry(name, value) for name, value in {**self.read(), **new}.items()}
         with contextlib.suppress(OSError):
             write(private_folder() / self._name, json.dumps(kept, indent=1))
 
-    def _entry(self, name: str, value: Any) -> list[Any]:
+    def find(self, name: str, make: Callable[[], T]) -> T:
+        """Return the value of a name; the first time it is made, and kept when the process ends."""
+        if name not in self._known:
+            if not self._new:
+                atexit.register(self.close)
+            self._known[name] = self._new[name] = make()
+        return self._known[name]
+
+    def close(self) -> None:
+        """Keep what was made since."""
+        if self._new:
+            self.add(self._new)
+            self._new.clear()
+
+    @cached_property
+    def _known(self) -> dict[str, T]:
+        """What was kept, read once, and what was made since."""
+        return self.read()
+
+    def _entry(self, name: str, value: T) -> list[Any]:
         """Value with its checksum."""
         return [value, digest([self._name, name, value])]

@@ -38,7 +38,7 @@ _BESIDES = 4
 _LOOKED_AT = 4
 # Runs in which an audit compares both worlds: eleven, under two relations.
 _COMPARED = 22
-_SPEEDS = Kept("speeds.json")
+_SPEEDS = Kept[Any]("speeds.json")
 _SMALLEST_JOB = "smallest job"
 
 

@@ -9,7 +9,7 @@ agents do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -27,7 +27,7 @@ from admmbench.frames.base import (
     parameters,
 )
 from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, positions
-from admmbench.privacy import Noise, Privacy, Release, Releases
+from admmbench.privacy import Cost, Noise, Privacy, Release
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.validation import one_of
@@ -225,12 +225,14 @@ class OverRows(Algorithm[Models, RowFederation]):
         found = total.astype(federation.problem.dtype)
         return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Releases:
+    def plan(
+        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
+    ) -> Sequence[Cost]:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":
-            return release.cost(privacy, sampling=self.sampling)
+            return [release.cost(privacy, sampling=self.sampling)]
         loss = problem.loss.clipped(self.floor) if self.floor else problem.loss
-        return release.cost(privacy, *problem.spread(loss), sampling=self.sampling)
+        return [release.cost(privacy, *problem.spread(loss), sampling=self.sampling)]
 
     @property
     def floor(self) -> float:

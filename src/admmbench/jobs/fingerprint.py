@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from admmbench import algorithms, datasets, plugins
 from admmbench.engine.spec import RunSpec
@@ -105,9 +105,7 @@ def of_modules(
         digest.update(f"{name}\n{meaning(_source(name))}\n".encode())
     for file in files:
         digest.update(f"{file.name}\n{meaning(file)}\n".encode())
-    if _NEW:
-        _MEANINGS.add({key: list(found) for key, found in _NEW.items()})
-        _NEW.clear()
+    _MEANINGS.close()
     for file in data:
         digest.update(f"{file.name}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     versions = {name: importlib.metadata.version(name) for name in packages}
@@ -145,24 +143,22 @@ class _Source(NamedTuple):
 
 # Parsing all modules takes longer than a small run. So what was found in a file is kept under the hash of its bytes.
 _MAKERS = (__file__, str(plugins.__file__))
-_MEANINGS = Kept(
+_MEANINGS = Kept[list[Any]](
     f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
     f"{hashlib.sha256(b''.join(Path(module).read_bytes() for module in _MAKERS)).hexdigest()[:8]}.json"
 )
-_NEW: dict[str, _Source] = {}
-_known = lru_cache(_MEANINGS.read)
 
 
 @lru_cache
 def _read(path: Path) -> _Source:
     content = path.read_bytes()
     key = hashlib.sha256(content).hexdigest()
-    if kept := _NEW.get(key) or _known().get(key):
-        return _Source(*kept)
-    tree = ast.parse(content)
-    names = [list(pair) for pair in _named(tree)]
-    found = _NEW[key] = _Source(of_text(plugins.bare(tree)), names)
-    return found
+
+    def parsed() -> list[Any]:
+        tree = ast.parse(content)
+        return [of_text(plugins.bare(tree)), [list(pair) for pair in _named(tree)]]
+
+    return _Source(*_MEANINGS.find(key, parsed))
 
 
 @lru_cache

@@ -1,15 +1,18 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import (
-    ACCOUNTANTS,
-    COMPOSED,
-    Accountant,
-    Approximate,
-    Releases,
-    Sampled,
-    Shift,
-)
+from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant
 from admmbench.privacy.calibration import calibrate
+from admmbench.privacy.costs import (
+    Approximate,
+    Cost,
+    Gaussian,
+    Laplace,
+    Pure,
+    Shift,
+    Spending,
+    Terms,
+    gaussian_multiplier,
+)
 from admmbench.privacy.ledger import Ledger, epsilon_total
 from admmbench.privacy.mechanisms import (
     NEIGHBOURS,
@@ -23,7 +26,6 @@ from admmbench.privacy.mechanisms import (
     check_sampling,
     delta_warning,
     finest,
-    gaussian_multiplier,
     on_grid,
     unit_of_privacy,
 )
@@ -35,16 +37,20 @@ __all__ = [
     "RECORD",
     "Accountant",
     "Approximate",
+    "Cost",
     "Draw",
+    "Gaussian",
+    "Laplace",
     "Ledger",
     "Noise",
     "Privacy",
+    "Pure",
     "Relation",
     "Release",
-    "Releases",
-    "Sampled",
     "Sampler",
     "Shift",
+    "Spending",
+    "Terms",
     "calibrate",
     "check_sampling",
     "delta_warning",

@@ -8,146 +8,30 @@ way; this is for totals after each of many rounds, which take a few milliseconds
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import lfilter
-from scipy.special import expit, log_ndtr, ndtr
 
-if TYPE_CHECKING:
-    from admmbench.privacy.accountants import Releases
+from admmbench.privacy.costs import Cost, Spending
 
 Array = NDArray[np.floating[Any]]
 
 # Points of a release and of a sum, at most: more memory and time are not spent, and totals are larger.
 _POINTS, _POINTS_OF_SUM = 2**17, 2**20
-# Points in a loss, or in a standard deviation of losses. A small loss of one entry has two values, and needs no more.
-_PER_LOSS, _PER_DEVIATION, _TWO_VALUES = 20, 16, 1 / 400
-# Losses and multipliers between which all numbers here are finite.
+# Points in a loss. A small loss of one entry has two values, and needs no more.
+_PER_LOSS, _TWO_VALUES = 20, 1 / 400
+# Losses between which all numbers here are finite.
 _RANGE = 1e-100, 1e5
 # Points between 0 and the total, at least, if there may be as many.
 _PER_TOTAL = 4
 # The part of delta that goes to what is cut off.
 _CUT = 1e-6
-
-
-class Law(Hashable, Protocol):
-    """Losses of one release, as one data set of two neighbours has them."""
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Losses between which the grid lies."""
-
-    def divergence(self, epsilon: Array) -> Array:
-        """Hockey-stick divergence of the neighbours: the least delta for each epsilon."""
-
-
-@dataclass(frozen=True)
-class Laplace:
-    """A number with Laplace noise, and a neighbour's that is shifted by so many scales."""
-
-    shift: float
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """No loss is larger than the shift."""
-        return -self.shift, self.shift
-
-    def divergence(self, epsilon: Array) -> Array:
-        """At each epsilon."""
-        inside = -np.expm1((np.maximum(epsilon, -self.shift) - self.shift) / 2)
-        found: Array = np.where(epsilon < -self.shift, -np.expm1(epsilon), np.maximum(inside, 0))
-        return found
-
-
-@dataclass(frozen=True)
-class Stated:
-    """The worst (epsilon, delta)-private release (Kairouz, Oh and Viswanath 2015)."""
-
-    epsilon: float
-    delta: float
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """No other loss is finite."""
-        return -self.epsilon, self.epsilon
-
-    def divergence(self, epsilon: Array) -> Array:
-        """At each epsilon."""
-        found = np.zeros_like(epsilon)
-        for loss in (self.epsilon, -self.epsilon):
-            found -= expit(loss) * np.expm1(np.minimum(epsilon - loss, 0))
-        return self.delta + (1 - self.delta) * found
-
-
-@dataclass(frozen=True)
-class Normal:
-    """A number with normal noise, to which a record adds 1 if it takes part.
-
-    Attributes
-    ----------
-    multiplier
-        Standard deviation of the noise.
-    sampling
-        Probability that the record takes part.
-    absent
-        Whether the loss is that of the data set without the record.
-    tail
-        Outputs beyond which there is a probability of e^-tail count as infinite.
-    """
-
-    multiplier: float
-    sampling: float
-    absent: bool
-    tail: int
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the losses of the data set with the record."""
-        m, q = self.multiplier, self.sampling
-        z = np.arange(-9, 9, 1 / 16)
-        density = np.exp(-(z**2) / 2) / 16 / math.sqrt(2 * math.pi)
-        weight = np.concatenate([(1 - q) * density, q * density])
-        loss = log_ratio(m, q, m * np.concatenate([z, z + 1 / m]))
-        return math.sqrt(weight @ (loss - weight @ loss) ** 2)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Losses at outputs beyond which there is a probability of e^-tail."""
-        far = math.sqrt(2 * self.tail) * self.multiplier
-        low, high = log_ratio(self.multiplier, self.sampling, np.array([-far, 1 + far])).tolist()
-        return (-high, -low) if self.absent else (low, high)
-
-    def divergence(self, epsilon: Array) -> Array:
-        """At the output where the loss is epsilon, noise of a record that takes part has another loss, log y."""
-        m, q = self.multiplier, self.sampling
-        loss = -epsilon if self.absent else epsilon
-        least = np.expm1(-np.abs(loss))
-        ratio = np.where(loss > 0, q * (1 + least) - least, q + least) / q
-        inside = ratio > 0  # others have no such output
-        log_y = np.maximum(loss, 0) + np.log(np.where(inside, ratio, 1))
-        x = m * log_y + 0.5 / m
-        if self.absent:
-            found = q * (np.exp(epsilon + log_y + log_ndtr(x)) - np.exp(epsilon) * ndtr(x - 1 / m))
-            outside = np.zeros_like(epsilon)
-        else:
-            found = q * (ndtr(1 / m - x) - np.exp(log_y + log_ndtr(-x)))
-            outside = -np.expm1(epsilon)
-        return np.where(inside, found, outside)
-
-
-def log_ratio(multiplier: float, sampling: float, x: Array) -> Array:
-    """Logarithm of the density of outputs with a record that may take part, over that without it."""
-    loss = (x - 0.5) / multiplier / multiplier
-    small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
-    absent = math.log1p(-sampling) if sampling < 1 else -math.inf
-    found: Array = np.where(loss < 1, small, np.logaddexp(absent, math.log(sampling) + loss))
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,67 +82,48 @@ def log_moment(grid: Grid, order: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def on_grid(law: Law, spacing: float) -> Grid:
-    """Losses with the least divergence on a grid that is nowhere too small: linear in the exponential of epsilon."""
-    low, high = law.ends
+def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
+    """Losses of a release on a grid; their divergence is linear in the exponential of epsilon between points.
+
+    So it is nowhere too small, and the least of all that are right at the points.
+    """
+    low, high = cost.ends(absent, tail)
     first = math.floor(low / spacing)
     points = np.arange(first, max(math.ceil(high / spacing), first + 1) + 1)
-    divergence = np.minimum.accumulate(np.clip(law.divergence(spacing * points), 0, 1))
+    divergence = np.clip(cost.hockey_stick(spacing * points, absent), 0, 1)
+    divergence = np.minimum.accumulate(divergence)
     slopes = -np.diff(divergence) / math.expm1(spacing)
     chances = np.append(1 - divergence[0], math.exp(spacing) * slopes) - np.append(slopes, 0)
     return Grid(spacing, first, np.maximum(chances, 0), float(divergence[-1]))
 
 
-def total_epsilon(releases: Releases, delta: float) -> float:
-    """Total epsilon; infinite where losses are too large, or delta is too small, for it to be found.
-
-    Of pure and of approximate releases the worst with their parameters are assumed.
-    """
-    noise = [each.multiplier for each, _ in releases.sampled]
-    if not all(1 / _RANGE[1] < each < 1 / _RANGE[0] for each in noise):
-        return math.inf
-    sides = (False, True) if releases.sampled else (False,)
-    return max(_total(list(_laws(releases, side, delta)), delta) for side in sides)
-
-
-def _laws(releases: Releases, absent: bool, delta: float) -> Iterator[tuple[Law, int, float]]:
-    """Laws of the losses of releases, with their numbers and the spacings that suit them."""
-    entries = [(each.linf, count * math.ceil(each.entries)) for each, count in releases.laplace]
-    stated = [((epsilon, 0.0), count) for epsilon, count in releases.pure] + [*releases.approximate]
-    values = {linf for linf, _ in entries} | {epsilon for (epsilon, _), _ in stated}
-    values.discard(0)
-    least = min(values, default=1)
-    points = max(1, min(_PER_LOSS, math.ceil(least / _TWO_VALUES)))
-    if len(values) > 1:  # others are between points
-        points = max(points, _PER_LOSS // 4)
-    for linf, count in entries:
-        if linf:
-            yield Laplace(linf), count, least / points
-    for each, count in stated:
-        yield Stated(*each), count, least / points
-    tail = -math.log(_CUT * delta / (1 + sum(count for _, count in releases.sampled)))
+def total_epsilon(spending: Spending, delta: float) -> float:
+    """Total epsilon; infinite where losses are too large, or delta is too small, for it to be found."""
+    parts = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
+    sampled = sum(count for cost, count in spending if cost.sampling < 1)
+    tail = -math.log(_CUT * delta / (1 + sampled))
     tail = 3 * math.ceil(tail / 3)  # runs of similar lengths share what is kept
-    normal = [(*each, count) for each, count in releases.sampled]
-    if releases.gaussian:
-        normal.append((1 / math.sqrt(releases.gaussian), 1.0, 1))
-    for multiplier, sampling, count in normal:
-        law = Normal(multiplier, sampling, absent, tail)
-        yield law, count, law.deviation / _PER_DEVIATION
+    sides = (False, True) if sampled else (False,)
+    return max(_total(parts, delta, absent, tail) for absent in sides)
 
 
-def _total(laws: Sequence[tuple[Law, int, float]], delta: float) -> float:
+def _total(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: float) -> float:
     """Total epsilon of the losses of one of two neighbours."""
+    if not parts:
+        return 0.0
     # What Fourier transforms and divergences are rounded by is less than this.
-    left = delta - 2.0**-52 * sum(10 + number for _, number, _ in laws)
-    spacing = min(each for _, _, each in laws)
-    longest = max(high - low for law, _, _ in laws for low, high in [law.ends])
-    if left <= 0 or not (_RANGE[0] < spacing and longest < _RANGE[1]):
+    left = delta - 2.0**-52 * sum(10 + number for _, number in parts)
+    spacing = _spacing([cost for cost, _ in parts], tail)
+    if left <= 0 or not _RANGE[0] < spacing:
+        return math.inf
+    longest = max(high - low for cost, _ in parts for low, high in [cost.ends(absent, tail)])
+    if not longest < _RANGE[1]:
         return math.inf
     while longest > _POINTS * spacing:
         spacing *= 2
     epsilon = math.inf
     while True:
-        grids = [(on_grid(law, spacing), number) for law, number, _ in laws]
+        grids = [(on_grid(cost, absent, tail, spacing), number) for cost, number in parts]
         low, high = _window(grids, _CUT * delta)
         if high - low < _POINTS_OF_SUM:
             epsilon = min(epsilon, _epsilon(_sum(grids, low, high, _CUT * delta), left))
@@ -269,6 +134,21 @@ def _total(laws: Sequence[tuple[Law, int, float]], delta: float) -> float:
             spacing /= 4
         else:
             spacing *= 2
+
+
+def _spacing(costs: Sequence[Cost], tail: float) -> float:
+    """Spacing of the grid with which to begin."""
+    own = [cost.spacing for cost in costs]
+    found = [spacing for spacing in own if spacing is not None]
+    if None in own:
+        ends = (cost.ends(False, tail) for cost in costs if cost.spacing is None)
+        losses = {high for _, high in ends} - {0}
+        least = min(losses, default=1)
+        points = max(1, min(_PER_LOSS, math.ceil(least / _TWO_VALUES)))
+        if len(losses) > 1:  # others are between points
+            points = max(points, _PER_LOSS // 4)
+        found.append(least / points)
+    return min(found)
 
 
 def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:

@@ -7,6 +7,7 @@ and in double precision see the same realisation, and the last bits of a message
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,14 +15,21 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from admmbench.privacy import samplers
-from admmbench.privacy.accountants import Releases, Sampled, Shift, square
+from admmbench.privacy.costs import (
+    KINDS,
+    Approximate,
+    Cost,
+    Gaussian,
+    Laplace,
+    Terms,
+    gaussian_multiplier,
+)
 from admmbench.privacy.ledger import Ledger
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
 Array = NDArray[Any]
-Law = Literal["laplace", "gaussian", "spherical"]
-Released = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
+Value = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
 Relation = Literal["zero_out", "replace"]
 
 NEIGHBOURS: dict[Relation, str] = {
@@ -88,31 +96,32 @@ class Release:
         Another law that may take the place of the first.
     """
 
-    law: Law
-    value: Released
+    law: str
+    value: Value
     scaled_for: Relation = "zero_out"
     own_neighbours: str = ""
-    or_law: Law | None = None
+    or_law: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse words that nothing would act on."""
-        one_of("Release.law", self.law, Law)
-        one_of("Release.value", self.value, Released)
+        laws = [law for kind in KINDS.values() for law in kind.laws]
+        one_of("Release.law", self.law, laws)
+        one_of("Release.value", self.value, Value)
         one_of("Release.scaled_for", self.scaled_for, Relation)
         if self.or_law is not None:
-            one_of("Release.or_law", self.or_law, Law)
+            one_of("Release.or_law", self.or_law, laws)
 
     @property
-    def entered(self) -> str:
-        """Kind of its entry in the ledger: noise inside a problem whose solution is released has no shift."""
-        if self.law == "spherical":
-            return "pure"
-        return "approximate" if self.value == "objective" else self.law
+    def kind(self) -> type[Cost]:
+        """Class of what the ledger is told: noise inside a problem whose solution is released has no shift."""
+        kind = self._by_budget
+        shifts = issubclass(kind, Laplace | Gaussian)
+        return Approximate if self.value == "objective" and shifts else kind
 
     @property
-    def pure(self) -> bool:
-        """Whether a release is (epsilon, 0)-differentially private, and not (epsilon, delta)."""
-        return self.law != "gaussian"
+    def _by_budget(self) -> type[Cost]:
+        """Class of what a release with the stated budget costs."""
+        return next(kind for kind in KINDS.values() if self.law in kind.laws)
 
     def under(self, noise: str) -> Release:
         """Release with the noise that a run asks for: that of the paper (``published``), or a law.
@@ -137,7 +146,7 @@ class Release:
         l2_over_l1: float = 1.0,
         linf_over_l1: float = 1.0,
         sampling: float = 1.0,
-    ) -> Releases:
+    ) -> Cost:
         """What one release with the stated budget costs under the relation of the run.
 
         Parameters
@@ -156,15 +165,8 @@ class Release:
         """
         check_sampling(privacy.relation, sampling)
         times = self.contributions(privacy.relation) / self.contributions(self.scaled_for)
-        spent = times * privacy.epsilon
-        if self.law == "laplace":
-            return Releases(laplace=((Shift(spent, spent * l2_over_l1, spent * linf_over_l1), 1),))
-        if self.law == "gaussian":
-            multiplier = gaussian_multiplier(privacy.epsilon, privacy.delta)
-            if sampling < 1:
-                return Releases(sampled=((Sampled(multiplier / times, sampling), 1),))
-            return Releases(gaussian=square(times / multiplier))
-        return Releases(pure=((spent, 1),))
+        terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, sampling
+        return self._by_budget.of_budget(Terms(*terms))
 
     def neighbours(self, relation: Relation) -> str:
         """How neighbouring data sets differ."""
@@ -203,15 +205,6 @@ def delta_warning(delta: float, n_train: int) -> str:
         f"delta = {delta:g} is above 1/n = {1 / n_train:.2g} of the n = {n_train:,} training records: totals at this "
         "delta hold even for a method that publishes a record chosen at random"
     )
-
-
-def gaussian_multiplier(epsilon: float, delta: float) -> float:
-    """Standard deviation over l2 sensitivity of the classical Gaussian mechanism.
-
-    ``sqrt(2 ln(1.25 / delta)) / epsilon`` (Dwork and Roth 2014, theorem A.1; huang2019, theorem 1). It is proved for
-    epsilon <= 1; the papers use it beyond.
-    """
-    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
 def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
@@ -423,7 +416,7 @@ class Noise:
         times = self.release.contributions(self.privacy.relation)
         multipliers = (std / (times * bound)).min(axis=1).tolist()
         for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
-            ledger.gaussian(multiplier, sampling=sampling)
+            ledger.add(Gaussian(multiplier, sampling))
         self.entered += 1
         return self._draw(samplers.GAUSSIAN, std, grid)
 
@@ -494,10 +487,10 @@ class Noise:
             self._measured.pop()
         return drawn
 
-    def enter(self, cost: Releases) -> None:
-        """Enter in all ledgers a cost for which the method has a proof."""
+    def enter(self, costs: Sequence[Cost]) -> None:
+        """Enter in all ledgers what one release costs, for which the method has a proof."""
         self._beside("enter")
-        self._add(cost)
+        self._add(costs)
 
     @property
     def _first(self) -> bool:
@@ -512,10 +505,11 @@ class Noise:
                 "declare a Release with the value objective"
             )
 
-    def _add(self, cost: Releases) -> None:
+    def _add(self, costs: Sequence[Cost]) -> None:
         self.entered += 1
         for ledger in self.ledgers:
-            ledger.add(cost)
+            for cost in costs:
+                ledger.add(cost)
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
@@ -564,14 +558,14 @@ class Noise:
 
     def _enter(
         self,
-        law: Law,
+        law: str,
         l2_over_l1: float = 1.0,
         linf_over_l1: float = 1.0,
         sampling: float = 1.0,
     ) -> None:
         """Enter a release with the stated budget in the ledgers."""
         release = replace(self.release, law=law)
-        self._add(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
+        self._add([release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling)])
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         """Noise of the next release."""

@@ -230,7 +230,7 @@ def _facts(spec: RunSpec) -> dict[str, str]:
     (``proved``, ``conditional`` or ``none``); ``family`` and ``role``, see `Algorithm`; and ``caveats``, a JSON list.
     """
     method, release = spec.method, spec.release
-    notion = "none" if release is None else "pure" if release.pure else "approximate"
+    notion = "none" if release is None else "pure" if release.kind.pure else "approximate"
     return {
         "noise": release.law if release else "none",
         "notion": notion,

@@ -1,0 +1,518 @@
+"""Costs: what a noisy release costs, with one class for each kind of release.
+
+A subclass of `Cost` says all that others ask of a kind: accountants how it composes, checkpoints how it is packed,
+methods and results what its noise is called, and audits how far a neighbour may move a value. So a new kind is one
+class, wherever it is, and nothing else. A `Spending` says how often each cost was paid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_ndtr, ndtr
+
+Array = NDArray[np.floating[Any]]
+
+ORDERS = 1 + np.geomspace(0.0101, 1e6, 400)
+"""Orders of the Renyi divergences: dp-accounting converts those above 1.01."""
+
+KINDS: dict[str, type[Cost]] = {}
+"""Kinds of releases by name; a class enters itself."""
+
+# Below this product of order and loss, a bound replaces a divergence that would be lost in rounding.
+_SMALL = 1e-3
+# Of norms, which are computed in floating point.
+_ROUNDED = 1 + 1e-9
+# Multipliers between which all numbers here are finite.
+_MULTIPLIERS = 1e-5, 1e100
+# Points of a grid in a standard deviation of losses.
+_PER_DEVIATION = 16
+# A sum over outputs of a release reaches as far as orders of so many multipliers need, and no higher.
+_REACH = 250
+
+
+class Shift(NamedTuple):
+    """How far a neighbour moves a value at most, in units of its noise; infinite where nothing is known."""
+
+    l1: float = math.inf
+    """Sum of the shifts of all entries."""
+    l2: float = math.inf
+    """Root of the sum of their squares."""
+    linf: float = math.inf
+    """Largest shift of one entry."""
+
+
+class Terms(NamedTuple):
+    """What the noise of a release is scaled for, and what a run makes of it."""
+
+    epsilon: float
+    """Budget of the release."""
+    delta: float
+    """Failure probability of the release, where its noise has one."""
+    contributions: float = 1.0
+    """By how many contributions of a record neighbours differ, over how many the noise is scaled for."""
+    l2_over_l1: float = 1.0
+    """How far a contribution reaches in l2, over its l1 norm."""
+    linf_over_l1: float = 1.0
+    """How far it reaches in its largest entry, likewise."""
+    sampling: float = 1.0
+    """Probability that a record takes part; kinds that take no credit for it count as if it always did."""
+
+
+@dataclass(frozen=True)
+class Cost(ABC):
+    """What one release costs, of one kind: the numbers of a subclass are its fields.
+
+    A kind has to say `stated` alone. Then the worst release of which that is true is composed; a kind of which more is
+    known overrides `renyi`, `ends` and `hockey_stick`.
+
+    Attributes
+    ----------
+    name
+        What the kind is called.
+    laws
+        What methods call the noise of which a release with a stated budget is of this kind.
+    pure
+        Whether releases are (epsilon, 0)-differentially private.
+    sampling
+        Probability that a record takes part in the release, alone and in secret.
+    """
+
+    name: ClassVar[str]
+    laws: ClassVar[tuple[str, ...]] = ()
+    pure: ClassVar[bool] = False
+    sampling = 1.0
+
+    def __init_subclass__(cls) -> None:
+        """Enter the kind; it may not take the place of a built-in one."""
+        if KINDS.get(cls.name, cls).__module__ == __name__ != cls.__module__:
+            raise ValueError(f"{cls.__name__}: another kind of release is called {cls.name!r}")
+        KINDS[cls.name] = cls
+
+    @classmethod
+    def of_budget(cls, terms: Terms) -> Cost:
+        """Cost of a release whose noise is scaled for a stated budget."""
+        raise ValueError(f"{cls.name} releases have no noise for a stated budget")
+
+    @property
+    @abstractmethod
+    def stated(self) -> tuple[float, float]:
+        """(epsilon, delta) that the release has by itself; an infinite epsilon if it has none with that delta."""
+
+    def renyi(self) -> Array | None:
+        """Renyi divergences, shape of `ORDERS`, or None if `stated` is added to the total of all others instead.
+
+        By default that of randomised response, the worst pure release (Kairouz, Oh and Viswanath 2015).
+        """
+        epsilon, delta = self.stated
+        if delta:
+            return None
+        both = np.logaddexp(ORDERS * epsilon, (1 - ORDERS) * epsilon)
+        return _at_most_concentrated(both - np.logaddexp(0, epsilon), epsilon)
+
+    @property
+    def gaussian(self) -> float:
+        """Inverse squared multiplier if the release is a Gaussian one; else NaN, and huang2019 does not count it."""
+        return math.nan
+
+    @property
+    def bound(self) -> Cost:
+        """A release that costs no less, and less than what the divergences of this one may come to."""
+        return self
+
+    def merged(self, count: float) -> tuple[Cost, float]:
+        """Releases to which so many of this one are equal, and their number: what a ledger keeps."""
+        return self, count
+
+    def parts(self, count: float) -> tuple[Cost, int]:
+        """Independent releases with one loss each, to which so many of this one are equal, and their number."""
+        return self, int(count)
+
+    @property
+    def spacing(self) -> float | None:
+        """Spacing of a grid that suits the losses of a part; None if it should have the largest one on it."""
+        return None
+
+    def ends(self, absent: bool, tail: float) -> tuple[float, float]:
+        """Losses between which a grid lies.
+
+        Parameters
+        ----------
+        absent
+            Whether the losses are those of the data set without the record.
+        tail
+            Outputs beyond which there is a probability of e^-tail count as infinite losses.
+        """
+        epsilon, _ = self.stated
+        return -epsilon, epsilon
+
+    def hockey_stick(self, losses: Array, absent: bool) -> Array:
+        """Hockey-stick divergence of the neighbours: the least delta for each epsilon, as `ends` has them.
+
+        By default that of the worst (epsilon, delta)-private release (Kairouz, Oh and Viswanath 2015).
+        """
+        epsilon, delta = self.stated
+        found = np.zeros_like(losses)
+        for loss in (epsilon, -epsilon):
+            found -= expit(loss) * np.expm1(np.minimum(losses - loss, 0))
+        return delta + (1 - delta) * found
+
+    @property
+    def shift(self) -> Shift:
+        """How far a neighbour may move the value; in l2 stands epsilon where no more than `stated` is known."""
+        return Shift(l2=self.stated[0])
+
+    @property
+    def sound(self) -> bool:
+        """Whether all numbers are finite and at least 0, without which nothing is known of the noise."""
+        return all(0 <= number < math.inf for number in astuple(self))
+
+    def packed(self) -> list[Any]:
+        """Name and numbers, as JSON has them."""
+        return [self.name, *astuple(self)]
+
+    @staticmethod
+    def unpacked(packed: list[Any]) -> Cost:
+        """Cost that `packed` returned."""
+        name, *numbers = packed
+        return KINDS[name](*numbers)
+
+
+@dataclass(frozen=True)
+class Laplace(Cost):
+    """A release with Laplace noise on every entry, which a neighbour shifts by so many scales of it.
+
+    Attributes
+    ----------
+    l1, l2, linf
+        See `Shift`.
+    """
+
+    name = "laplace"
+    laws = ("laplace",)
+    pure = True
+
+    l1: float
+    l2: float
+    linf: float
+
+    @classmethod
+    def of_budget(cls, terms: Terms) -> Cost:
+        """The noise is scaled by the bound in l1."""
+        spent = terms.contributions * terms.epsilon
+        return cls(spent, spent * terms.l2_over_l1, spent * terms.linf_over_l1)
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """No loss is larger than the shift."""
+        return self.l1, 0.0
+
+    @property
+    def entries(self) -> float:
+        """Number of entries that give the sum if each shifts by the largest shift; need not be whole."""
+        return self.l1 / self.linf if self.linf else 0.0
+
+    def renyi(self) -> Array:
+        """Bound on the Renyi divergences.
+
+        One entry that shifts by r has the divergence D(r) of Mironov (2017), proposition 6, which is convex and 0 at
+        0; so D(r_k) <= r_k / linf D(linf), and the sum over entries is at most l1 / linf D(linf). It is also at most
+        a l2^2 / 2, as an r-DP release is (r^2 / 2)-zCDP (Bun and Steinke 2016, proposition 1.4).
+        """
+        a, r = ORDERS, self.linf
+        up = np.log(a / (2 * a - 1)) + (a - 1) * r
+        down = np.log((a - 1) / (2 * a - 1)) - a * r
+        entry = _at_most_concentrated(np.logaddexp(up, down), r)
+        return np.minimum(self.entries * entry, a * _square(self.l2) / 2)
+
+    def parts(self, count: float) -> tuple[Cost, int]:
+        """Entries, each with the largest shift."""
+        return Laplace(self.linf, self.linf, self.linf), int(count) * math.ceil(self.entries)
+
+    def hockey_stick(self, losses: Array, absent: bool) -> Array:
+        """That of one entry."""
+        inside = -np.expm1((np.maximum(losses, -self.l1) - self.l1) / 2)
+        return np.where(losses < -self.l1, -np.expm1(losses), np.maximum(inside, 0))
+
+    @property
+    def shift(self) -> Shift:
+        """What the fields say."""
+        return Shift(self.l1, self.l2, self.linf)
+
+    @property
+    def sound(self) -> bool:
+        """The norms have to be those of some vector as well."""
+        return super().sound and self.linf <= _ROUNDED * self.l2 and self.l2 <= _ROUNDED * self.l1
+
+
+@dataclass(frozen=True)
+class Gaussian(Cost):
+    """A release with normal noise, perhaps of a Poisson sample: each record takes part with a probability.
+
+    Nobody but the agent sees which records take part. Neighbours of a sample are those of zero_out: a record that takes
+    part contributes nothing in the other data set.
+
+    Attributes
+    ----------
+    multiplier
+        Standard deviation over the l2 sensitivity.
+    sampling
+        The probability.
+    """
+
+    name = "gaussian"
+    laws = ("gaussian",)
+
+    multiplier: float
+    sampling: float = 1.0
+
+    @classmethod
+    def of_budget(cls, terms: Terms) -> Cost:
+        """The noise is that of the classical mechanism, see `gaussian_multiplier`."""
+        multiplier = gaussian_multiplier(terms.epsilon, terms.delta)
+        return cls(multiplier / terms.contributions, terms.sampling)
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """No delta is part of the release."""
+        return math.inf, 0.0
+
+    def renyi(self) -> Array:
+        """See `_sampled_renyi` for samples."""
+        if self.sampling < 1:
+            return _sampled_renyi(self.multiplier, self.sampling)
+        return ORDERS * _over_square(0.5, self.multiplier)
+
+    @property
+    def gaussian(self) -> float:
+        """Samples have no total by huang2019."""
+        return math.nan if self.sampling < 1 else _over_square(1, self.multiplier)
+
+    @property
+    def bound(self) -> Cost:
+        """The release as if every record took part."""
+        return Gaussian(self.multiplier)
+
+    def merged(self, count: float) -> tuple[Cost, float]:
+        """Releases of all records compose exactly into one; their number is that of such with the multiplier 1."""
+        if not (self.multiplier > 0 and self.sampling > 0):
+            return Gaussian(1.0), math.inf  # nothing is known of the noise
+        if self.sampling < 1:
+            return self, count
+        return Gaussian(1.0), _over_square(count, self.multiplier)
+
+    def parts(self, count: float) -> tuple[Cost, int]:
+        """Releases of all records are one."""
+        if self.sampling < 1:
+            return self, int(count)
+        return Gaussian(self.multiplier / math.sqrt(count)), 1
+
+    @property
+    def spacing(self) -> float:
+        """A part of the standard deviation of losses of the data set with the record; 0 if out of reach."""
+        m, q = self.multiplier, self.sampling
+        if not _MULTIPLIERS[0] < m < _MULTIPLIERS[1]:
+            return 0.0
+        z = np.arange(-9, 9, 1 / 16)
+        density = np.exp(-(z**2) / 2) / 16 / math.sqrt(2 * math.pi)
+        weight = np.concatenate([(1 - q) * density, q * density])
+        loss = _log_ratio(m, q, m * np.concatenate([z, z + 1 / m]))
+        return math.sqrt(weight @ (loss - weight @ loss) ** 2) / _PER_DEVIATION
+
+    def ends(self, absent: bool, tail: float) -> tuple[float, float]:
+        """Losses at outputs beyond which there is a probability of e^-tail."""
+        far = math.sqrt(2 * tail) * self.multiplier
+        outputs = np.array([-far, 1 + far])
+        low, high = _log_ratio(self.multiplier, self.sampling, outputs).tolist()
+        return (-high, -low) if absent else (low, high)
+
+    def hockey_stick(self, losses: Array, absent: bool) -> Array:
+        """At the output where the loss is epsilon, noise of a record that takes part has another loss, log y."""
+        m, q = self.multiplier, self.sampling
+        loss = -losses if absent else losses
+        least = np.expm1(-np.abs(loss))
+        ratio = np.where(loss > 0, q * (1 + least) - least, q + least) / q
+        inside = ratio > 0  # others have no such output
+        log_y = np.maximum(loss, 0) + np.log(np.where(inside, ratio, 1))
+        x = m * log_y + 0.5 / m
+        if absent:
+            found = q * (np.exp(losses + log_y + log_ndtr(x)) - np.exp(losses) * ndtr(x - 1 / m))
+            outside = np.zeros_like(losses)
+        else:
+            found = q * (ndtr(1 / m - x) - np.exp(log_y + log_ndtr(-x)))
+            outside = -np.expm1(losses)
+        return np.where(inside, found, outside)
+
+    @property
+    def shift(self) -> Shift:
+        """What the noise is scaled by."""
+        return Shift(l2=1 / self.multiplier if self.multiplier else math.inf)
+
+
+@dataclass(frozen=True)
+class Pure(Cost):
+    """A release that is (epsilon, 0)-differentially private, whatever its noise."""
+
+    name = "pure"
+    laws = ("spherical",)
+    pure = True
+
+    epsilon: float
+
+    @classmethod
+    def of_budget(cls, terms: Terms) -> Cost:
+        """Each contribution has the budget."""
+        return cls(terms.contributions * terms.epsilon)
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """Nothing more is known."""
+        return self.epsilon, 0.0
+
+
+@dataclass(frozen=True)
+class Approximate(Cost):
+    """A release that is (epsilon, delta)-differentially private, whatever its noise."""
+
+    name = "approximate"
+
+    epsilon: float
+    delta: float
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """Nothing more is known."""
+        return self.epsilon, self.delta
+
+
+class Spending(tuple[tuple[Cost, float], ...]):
+    """How often each cost was paid: pairs of a cost and a count, in an order that does not depend on who came first.
+
+    Releases that compose into one are merged. The count of Gaussian ones is that of releases with the multiplier 1, and
+    need not be whole.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, paid: Iterable[tuple[Cost, float]] = ()) -> Self:
+        """Merge what composes into one."""
+        counts: dict[Cost, float] = {}
+        for cost, count in itertools.starmap(Cost.merged, paid):
+            counts[cost] = counts.get(cost, 0) + count
+        found = [pair for pair in counts.items() if pair[1]]
+        return super().__new__(cls, sorted(found, key=lambda pair: pair[0].packed()))
+
+    @property
+    def sound(self) -> bool:
+        """Whether all numbers can be composed; where not, nothing is known of the noise."""
+        return all(cost.sound and 0 <= count < math.inf for cost, count in self)
+
+    @property
+    def gaussian(self) -> float:
+        """Inverse squared multiplier of the Gaussian release to which all compose; NaN if others are there."""
+        return sum(count * cost.gaussian for cost, count in self)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether there are releases of samples."""
+        return any(cost.sampling < 1 for cost, _ in self)
+
+    def packed(self) -> list[list[Any]]:
+        """Costs and counts, as JSON has them."""
+        return [[cost.packed(), count] for cost, count in self]
+
+
+def gaussian_multiplier(epsilon: float, delta: float) -> float:
+    """Standard deviation over l2 sensitivity of the classical Gaussian mechanism.
+
+    ``sqrt(2 ln(1.25 / delta)) / epsilon`` (Dwork and Roth 2014, theorem A.1; huang2019, theorem 1). It is proved for
+    epsilon <= 1; the papers use it beyond.
+    """
+    return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+
+
+@lru_cache
+def _sampled_renyi(multiplier: float, sampling: float) -> Array:
+    """Renyi divergences of a Gaussian release of a Poisson sample (Mironov, Talwar and Zhang 2019, section 3).
+
+    With the ratio r of both densities, the moment of order a is the mean of r^a without the record. It is summed here,
+    because dp-accounting has a bound only where an order is not an integer, often a loose one below 2. At large orders
+    a bound is enough here as well: the divergence without sampling.
+    """
+    found = ORDERS * _over_square(0.5, multiplier)
+    orders = ORDERS[: np.searchsorted(ORDERS, _REACH * multiplier)]
+    if not orders.size:
+        return found
+    log_weight, log_ratio = _ratios(multiplier, sampling, orders[-1])
+    once = _change(1.0, log_weight, log_ratio)
+    for k, a in enumerate(orders):
+        powers = log_weight + a * log_ratio
+        largest = powers.max()
+        log_moment = float(largest + np.log(np.exp(powers - largest).sum()))
+        if log_moment < 1:  # few digits of it may be left
+            # r has the mean 1, so that r^a - 1 - a (r - 1) has the mean of r^a - 1, but less cancels.
+            change = _change(a, log_weight, log_ratio) - a * once
+            log_moment = math.log1p(change.sum() + 2.0**-50 * a * np.abs(once).sum())
+        found[k] = min(found[k], log_moment / (a - 1))
+    return found
+
+
+def _change(a: float, log_weight: Array, log_ratio: Array) -> Array:
+    """r^a - 1, times the weight."""
+    power, weight = a * log_ratio, np.exp(log_weight)
+    small = weight * np.expm1(np.minimum(power, 1))
+    found: Array = np.where(power < 1, small, np.exp(log_weight + power) - weight)
+    return found
+
+
+def _ratios(multiplier: float, sampling: float, shift: float) -> tuple[Array, Array]:
+    """Logarithms of the weights of outputs without a record, as far as this shift moves them, and of the ratios there.
+
+    A sum over equal steps converges fast if a step is small beside the standard deviation and beside the distance to
+    the singularity of the logarithm of the ratio, pi times the variance.
+    """
+    std = multiplier
+    step = std / 8 * min(1, 4 * std)
+    x = np.arange(-10 * std, shift + 10 * std, step)
+    log_weight = math.log(step / std / math.sqrt(2 * math.pi)) - (x / std) ** 2 / 2
+    return log_weight, _log_ratio(multiplier, sampling, x)
+
+
+def _log_ratio(multiplier: float, sampling: float, x: Array) -> Array:
+    """Logarithm of the density of outputs with a record that may take part, over that without it."""
+    loss: Array = (x - 0.5) / multiplier / multiplier
+    if sampling == 1:
+        return loss
+    small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
+    large = np.logaddexp(math.log1p(-sampling), math.log(sampling) + loss)
+    return np.where(loss < 1, small, large)
+
+
+def _at_most_concentrated(logarithm: Array, epsilon: float) -> Array:
+    """Divergence of an epsilon-DP release, from the logarithm of its moment: at most that of epsilon^2 / 2 of zCDP."""
+    concentrated = ORDERS * _square(epsilon) / 2
+    exact = logarithm / (ORDERS - 1)
+    found: Array = np.where(
+        ORDERS * epsilon < _SMALL, concentrated, np.minimum(exact, concentrated)
+    )
+    return found
+
+
+def _square(x: float) -> float:
+    """Square of a number; infinite where it is out of reach."""
+    return x**2 if x < 1e150 else x * x
+
+
+def _over_square(x: float, multiplier: float) -> float:
+    """A number over the square of a multiplier; infinite where it is out of reach."""
+    if multiplier > 1e-150:
+        return x / _square(multiplier)
+    return x / multiplier / multiplier if multiplier else math.inf

@@ -1,0 +1,331 @@
+"""A kind of release is one class: one from outside goes wherever the built-in ones go, and each keeps its promises."""
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize
+
+import admmbench.api
+from admmbench import simulate
+from admmbench.contracts.methods import of_method
+from admmbench.engine.spec import RunSpec
+from admmbench.plugins import load_file
+from admmbench.privacy import (
+    Approximate,
+    Cost,
+    Gaussian,
+    Laplace,
+    Ledger,
+    Privacy,
+    Pure,
+    Release,
+    Spending,
+    calibrate,
+    costs,
+)
+from admmbench.privacy.costs import ORDERS
+from admmbench.results.aggregate import _facts
+
+# A plug-in: a kind of release, and a method that makes such releases.
+PLUG_IN = '''
+"""Randomised response that says nothing with probability 0.4."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from admmbench.algorithms.dpsgd import DPSGD
+from admmbench.api import ORDERS, Cost, Guarantee, Release, Sensitivity, parameters
+
+
+@dataclass(frozen=True)
+class Silent(Cost):
+    """Losses are epsilon, its negative, and, with probability ``silence``, 0."""
+
+    name = "silent"
+    laws = ("silent",)
+    pure = True
+
+    epsilon: float
+    silence: float = 0.4
+
+    @classmethod
+    def of_budget(cls, terms):
+        return cls(terms.contributions * terms.epsilon)
+
+    @property
+    def stated(self):
+        return self.epsilon, 0.0
+
+    def renyi(self):
+        both = np.logaddexp(ORDERS * self.epsilon, (1 - ORDERS) * self.epsilon)
+        spoken = np.log(1 - self.silence) + both - np.logaddexp(0, self.epsilon)
+        return np.logaddexp(np.log(self.silence), spoken) / (ORDERS - 1)
+
+    def hockey_stick(self, losses, absent):
+        nothing = np.maximum(-np.expm1(losses), 0)
+        spoken = super().hockey_stick(losses, absent)
+        return (1 - self.silence) * spoken + self.silence * nothing
+
+
+@parameters
+class Quiet(DPSGD):
+    """Its noise is not what it says."""
+
+    release = Release("silent", "objective")
+
+    def guarantee(self, sensitivity):
+        return Guarantee("conditional", "because I say so")
+
+    def noisy_mean(self, value, sensitivity, federation, sampling=1.0):
+        def noisy(block):
+            noise, own = block.noise, value(block)
+            if not noise.privacy.private:
+                return own
+            noise.enter([self.release.cost(noise.privacy)])
+            std = np.ones(own.shape[:2])
+            return own + noise.unentered(std, np.full_like(std, 2.0**-20))
+
+        sent = np.concatenate(federation.each(noisy))
+        return self.mean(sent, federation), sent
+'''
+
+
+@pytest.fixture
+def plug_in(tmp_path):
+    """File of the method; its kind is forgotten afterwards."""
+    before = dict(costs.KINDS)
+    file = tmp_path / "quiet.py"
+    file.write_text(PLUG_IN)
+    yield file
+    costs.KINDS.clear()
+    costs.KINDS.update(before)
+
+
+@pytest.fixture
+def silent(plug_in):
+    """Class of the kind."""
+    load_file(plug_in)
+    return costs.KINDS["silent"]
+
+
+def exact(epsilon, silence, count, delta):
+    """Total of so many releases, from the chances of all sums of losses."""
+    chances = np.array([1.0])
+    up = (1 - silence) / (1 + math.exp(-epsilon))
+    for _ in range(count):
+        chances = np.convolve(chances, [1 - silence - up, silence, up])
+    losses = epsilon * np.arange(-count, count + 1)
+
+    def excess(total):
+        return (chances * np.maximum(-np.expm1(total - losses), 0)).sum() - delta
+
+    return optimize.brentq(excess, 0, epsilon * count)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 50), (0.5, 20), (2.0, 3)])
+def test_a_kind_from_outside_composes_by_each_accountant(silent, epsilon, count):
+    ledger, worst = Ledger(), Ledger()
+    ledger.add(silent(epsilon), count)
+    worst.add(Pure(epsilon), count)
+    total = exact(epsilon, 0.4, count, 1e-5)
+    assert total * (1 - 1e-9) <= ledger.epsilon(1e-5, "pld") <= 1.001 * total
+    assert total <= ledger.epsilon(1e-5) <= worst.epsilon(1e-5)
+    assert math.isnan(ledger.epsilon(1e-5, "huang2019"))
+    ledger.add(Gaussian(20.0), 5)
+    assert total < ledger.epsilon(1e-5, "pld") <= ledger.epsilon(1e-5)
+    assert not Spending([(silent(-1.0), 1)]).sound
+
+
+def test_a_kind_from_outside_has_noise_for_a_total(silent):
+    release = Release("silent", "gradient")
+
+    def spend(epsilon):
+        ledger = Ledger()
+        ledger.add(release.cost(Privacy(epsilon, 1e-5)), 30)
+        return ledger
+
+    assert spend(0.3).spending() == ((silent(0.3), 30),)
+    epsilon = calibrate(spend, 2.0, 1e-5)
+    assert epsilon > 0.1
+    assert 0.99 * 2 <= spend(epsilon).epsilon(1e-5) <= 2
+
+
+def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
+    one, other = Ledger(), Ledger()
+    one.add(silent(0.25), 7)
+    one.add(Gaussian(3.0), 2)
+    other.restore(json.loads(json.dumps(one.variables())))
+    assert other.spending() == one.spending()
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["going on from a checkpoint", "what is declared", "what is planned"],
+)
+def test_a_method_with_a_kind_from_outside_keeps_the_contract(plug_in, check):
+    found = [each for each in of_method(str(plug_in)) if check in each.name]
+    assert found
+    for each in found:
+        each.run()
+
+
+def test_a_kind_from_outside_is_called_by_its_name_in_results(plug_in):
+    given = {"dataset": "digits", "algorithm": str(plug_in), "agents": 2, "rounds": 4, "seeds": 1}
+    facts = _facts(RunSpec.model_validate({**given, "epsilon": 0.5}))
+    assert (facts["noise"], facts["notion"]) == ("silent", "pure")
+    trace = simulate(epsilon=0.5, evaluate_every=4, **given)
+    assert exact(0.5, 0.4, 4, 1e-6) <= float(trace.epsilon_composed[-1]) <= 4 * 0.5
+    assert np.isnan(trace.epsilon_moments[-1])
+
+
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "pure", "approximate"])
+def test_no_kind_from_outside_takes_the_name_of_a_built_in_one(plug_in, name):
+    plug_in.write_text(PLUG_IN.replace('name = "silent"', f'name = "{name}"'))
+    with pytest.raises(ValueError, match=f"Silent: another kind of release is called '{name}'"):
+        simulate("digits", str(plug_in), epsilon=1, rounds=1)
+    assert costs.KINDS[name].__module__ == "admmbench.privacy.costs"
+
+
+class Promises:
+    """What others rely on, of any kind of release."""
+
+    def cost(self):
+        """A cost of the kind."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def part(self):
+        """One release with one loss."""
+        part, number = self.cost().parts(1)
+        assert number >= 1
+        return part
+
+    def test_it_comes_back_from_its_numbers(self):
+        packed = json.loads(json.dumps(self.cost().packed()))
+        assert Cost.unpacked(packed) == self.cost()
+        assert hash(Cost.unpacked(packed)) == hash(self.cost())
+
+    def test_what_is_merged_costs_the_same(self):
+        one, other = Ledger(), Ledger()
+        one.add(self.cost(), 3)
+        for _ in range(3):
+            other.add(self.cost())
+        assert len(other.spending()) == 1
+        assert one.epsilon(0.4) == pytest.approx(other.epsilon(0.4), rel=1e-12)
+
+    def test_it_is_sound_and_without_its_numbers_is_not(self):
+        cost = self.cost()
+        assert cost.sound
+        for name in vars(cost):
+            assert not Spending([(replace(cost, **{name: math.nan}), 1)]).sound
+
+    @pytest.mark.parametrize("accountant", ["rdp", "pld"])
+    def test_one_costs_no_more_than_it_states(self, accountant):
+        ledger = Ledger()
+        ledger.add(self.cost())
+        epsilon, delta = self.cost().stated
+        assert 0 < ledger.epsilon(max(delta, 1e-9), accountant) <= epsilon * (1 + 1e-9)
+
+    @pytest.mark.parametrize("absent", [False, True])
+    def test_its_divergence_is_one(self, part, absent):
+        """It falls from 1 towards the delta that is stated, and is convex in the exponential of epsilon."""
+        low, high = part.ends(absent, 40)
+        exponentials = np.linspace(math.exp(low - 1), math.exp(min(high, 3) + 1), 500)
+        found = part.hockey_stick(np.log(exponentials), absent)
+        assert (np.diff(found) <= 1e-12).all()
+        assert (np.diff(found, 2) >= -1e-12).all()
+        nearly = part.hockey_stick(np.array([low - 60.0, high + 60.0]), absent)
+        assert nearly == pytest.approx([1, part.stated[1]], abs=1e-9)
+
+    @pytest.mark.parametrize("order", [0, 60, 160])
+    def test_both_of_its_curves_are_of_one_mechanism(self, part, order):
+        """Renyi divergences are integrals of hockey-stick divergences (Sason and Verdu 2016, equation 435)."""
+        if part.renyi() is None:
+            return
+        a = ORDERS[order]
+
+        def integrand(x):
+            one, other = (float(part.hockey_stick(np.array([x]), side)[0]) for side in (0, 1))
+            return math.exp((a - 1) * x) * one + math.exp(-a * x) * other
+
+        _, high = part.ends(False, 300)
+        pieces = np.linspace(0, high, 9)
+        integral = sum(
+            integrate.quad(integrand, *ends, epsabs=0, epsrel=1e-10)[0] for ends in pairwise(pieces)
+        )
+        exact = math.log1p(a * (a - 1) * integral) / (a - 1)
+        assert part.renyi()[order] == pytest.approx(exact, rel=1e-6)
+
+
+class TestLaplace(Promises):
+    def cost(self):
+        return Laplace(1.2, 0.7, 0.4)
+
+
+class TestGaussian(Promises):
+    def cost(self):
+        return Gaussian(1.5)
+
+
+class TestGaussianOfSamples(Promises):
+    def cost(self):
+        return Gaussian(1.5, 0.2)
+
+
+class TestPure(Promises):
+    def cost(self):
+        return Pure(0.7)
+
+
+class TestApproximate(Promises):
+    def cost(self):
+        return Approximate(0.7, 0.1)
+
+
+class TestFromOutside(Promises):
+    @pytest.fixture(autouse=True)
+    def made(self, silent):
+        self.kind = silent
+
+    def cost(self):
+        return self.kind(0.7, 0.3)
+
+
+# Old names
+
+
+def test_what_plug_ins_called_releases_says_what_to_write():
+    with pytest.warns(
+        FutureWarning, match=r"Releases is now a list of costs, such as \[Gaussian\("
+    ):
+        old = admmbench.api.Releases
+    stated = Approximate(0.5, 1e-7)
+    shift = (0.5, 0.3, 0.2)
+    found = old(((shift, 2),), 0.25, ((0.1, 1),), (((3.0, 0.1), 1),), ((stated, 1),))
+    assert found == [Gaussian(2.0), *[Laplace(*shift)] * 2, Pure(0.1), Gaussian(3.0, 0.1), stated]
+    assert old() == []
+    with pytest.raises(AttributeError, match="has no attribute 'Relases'"):
+        _ = admmbench.api.Relases
+
+
+def test_a_plan_with_the_old_name_is_that_of_the_new_one(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from admmbench.api import Releases, parameters\n"
+        "from admmbench.algorithms.outp import OutP\n\n"
+        "@parameters\n"
+        "class Own(OutP):\n"
+        "    def plan(self, t, problem, privacy, release):\n"
+        "        (cost,) = super().plan(t, problem, privacy, release)\n"
+        "        return Releases(gaussian=cost.multiplier**-2)\n"
+    )
+    given = {"privacy": {"total": 2, "delta": 1e-5}, "sensitivity": "global", "rounds": 2}
+    with pytest.warns(FutureWarning, match="Releases is now"):
+        own = simulate("digits", str(file), **given)
+    usual = simulate("digits", "outp", **given)
+    np.testing.assert_allclose(own.epsilon_total, usual.epsilon_total, rtol=1e-6)
