@@ -97,7 +97,9 @@ def _releases(
     if gaussian:
         counted += [(Gaussian(gaussian**-0.5 if gaussian > 0 else float("nan")), 1)]
     if sum(count for _, count in counted) > 1:
-        raise ValueError("admmbench.api.Releases: a release has one cost; state what it costs in all")
+        raise ValueError(
+            "admmbench.api.Releases: a release has one cost; state what it costs in all"
+        )
     return counted[0][0] if counted else None
 
 

@@ -302,7 +302,7 @@ def test_a_release_costs_its_budget_at_most(epsilon, noise, output, power, sizes
 
     Problem.size = size
     budget = method.budget(Problem, Privacy(epsilon, 10**power))
-    zero_out, replace_ = (budget.cost(c).approximate[0][0].epsilon for c in (1, 2))
+    zero_out, replace_ = (budget.cost(c).epsilon for c in (1, 2))
     assert zero_out <= replace_
     inside = norm_quantile(budget.dimensions(2), budget.delta_objective)
     outside = norm_quantile(2, budget.delta_output)
@@ -399,7 +399,7 @@ def test_the_divergence_of_neighbours_is_below_delta(m, epsilon, relation):
     apart = np.array([[2 * left]])
     std_out = budget.output_std(apart).item()
     times = 1 if relation == "zero_out" else 2
-    entered = budget.cost(times).approximate[0][0].epsilon
+    entered = budget.cost(times).epsilon
     reach = (10 * std + 1) / ridge + 12 * std_out
     v = np.linspace(-reach, reach, 20_001)
     for sign in (-1, 1):
@@ -445,7 +445,7 @@ def test_solutions_lose_no_more_than_is_entered(seed, epsilon, m, relation, K):
     budget = AMP().budget(Problem, Privacy(epsilon, delta))
     std = budget.noise_std(np.array([[math.sqrt(2)]]), np.array([[m]])).item()
     ridge = budget.convexity(np.array([[0.5]])).item() / m
-    inside = budget.cost(1 if relation == "zero_out" else 2).approximate[0][0].epsilon
+    inside = budget.cost(1 if relation == "zero_out" else 2).epsilon
     b = std * rng.normal(size=(K, features)) * rng.choice([0.3, 1.0])
 
     def at(v, records, y):

@@ -589,7 +589,7 @@ SHIFTS = "of agent 0 in round {} shifts by {}"
             "The noise of release 0 of round 1 is drawn again.",
         ),
         (
-            "noisy = own + gaussian()\n        noise.ledgers[0]._gaussian *= 0.1\n        return noisy",
+            "noisy = own + gaussian()\n        noise.ledgers[0]._counts[Gaussian(1.0)] *= 0.1\n        return noisy",
             "likelihood",
             "The ledger of agent 0 was told -1 gaussian in round 1 beside what was drawn.",
         ),
@@ -646,7 +646,7 @@ def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broke
 
 @pytest.mark.parametrize("number", ["math.nan", "-1.0"])
 def test_a_plan_without_a_number(broken, number):
-    body = f"def plan(self, *given): return [Pure({number})]"
+    body = f"def plan(self, *given): return Pure({number})"
     path = broken("DPSGD", body.replace("math", "np"))
     found = failed(short_audit(path))["likelihood"]
     assert found.startswith("The plan of round 1 has an epsilon of inf, the ledger was told")
@@ -656,7 +656,7 @@ def test_noise_that_a_plug_in_enters_itself_is_attacked(broken):
     body = """
 release = Release("gaussian", "objective")
 """ + STEPS.format(
-        body="noise.enter([Approximate(0.01, 1e-9)])\n"
+        body="noise.enter(Approximate(0.01, 1e-9))\n"
         "        return own + noise.unentered(bound * 5, np.full_like(bound, 2.0**-20))"
     )
     found = failed(short_audit(broken("DPSGD", body)))["likelihood"]

@@ -57,7 +57,7 @@ PLANNED = """
     steady = False
 
     def plan(self, t, problem, privacy, release):
-        return super().plan(t, problem, privacy, release) if t <= 3 else []
+        return super().plan(t, problem, privacy, release) if t <= 3 else None
 """
 
 

@@ -483,7 +483,7 @@ class Own(DPSGD):
         sent = np.concatenate(federation.each(noisy))
         return self.mean(sent, federation), sent
 """
-BESIDE = """noise.enter([Approximate(0.01, 1e-9)])
+BESIDE = """noise.enter(Approximate(0.01, 1e-9))
             drawn = noise.unentered(std, np.full_like(std, 2.0**-20))"""
 
 

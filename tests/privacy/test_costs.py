@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ class Quiet(DPSGD):
             noise, own = block.noise, value(block)
             if not noise.privacy.private:
                 return own
-            noise.enter([self.release.cost(noise.privacy)])
+            noise.enter(self.release.cost(noise.privacy))
             std = np.ones(own.shape[:2])
             return own + noise.unentered(std, np.full_like(std, 2.0**-20))
 
@@ -300,15 +301,18 @@ class TestFromOutside(Promises):
 
 
 def test_what_plug_ins_called_releases_says_what_to_write():
-    with pytest.warns(
-        FutureWarning, match=r"Releases is now a list of costs, such as \[Gaussian\("
-    ):
-        old = admmbench.api.Releases
-    stated = Approximate(0.5, 1e-7)
-    shift = (0.5, 0.3, 0.2)
-    found = old(((shift, 2),), 0.25, ((0.1, 1),), (((3.0, 0.1), 1),), ((stated, 1),))
-    assert found == [Gaussian(2.0), *[Laplace(*shift)] * 2, Pure(0.1), Gaussian(3.0, 0.1), stated]
-    assert old() == []
+    message = r"admmbench.api.Releases is now the cost of a release, such as Gaussian\("
+    with pytest.warns(FutureWarning, match=message):
+        old: Any = admmbench.api.Releases
+    assert old(gaussian=0.25) == Gaussian(2.0)
+    assert old(laplace=(((0.5, 0.3, 0.2), 1),)) == Laplace(0.5, 0.3, 0.2)
+    assert old(pure=((0.1, 1),)) == Pure(0.1)
+    assert old(sampled=(((3.0, 0.1), 1),)) == Gaussian(3.0, 0.1)
+    assert old(approximate=((Approximate(0.5, 1e-7), 1),)) == Approximate(0.5, 1e-7)
+    assert old() is None
+    assert not Spending([(old(gaussian=-1.0), 1)]).sound
+    with pytest.raises(ValueError, match="a release has one cost"):
+        old(pure=((0.1, 2),))
     with pytest.raises(AttributeError, match="has no attribute 'Relases'"):
         _ = admmbench.api.Relases
 
@@ -321,7 +325,7 @@ def test_a_plan_with_the_old_name_is_that_of_the_new_one(tmp_path):
         "@parameters\n"
         "class Own(OutP):\n"
         "    def plan(self, t, problem, privacy, release):\n"
-        "        (cost,) = super().plan(t, problem, privacy, release)\n"
+        "        cost = super().plan(t, problem, privacy, release)\n"
         "        return Releases(gaussian=cost.multiplier**-2)\n"
     )
     given = {"privacy": {"total": 2, "delta": 1e-5}, "sensitivity": "global", "rounds": 2}

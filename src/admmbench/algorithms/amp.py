@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -80,13 +79,11 @@ class AMP(OverRows):
         """About so many steps."""
         return 200
 
-    def plan(
-        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
-    ) -> Sequence[Cost]:
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """One release, which costs each agent the same."""
         if not privacy.private:
-            return []
-        return [self.budget(problem, privacy).cost(release.contributions(privacy.relation))]
+            return None
+        return self.budget(problem, privacy).cost(release.contributions(privacy.relation))
 
     def budget(self, problem: BoundRows, privacy: Privacy) -> Budget:
         """How the budget is split."""
@@ -116,7 +113,8 @@ class AMP(OverRows):
     def perturbed(self, parts: RowParts, noise: Noise, strategy: Strategy) -> Array:
         """What the agents of a block send, shape (B, S, K, J), float64."""
         budget = self.budget(parts.whole, noise.privacy)
-        noise.enter(self.plan(1, parts.whole, noise.privacy, noise.release))
+        contributions = noise.release.contributions(noise.privacy.relation)
+        noise.enter(budget.cost(contributions))
         m = parts.n_samples[:, None].clip(1)
         nothing = np.zeros((*parts.curvature_bound.shape, *noise.shape))
         c1, std = parts.gradient_bound, budget.noise_std(parts.gradient_bound, m)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -70,7 +69,7 @@ class DPADMMSharing(Sharing):
 
     def plan(
         self, t: int, problem: BoundColumns, privacy: Privacy, release: Release
-    ) -> Sequence[Cost]:
+    ) -> Cost | None:
         """If the method sets its own sigma, lemma 1 gives its cost."""
         if self.noise is None:
             return super().plan(t, problem, privacy, release)
@@ -79,7 +78,7 @@ class DPADMMSharing(Sharing):
             on_grid(np.array(self.sensitivity(n, problem)), math.sqrt(min(n, problem.n_samples)))[1]
             for n in features
         ]
-        return [Gaussian(self.noise / float(max(bounds)))]
+        return Gaussian(self.noise / float(max(bounds)))
 
     def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
         """Predictions with noise; sigma by theorem 3."""

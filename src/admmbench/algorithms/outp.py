@@ -6,7 +6,6 @@ ryu2021 and ryu2022 use it as their baseline.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -59,9 +58,7 @@ class OutP(OutputPerturbation):
         bound = sub.solution_sensitivity(c1, stiffness, worst_case=True)
         return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
 
-    def plan(
-        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
-    ) -> Sequence[Cost]:
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """The code's standard deviation is no constant times the sensitivity; an agent with few records pays most."""
         if not self.reference:
             return super().plan(t, problem, privacy, release)
@@ -71,7 +68,7 @@ class OutP(OutputPerturbation):
         contribution = np.array(problem.gradient_bound / (m * stiffness))
         _, bound = on_grid(contribution, math.sqrt(problem.size))
         shift = release.contributions(privacy.relation) * float(bound)
-        return [Gaussian(_std(stiffness, privacy) / shift)]
+        return Gaussian(_std(stiffness, privacy) / shift)
 
     @property
     def steady(self) -> bool:

@@ -99,7 +99,7 @@ def _over_plan(spec: RunSpec, run: Run) -> Iterator[str]:
     (t,), federation, method = run.rounds, run.federation, spec.method
     release, planned = spec.release, Ledger()
     assert release is not None
-    for cost in method.plan(t, federation.problem, federation.privacy, release):
+    if cost := method.plan(t, federation.problem, federation.privacy, release):
         planned.add(cost, method.updates)
     most, told = planned.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
     if not told <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(told):

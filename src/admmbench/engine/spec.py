@@ -408,7 +408,7 @@ class RunSpec(Strict):
         rounds = range(1, self.rounds + method.extra_rounds + 1)
         for t in rounds[:1] if method.steady else rounds:
             times = len(rounds) if method.steady else 1
-            for cost in method.plan(t, problem, budget, release):
+            if cost := method.plan(t, problem, budget, release):
                 ledger.add(cost, times * method.updates)
         return ledger
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -217,8 +217,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
             "which the values are that noise is added to, and the 2^-53 of the uniform numbers, are not counted",
         )
 
-    def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Sequence[Cost]:
-        """What the releases of one local update of round t cost, for the agent who pays most.
+    def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Cost | None:
+        """Cost of the release of a local update in round t, for the agent who pays most; None if there is none.
 
         The plan follows from public facts alone. So the total of a run is known before the run, and its noise can be
         calibrated to a total.
@@ -234,7 +234,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         release
             What is released, with the law of the noise.
         """
-        return [release.cost(privacy, sampling=self.sampling)]
+        return release.cost(privacy, sampling=self.sampling)
 
     @property
     def steady(self) -> bool:

@@ -9,7 +9,7 @@ agents do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -225,14 +225,12 @@ class OverRows(Algorithm[Models, RowFederation]):
         found = total.astype(federation.problem.dtype)
         return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
 
-    def plan(
-        self, t: int, problem: BoundRows, privacy: Privacy, release: Release
-    ) -> Sequence[Cost]:
+    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":
-            return [release.cost(privacy, sampling=self.sampling)]
+            return release.cost(privacy, sampling=self.sampling)
         loss = problem.loss.clipped(self.floor) if self.floor else problem.loss
-        return [release.cost(privacy, *problem.spread(loss), sampling=self.sampling)]
+        return release.cost(privacy, *problem.spread(loss), sampling=self.sampling)
 
     @property
     def floor(self) -> float:

@@ -7,7 +7,6 @@ and in double precision see the same realisation, and the last bits of a message
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -487,10 +486,10 @@ class Noise:
             self._measured.pop()
         return drawn
 
-    def enter(self, costs: Sequence[Cost]) -> None:
-        """Enter in all ledgers what one release costs, for which the method has a proof."""
+    def enter(self, cost: Cost) -> None:
+        """Enter in all ledgers what a release costs, for which the method has a proof."""
         self._beside("enter")
-        self._add(costs)
+        self._add(cost)
 
     @property
     def _first(self) -> bool:
@@ -505,11 +504,10 @@ class Noise:
                 "declare a Release with the value objective"
             )
 
-    def _add(self, costs: Sequence[Cost]) -> None:
+    def _add(self, cost: Cost) -> None:
         self.entered += 1
         for ledger in self.ledgers:
-            for cost in costs:
-                ledger.add(cost)
+            ledger.add(cost)
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
@@ -565,7 +563,7 @@ class Noise:
     ) -> None:
         """Enter a release with the stated budget in the ledgers."""
         release = replace(self.release, law=law)
-        self._add([release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling)])
+        self._add(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
 
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         """Noise of the next release."""
