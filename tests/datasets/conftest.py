@@ -30,7 +30,7 @@ def isolated(monkeypatch, tmp_path):
     """Keep tests off the user's cache, off proxies, and quick to give up."""
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "default-cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(_fetch, "RETRY_DELAY", 0.01)
+    monkeypatch.setattr(_fetch, "ATTEMPTS", 2)
     monkeypatch.delenv("ADMMBENCH_MIRROR", raising=False)
 
 

@@ -102,7 +102,11 @@ def test_missing_femnist_shards_are_named_with_those_that_are_there(
     folder = real_mirror / "femnist" / "dpfl-iadmm" / "Inputs" / "Femnist_Train_small"
     if list(folder.glob("all_data_5_*")):
         pytest.skip("the mirror has shard 5")
-    monkeypatch.setattr(_fetch, "_transfer", lambda *_: "no network in this test")
+
+    def refuse(*_):
+        raise DatasetError("no network in this test")
+
+    monkeypatch.setattr(_fetch._Downloader, "__call__", refuse)
     with pytest.raises(DatasetError, match="all_data_5_niid_05_keep_0_train_9") as error:
         load_dataset("femnist", mirror=real_mirror, cache=tmp_path)
     assert "all_data_6_niid_05_keep_0_train_9.json" in str(error.value)

@@ -54,6 +54,8 @@ def test_downloads_once_then_uses_the_cache(server, cache):
     path = fetch_one(file, cache=cache)
     assert path.read_bytes() == CONTENT
     assert kept(cache) == [path]
+    beside = put(cache, b"")
+    assert path.stat().st_mode == beside.stat().st_mode  # others may share the cache
     assert fetch_one(file, cache=cache) == path
     assert server.requests["/a"] == 1
 

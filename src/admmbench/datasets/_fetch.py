@@ -11,23 +11,20 @@ import lzma
 import os
 import re
 import sys
-import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from admmbench.files import cache_folder
+from admmbench.files import PERMISSIONS, cache_folder
 from admmbench.validation import expanded
 
 __all__ = ["DatasetError", "RemoteFile", "checksum", "fetch", "read_bytes"]
 
 #: Checksums that can be compared.
 CHECKSUM = re.compile("sha256:[0-9a-f]{64}|git-blob-sha1:[0-9a-f]{40}")
-#: Attempts per URL, and seconds before the second one (doubled before each further one).
+#: Attempts per URL; pooch waits a second before the second one, two before the third.
 ATTEMPTS = 3
-RETRY_DELAY = 1.0
 #: Bytes of a file that states no size, at most.
 MOST = 2**31
 #: Seconds to wait for a connection and for the next bytes.
@@ -165,8 +162,6 @@ def fetch(
     for number, (file, tried) in enumerate(missing):
         path = _download(file, folders["cache"], progress, tried)
         if path is None:
-            for wrong in _copies(folders["cache"], file):
-                wrong.unlink(missing_ok=True)
             others = [other.name for other, _ in missing[number + 1 :]]
             hint = advise(lambda f: _is_present(f, folders)) if advise else ""
             raise DatasetError(_explain(file, tried, others, mirror_folder, hint))
@@ -214,84 +209,90 @@ def _fault(path: Path, file: RemoteFile) -> str:
 
 
 def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) -> Path | None:
-    """Download into the cache from the first URL that serves the right content."""
-    target = _copies(folder, file)[0]
+    """Download into the cache from the first URL that serves the right content; say what the others did."""
+    import pooch  # slow to import, and mostly nothing is to be fetched
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")  # progress is shown here
+    terminal = sys.stderr.isatty()
+    download = _Downloader(file, progress and terminal)
+    name, retries = file.mirror_path, ATTEMPTS - 1
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        for wrong in _copies(folder, file):
+            # Another process may have put the right one there.
+            if wrong.exists() and _fault(wrong, file):
+                wrong.unlink(missing_ok=True)
+        for url in file.urls:
+            source = pooch.create(
+                folder, "", registry={name: None}, urls={name: url}, retry_if_failed=retries
+            )
+            if progress and not terminal:
+                print(f"Downloading {url}", file=sys.stderr)
+            try:
+                return Path(source.fetch(name, downloader=download))
+            except DatasetError as error:
+                tried.append(f"{url}: {error}")
+            except requests.RequestException as error:
+                tried.append(f"{url}: {_reason(error)} (in the last of {ATTEMPTS} attempts)")
     except OSError as error:
         raise DatasetError(
             f"cannot write to the cache {folder}: {error}\n"
             "Name a writable folder by ADMMBENCH_CACHE (config key data.cache)."
         ) from error
-    for url in file.urls:
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-        try:
-            fault = _transfer(url, temporary, progress, file.most) or _fault(temporary, file)
-            if not fault:
-                temporary.replace(target)
-                return target
-        finally:
-            temporary.unlink(missing_ok=True)
-        tried.append(f"{url}: {fault}")
     return None
 
 
-class _TooMuchError(Exception):
-    """More came than there should be."""
+@dataclass(frozen=True)
+class _Downloader:
+    """What pooch calls for a file: it takes no more bytes than the file has, and no other content.
+
+    A `DatasetError` says that the server has something else, which asking again does not change; pooch tries again
+    after other errors.
+    """
+
+    file: RemoteFile
+    bar: bool
+    """Whether a bar shows how far it is."""
+
+    def __call__(self, url: str, output_file: Any, source: Any) -> None:
+        import pooch
+        import requests
+
+        download = pooch.HTTPDownloader(self.bar, chunk_size=1 << 16, timeout=TIMEOUT)
+        try:
+            with _Bounded(output_file, self.file.most) as stream:
+                download(url, stream, source)
+        except requests.HTTPError as error:
+            status = getattr(error.response, "status_code", 0)
+            if status < 500 and status != requests.codes.too_many_requests:
+                raise DatasetError(_reason(error)) from error
+            raise
+        path = Path(output_file)
+        if fault := _fault(path, self.file):
+            raise DatasetError(fault)
+        path.chmod(PERMISSIONS)  # others may share the cache, but none reads a temporary file
 
 
 class _Bounded(io.FileIO):
     """A file that is written, so many bytes at most."""
 
-    def __init__(self, path: Path, most: int) -> None:
+    def __init__(self, path: str, most: int) -> None:
         super().__init__(path, "wb")
         self._most = most
 
     def write(self, content: Any) -> int:
         if self.tell() + len(content) > self._most:
-            raise _TooMuchError
+            raise DatasetError(f"wrong content, more than {self._most:,} bytes")
         return super().write(content)
 
 
-def _transfer(url: str, path: Path, progress: bool, most: int) -> str:
-    """Download a URL to a path with a few attempts; return what went wrong, empty if nothing."""
-    terminal = sys.stderr.isatty()
-    if progress and not terminal:
-        print(f"Downloading {url}", file=sys.stderr)
-    import pooch  # slow to import, and mostly nothing is to be fetched
-    import requests
-
-    download = pooch.HTTPDownloader(
-        progressbar=progress and terminal, chunk_size=1 << 16, timeout=TIMEOUT
-    )
-    fault = ""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(RETRY_DELAY * 2 ** (attempt - 1))
-        try:
-            with _Bounded(path, most) as file:
-                download(url, file, None)
-            return ""
-        except _TooMuchError:
-            return f"wrong content, more than {most:,} bytes"
-        except requests.HTTPError as error:
-            status = error.response.status_code if error.response is not None else 0
-            fault = f"HTTP status {status}"
-            if status < 500 and status != requests.codes.too_many_requests:
-                return fault  # the server means it; asking again does not help
-        except requests.RequestException as error:
-            cause = _root_cause(error)
-            fault = f"{type(cause).__name__}: {cause}"
-        except OSError as error:  # cannot write, e.g. disk full
-            return f"{type(error).__name__}: {error}"
-    return f"{fault} (in the last of {ATTEMPTS} attempts)"
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    """Return the first exception of a chain: it says "connection refused" in plain words."""
+def _reason(error: BaseException) -> str:
+    """Say in plain words why a download failed: the first exception of a chain says "connection refused"."""
+    if (response := getattr(error, "response", None)) is not None:
+        return f"HTTP status {response.status_code}"
     while error.__context__ is not None:
         error = error.__context__
-    return error
+    return f"{type(error).__name__}: {error}"
 
 
 def _some(names: Sequence[str], most: int = 4) -> str:

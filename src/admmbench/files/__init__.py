@@ -27,7 +27,8 @@ def _umask() -> int:
 
 
 # Asked for once: the answer comes by setting it, which threads must not do at the same time.
-_UMASK = _umask()
+PERMISSIONS = 0o666 & ~_umask()
+"""Of a new file, as the user wants them."""
 
 
 class _FromSource(importlib.machinery.SourceFileLoader):
@@ -189,7 +190,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_UMASK)
+        temporary.chmod(PERMISSIONS)
         temporary.replace(path)
     except OSError as error:
         if error.errno and error.filename in (None, name):  # a full disk has none
