@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._fetch import RemoteFile, read_bytes
+from admmbench.datasets._lines import parse_lines
 
 __all__ = ["Adult"]
 
@@ -110,24 +111,23 @@ def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = Fal
     DatasetError
         If a line has another number of fields, or another label.
     """
-    try:
-        text = content.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{source}: not ASCII text ({error})") from None
-    attributes, labels = [], []
-    for number, line in enumerate(text.splitlines(), start=first):
-        if not line or line.startswith("|"):  # the first line of adult.test is a comment
-            continue
-        fields = [field.strip(" ") for field in line.split(",")]
-        label = fields[-1].removesuffix(".")
-        if len(fields) != N_ATTRIBUTES + 1 or label not in LABELS:
-            raise DatasetError(
-                f"{source}, line {number}: expected {N_ATTRIBUTES} attributes and {' or '.join(LABELS)}, got {line!r}"
-            )
-        if incomplete or "?" not in fields:
-            attributes.append(fields[:-1])
-            labels.append(LABELS.index(label))
-    return np.array(attributes, str).reshape(-1, N_ATTRIBUTES), np.array(labels, np.int64)
+
+    def record(line: str) -> list[str]:
+        if line.startswith("|"):  # the first line of adult.test is a comment
+            return []
+        *fields, label = (field.strip(" ") for field in line.split(","))
+        if len(fields) != N_ATTRIBUTES or label.removesuffix(".") not in LABELS:
+            raise ValueError(line)
+        return [*fields, label.removesuffix(".")]
+
+    expected = f"{N_ATTRIBUTES} attributes and {' or '.join(LABELS)}"
+    records = [
+        fields
+        for fields in parse_lines(content, source, expected, record, first)
+        if fields and (incomplete or "?" not in fields)
+    ]
+    table = np.array(records, str).reshape(-1, N_ATTRIBUTES + 1)
+    return table[:, :-1], (table[:, -1] == LABELS[1]).astype(np.int64)
 
 
 def assemble(

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._fetch import RemoteFile, read_bytes
+from admmbench.datasets._lines import parse_lines
 
 __all__ = ["BreastCancerWisconsin"]
 
@@ -87,22 +88,19 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
     DatasetError
         If a line has another number of fields, another class or another grade.
     """
-    grades, labels = [], []
-    for number, line in enumerate(content.decode("ascii", "replace").splitlines(), start=1):
-        if not line.strip():
-            continue
-        fields = line.strip().split(",")
-        own = fields[1:-1]
-        wrong = [k for k, grade in enumerate(own) if grade not in GRADES]
-        if len(own) == N_GRADES and wrong == [BARE_NUCLEI] and own[BARE_NUCLEI] == "?":
-            wrong = []
-        if len(own) != N_GRADES or wrong or fields[-1] not in LABELS:
-            raise DatasetError(
-                f"{source}, line {number}: expected a number, nine grades and 2 or 4, got {line!r}"
-            )
-        grades.append(own)
-        labels.append(LABELS[fields[-1]])
-    return np.array(grades, str).reshape(-1, N_GRADES), np.array(labels, np.int64)
+
+    def record(line: str) -> tuple[list[str], int]:
+        _, *grades, label = line.strip().split(",")
+        for place, grade in enumerate(grades):
+            if grade not in GRADES and (place, grade) != (BARE_NUCLEI, "?"):
+                raise ValueError(grade)
+        if len(grades) != N_GRADES or label not in LABELS:
+            raise ValueError(label)
+        return grades, LABELS[label]
+
+    records = parse_lines(content, source, "a number, nine grades and 2 or 4", record)
+    table = np.array([grades for grades, _ in records], str).reshape(-1, N_GRADES)
+    return table, np.array([label for _, label in records], np.int64)
 
 
 def encode(grades: NDArray[np.str_]) -> NDArray[np.float32]:

@@ -1,16 +1,15 @@
 """Gisette: 7,000 handwritten 4s and 9s, described by 5,000 features of which half are noise (Guyon et al.)."""
 
-import io
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._lines import parse_lines
 
 __all__ = ["DOMAINS", "N_FEATURES", "Gisette", "check_scaling", "scale"]
 
@@ -18,6 +17,8 @@ HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/gisette"
 N_FEATURES = 5000
 #: Largest value of a feature; the smallest is 0.
 MAXIMUM = 999
+#: In the files, and names of classes.
+LABELS = ("-1", "+1")
 #: Bounds of a scaled feature by the setting ``scaling``.
 DOMAINS = {"libsvm": (-1.0, 1.0), "unit": (0.0, 1.0)}
 
@@ -73,7 +74,7 @@ class Gisette(DatasetDefinition):
             n_train=6_000,
             n_test=1_000,
             n_features=N_FEATURES,
-            class_names=("-1", "+1"),
+            class_names=LABELS,
             files=FILES,
             checksums={file.name: file.checksum for file in FILES},
             licence="CC BY 4.0",
@@ -164,10 +165,15 @@ def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
     DatasetError
         If something else is there.
     """
-    X = _parse_integers(content, N_FEATURES, np.uint16, source)
-    if X.max(initial=0) > MAXIMUM:
-        raise DatasetError(f"{source}: features up to {X.max()}, expected up to {MAXIMUM}")
-    return X
+
+    def row(line: str) -> NDArray[np.uint16]:
+        values = np.loadtxt([line], np.uint16, comments=None, ndmin=1)
+        if len(values) != N_FEATURES or values.max() > MAXIMUM:
+            raise ValueError(line)
+        return values
+
+    rows = parse_lines(content, source, f"{N_FEATURES:,} integers from 0 to {MAXIMUM}", row)
+    return np.array(rows, np.uint16).reshape(-1, N_FEATURES)
 
 
 def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
@@ -178,19 +184,5 @@ def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
     ndarray of int64, shape (n,)
         1 for the label +1, 0 for -1.
     """
-    labels = _parse_integers(content, 1, np.int8, source)[:, 0]
-    if not np.isin(labels, (-1, 1)).all():
-        raise DatasetError(f"{source}: labels other than -1 and +1")
-    return (labels > 0).astype(np.int64)
-
-
-def _parse_integers(content: bytes, columns: int, dtype: DTypeLike, source: str) -> NDArray[Any]:
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "loadtxt: input contained no data")
-            table = np.loadtxt(io.BytesIO(content), dtype, comments=None, ndmin=2)
-    except ValueError as error:
-        raise DatasetError(f"{source}: not a table of integers ({error})") from error
-    if table.shape[1] != columns:
-        raise DatasetError(f"{source}: {table.shape[1]:,} columns, expected {columns:,}")
-    return table
+    labels = parse_lines(content, source, "+1 or -1", lambda line: LABELS.index(f"{int(line):+d}"))
+    return np.array(labels, np.int64)

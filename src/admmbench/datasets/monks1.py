@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._fetch import RemoteFile, read_bytes
+from admmbench.datasets._lines import parse_lines
 
 __all__ = ["Monks1"]
 
@@ -89,20 +90,14 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.
     DatasetError
         If a line has another number of fields, another class or a value that the attribute does not have.
     """
-    valid = [("0", "1"), *(tuple(map(str, range(1, size + 1))) for size in SIZES)]
-    rows = []
-    for number, line in enumerate(content.decode("ascii", "replace").splitlines(), start=1):
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != len(valid) + 1 or any(
-            field not in values for field, values in zip(fields, valid, strict=False)
-        ):
-            raise DatasetError(
-                f"{source}, line {number}: expected a class, six attributes and a name, got {line!r}"
-            )
-        rows.append([int(field) for field in fields[:-1]])
-    table = np.array(rows, np.int64).reshape(-1, len(valid))
-    columns = [np.eye(size)[table[:, k] - 1] for k, size in enumerate(SIZES, start=1)]
+    known = [("0", "1"), *(tuple(map(str, range(1, size + 1))) for size in SIZES)]
+
+    def places(line: str) -> list[int]:
+        *fields, _ = line.split()
+        return [values.index(field) for field, values in zip(fields, known, strict=True)]
+
+    rows = parse_lines(content, source, "a class, six attributes and a name", places)
+    table = np.array(rows, np.int64).reshape(-1, len(known))
+    columns = [np.eye(size)[table[:, k]] for k, size in enumerate(SIZES, start=1)]
     X = np.hstack([*columns, np.ones((len(table), 1))]).astype(np.float32)
     return X, table[:, 0]
