@@ -266,7 +266,8 @@ class Bits(DatasetDefinition):
 
     def describe(self, settings):
         return DatasetInfo(
-            "bits", "Bits", settings, 2, 2, 1, ("even", "odd"), {{}}, "none", "nobody", ({file},)
+            name="bits", title="Bits", settings=settings, n_train=2, n_test=2, n_features=1,
+            class_names=("even", "odd"), licence="none", citation="nobody", files=({file},)
         )
 
     def read(self, info, paths):
@@ -287,4 +288,6 @@ def test_a_new_data_set_is_one_class(monkeypatch, server, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     assert "bits" in list_datasets()
     for name in ("bits", str(tmp_path / "bits.py")):
-        assert load_dataset(name, cache=tmp_path, progress=False).y_test.tolist() == [1, 0]
+        data = load_dataset(name, cache=tmp_path, progress=False)
+        assert data.y_test.tolist() == [1, 0]
+        assert data.checksums == {"bits.txt": file.checksum}

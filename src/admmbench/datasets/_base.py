@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -46,61 +46,79 @@ class Attribute:
         return cls(tuple(values), *parts)
 
 
-@dataclass(frozen=True)
-class DatasetInfo:
-    """Static facts of a data set, known without any file.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Facts:
+    """What is known of a data set with and without its arrays.
 
     Attributes
     ----------
-    name, title
+    name
     settings
-        All settings, defaults filled in.
-    n_train, n_test, n_features
+        All settings, defaults filled in, so that ``{"name": name, **settings}`` loads the same again; of a plug-in,
+        with its path as name.
     class_names
+        Empty where targets are numbers.
     checksums
         Checksum by source.
     licence, citation
-    files
-        What to fetch; empty if the data come with a library.
-    attributes
-        Number of values of each attribute of records, see `Dataset`.
     default_problem
         Loss to minimise when none is asked for.
     target_unit
         Unit of targets that are numbers.
     domain
-        Bounds of each feature of an admissible record.
+        Bounds of each feature of an admissible record (not of the sample), unit: none.
     note
         One sentence for reports if the selection is not complete, else empty.
-    exact
-        Whether `n_train` was counted; otherwise it is an estimate.
     drawn
         Whether problems are drawn from the seed, so that there are no records.
     """
 
     name: str
-    title: str
     settings: dict[str, Any]
-    n_train: int
-    n_test: int
-    n_features: int
     class_names: tuple[str, ...]
-    checksums: dict[str, str]
-    licence: str
-    citation: str
-    files: tuple[RemoteFile, ...] = ()
-    attributes: dict[str, int] = field(default_factory=dict)
+    checksums: dict[str, str] = field(default_factory=dict)
+    licence: str = ""
+    citation: str = ""
     default_problem: str = "softmax"
     target_unit: str = "1"
     domain: tuple[float, float] = (0.0, 1.0)
     note: str = ""
-    exact: bool = True
     drawn: bool = False
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_names)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """These facts by name."""
+        return {each.name: getattr(self, each.name) for each in fields(Facts)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo(Facts):
+    """Static facts of a data set, known without any file, besides those of `Facts`.
+
+    Attributes
+    ----------
+    title
+    n_train, n_test, n_features
+    files
+        What to fetch; empty if the data come with a library. Their checksums need not be stated again.
+    attributes
+        Number of values of each attribute of records, see `Dataset`.
+    exact
+        Whether `n_train` was counted; otherwise it is an estimate.
+    """
+
+    title: str
+    n_train: int
+    n_test: int
+    n_features: int
+    files: tuple[RemoteFile, ...] = ()
+    attributes: dict[str, int] = field(default_factory=dict)
+    exact: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,61 +132,31 @@ class Arrays:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset(Facts):
     """A data set, ready to use; the arrays are read-only and mapped from disk.
 
     Attributes
     ----------
-    name
-    settings
-        All settings, so that ``{"name": name, **settings}`` loads the same again; of a plug-in, with its path as name.
     X_train
         Features, float32, C-contiguous, shape (n_train, n_features).
     y_train
         Class indices 0 to `n_classes` - 1 (int64), or numbers where there are no classes (float32), shape (n_train,).
     X_test, y_test
         Likewise for the test part.
-    class_names
-        Empty where targets are numbers.
     attributes
         What is known of each record besides features and target, by name. The codes of ``writer`` do not decrease over
         the training rows, so that the rows of a writer are contiguous.
-    domain
-        Bounds of each feature of an admissible record (not of the sample), unit: none.
-    checksums
-        Verified checksum by source.
-    note
-        One sentence for reports if the selection is not complete, else empty.
-    citation, licence
-    default_problem, target_unit, drawn
-        See `DatasetInfo`.
     key
         Digest of what determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
     """
 
-    name: str
-    settings: dict[str, Any]
     X_train: NDArray[np.float32]
     y_train: NDArray[np.int64] | NDArray[np.float32]
     X_test: NDArray[np.float32]
     y_test: NDArray[np.int64] | NDArray[np.float32]
-    class_names: tuple[str, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    domain: tuple[float, float] = (0.0, 1.0)
-    checksums: dict[str, str] = field(default_factory=dict)
-    note: str = ""
-    citation: str = ""
-    licence: str = ""
-    default_problem: str = "softmax"
-    target_unit: str = "1"
-    drawn: bool = False
     key: str = ""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_names)
 
     @property
     def n_train(self) -> int:
@@ -189,22 +177,12 @@ class Dataset:
     def info(self) -> DatasetInfo:
         """The facts that are known without files, here read from the arrays."""
         return DatasetInfo(
-            name=self.name,
+            **self.facts,
             title=self.name,
-            settings=self.settings,
             n_train=self.n_train,
             n_test=self.n_test,
             n_features=self.n_features,
-            class_names=self.class_names,
-            checksums=self.checksums,
-            licence=self.licence,
-            citation=self.citation,
             attributes={name: len(each.values) for name, each in self.attributes.items()},
-            domain=self.domain,
-            note=self.note,
-            default_problem=self.default_problem,
-            target_unit=self.target_unit,
-            drawn=self.drawn,
         )
 
     def __repr__(self) -> str:

@@ -70,8 +70,14 @@ def checked_info(
     for key, number in info.attributes.items():
         check_name(key, "attributes")
         _count(f"attributes[{key!r}]", number, info.drawn)
+    checksums = {file.name: file.checksum for file in info.files} | info.checksums
     return replace(
-        info, settings=dict(settings), files=tuple(info.files), **counts, **_checked_facts(info)
+        info,
+        settings=dict(settings),
+        files=tuple(info.files),
+        checksums=checksums,
+        **counts,
+        **_checked_facts(info),
     )
 
 

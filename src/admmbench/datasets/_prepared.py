@@ -10,13 +10,14 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo
+from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, Facts
 from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
 from admmbench.files import sealed_json, unsealed
@@ -26,19 +27,6 @@ __all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 4
 METADATA = "dataset.json"
-# Fields that are neither arrays nor in DatasetInfo under the same name and meaning.
-_INFO_FIELDS = (
-    "settings",
-    "class_names",
-    "domain",
-    "checksums",
-    "note",
-    "citation",
-    "licence",
-    "default_problem",
-    "target_unit",
-    "drawn",
-)
 
 
 def write_prepared(
@@ -97,13 +85,12 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
             for name, facts in metadata["arrays"].items()
         }
         return Dataset(
-            name=metadata["name"],
             key=metadata["key"],
             attributes={
                 name: Attribute(tuple(values), *(arrays[each] for each in _files_of(name)))
                 for name, values in metadata["attributes"].items()
             },
-            **{key: _restore(metadata[key]) for key in _INFO_FIELDS},
+            **{each.name: _restore(metadata[each.name]) for each in fields(Facts)},
             **{name: arrays[name] for name in ARRAYS},
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -113,10 +100,9 @@ def open_prepared(directory: str | os.PathLike[str], *, verify: bool = False) ->
 def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
     metadata: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
-        "name": info.name,
         "key": key,
         "attributes": {name: each.values for name, each in arrays.attributes.items()},
-        **{key: getattr(info, key) for key in _INFO_FIELDS},
+        **info.facts,
         "arrays": {},
     }
     named = {name: getattr(arrays, name) for name in ARRAYS}

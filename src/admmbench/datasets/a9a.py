@@ -45,7 +45,6 @@ class A9a(DatasetDefinition):
             n_features=123,
             class_names=("<=50K", ">50K"),
             files=FILES,
-            checksums={file.name: file.checksum for file in FILES},
             licence="not stated by LIBSVM; that of Adult is CC BY 4.0",
             citation=(
                 "J. C. Platt. Fast training of support vector machines using sequential minimal "

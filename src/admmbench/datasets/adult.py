@@ -69,7 +69,6 @@ class Adult(DatasetDefinition):
             class_names=LABELS,
             attributes=N_VALUES,
             files=FILES,
-            checksums={file.name: file.checksum for file in FILES},
             licence="CC BY 4.0",
             citation=CITATION,
             default_problem="logistic",

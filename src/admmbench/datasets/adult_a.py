@@ -33,7 +33,6 @@ class AdultA(DatasetDefinition):
             class_names=adult.LABELS,
             attributes=adult.N_VALUES,
             files=adult.FILES,
-            checksums={file.name: file.checksum for file in adult.FILES},
             licence="CC BY 4.0",
             citation=adult.CITATION,
             default_problem="logistic",

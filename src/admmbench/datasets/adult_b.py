@@ -77,7 +77,6 @@ class AdultB(DatasetDefinition):
             class_names=adult.LABELS,
             attributes=adult.N_VALUES,
             files=(FILE,),
-            checksums={FILE.name: FILE.checksum},
             licence="not stated by the study; that of Adult is CC BY 4.0",
             citation=f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
             default_problem="logistic",

@@ -49,7 +49,6 @@ class BreastCancerWisconsin(DatasetDefinition):
             n_features=20,
             class_names=("benign", "malignant"),
             files=(FILE,),
-            checksums={FILE.name: FILE.checksum},
             licence="CC BY 4.0",
             citation=(
                 "W. H. Wolberg. Breast Cancer Wisconsin (Original). UCI Machine Learning "

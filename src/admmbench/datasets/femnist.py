@@ -99,7 +99,6 @@ class Femnist(DatasetDefinition):
             class_names=tuple(digits + ascii_uppercase + ascii_lowercase),
             attributes={"writer": sum(shard.writers for shard in shards)},
             files=sources,
-            checksums={file.name: file.checksum for file in sources},
             licence="derived from NIST Special Database 19; LEAF, BSD 2-clause",
             citation=(
                 "S. Caldas et al. LEAF: A Benchmark for Federated Settings. arXiv:1812.01097. "

@@ -76,7 +76,6 @@ class Gisette(DatasetDefinition):
             n_features=N_FEATURES,
             class_names=LABELS,
             files=FILES,
-            checksums={file.name: file.checksum for file in FILES},
             licence="CC BY 4.0",
             citation=(
                 "I. Guyon, S. Gunn, A. Ben-Hur and G. Dror. Result analysis of the NIPS 2003 "

@@ -73,7 +73,7 @@ class GisetteLike(DatasetDefinition):
             n_features=2 * N_REAL,
             class_names=tuple(map(str, CLASSES)),
             files=FILES,
-            checksums={**original.checksums, self.name: CHECKSUM},
+            checksums={self.name: CHECKSUM},
             licence=original.licence,
             citation=(
                 f"{original.citation} Recipe: I. Guyon. Design of experiments for the NIPS 2003 "

@@ -68,7 +68,6 @@ class Mnist(DatasetDefinition):
             n_features=784,
             class_names=tuple("0123456789"),
             files=FILES,
-            checksums={file.name: file.checksum for file in FILES},
             licence="not stated by the authors; often given as CC BY-SA 3.0",
             citation=(
                 "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner. Gradient-based learning applied to "

@@ -52,7 +52,6 @@ class Monks1(DatasetDefinition):
             n_features=18,
             class_names=("other robots", "same shape or red jacket"),
             files=FILES,
-            checksums={file.name: file.checksum for file in FILES},
             licence="CC BY 4.0",
             citation=(
                 "S. B. Thrun et al. The MONK's problems: a performance comparison of different "

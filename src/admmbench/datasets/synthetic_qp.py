@@ -48,7 +48,6 @@ class SyntheticQP(DatasetDefinition):
             n_test=0,
             n_features=settings["d"],
             class_names=(),
-            checksums={},
             licence="none: drawn from the seed",
             citation=(
                 "C. He, L. Peng, J. Sun, A proximal augmented Lagrangian based algorithm for federated learning "
