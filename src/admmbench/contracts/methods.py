@@ -28,8 +28,8 @@ from admmbench.contracts.runs import (
     ROUNDS,
     Backwards,
     Breaking,
-    Case,
     Halfway,
+    MethodCase,
     StoppedError,
     agree,
     play,
@@ -69,7 +69,7 @@ def of_method(name: str) -> Iterator[Check]:
     for sharing, variant, params in itertools.product(
         cls.sharing, cls.variants, ({}, *cls.examples)
     ):
-        case = Case(name, variant, sharing, params)
+        case = MethodCase(name, variant, sharing, params)
         differs = [
             *([variant] if len(cls.variants) > 1 else []),
             *([sharing] if len(cls.sharing) > 1 else []),
@@ -88,7 +88,7 @@ def of_method(name: str) -> Iterator[Check]:
 # Its declarations
 
 
-def is_a_frozen_dataclass_of_checked_parameters(case: Case) -> None:
+def is_a_frozen_dataclass_of_checked_parameters(case: MethodCase) -> None:
     """Otherwise nobody would notice a misspelt parameter in a configuration."""
     cls = case.cls
     ensure(
@@ -109,7 +109,7 @@ def is_a_frozen_dataclass_of_checked_parameters(case: Case) -> None:
         raise AssertionError(f"{wrong} is accepted: decorate the class with @parameters")
 
 
-def facts_are_complete(case: Case) -> None:
+def facts_are_complete(case: MethodCase) -> None:
     """What the report, the ledger and the forecast read."""
     method = case.method
     text = vars(case.cls).get("__doc__") or ""
@@ -145,7 +145,7 @@ def facts_are_complete(case: Case) -> None:
         )
 
 
-def needs_are_refused_before_anything_runs(case: Case) -> None:
+def needs_are_refused_before_anything_runs(case: MethodCase) -> None:
     """One message, with what is needed."""
     for need in case.method.needs:
         ensure(need in get_args(Need), f"needs: {need!r} is none of {', '.join(get_args(Need))}")
@@ -158,7 +158,7 @@ def needs_are_refused_before_anything_runs(case: Case) -> None:
                 )
 
 
-def works_for_every_problem_that_it_does_not_refuse(case: Case) -> None:
+def works_for_every_problem_that_it_does_not_refuse(case: MethodCase) -> None:
     """Results are finite, or recorded as diverged."""
     for setting in settings(case.sharing):
         if case.refusal(setting) is not None:
@@ -175,7 +175,7 @@ def works_for_every_problem_that_it_does_not_refuse(case: Case) -> None:
         )
 
 
-def state_copies_bounds_the_state(case: Case) -> None:
+def state_copies_bounds_the_state(case: MethodCase) -> None:
     """The forecast of a job's memory rests on it."""
     agents, seeds = 8, 3
     train, test = (np.tile(X, (1, 10)) for X in (case.data.X_train, case.data.X_test))
@@ -194,7 +194,7 @@ def state_copies_bounds_the_state(case: Case) -> None:
     )
 
 
-def knows_nothing_of_the_engine(case: Case) -> None:
+def knows_nothing_of_the_engine(case: MethodCase) -> None:
     """It may import what it likes, but not what runs it."""
     module = inspect.getmodule(case.cls)
     assert module is not None
@@ -208,7 +208,7 @@ def knows_nothing_of_the_engine(case: Case) -> None:
 # Its results
 
 
-def trace_has_its_dims_units_and_provenance(case: Case) -> None:
+def trace_has_its_dims_units_and_provenance(case: MethodCase) -> None:
     """Whatever the method."""
     trace = case.usual
     sizes = {"seed": 3, "round": 2 if case.cls.one_shot else 4}
@@ -225,12 +225,12 @@ def trace_has_its_dims_units_and_provenance(case: Case) -> None:
     ensure(bool(np.isfinite(trace.train_loss).all()), "train_loss is not finite")
 
 
-def repetition_changes_no_bit(case: Case) -> None:
+def repetition_changes_no_bit(case: MethodCase) -> None:
     """Random numbers come from the streams alone."""
     same(case.usual, case.trace(), "a repetition")
 
 
-def going_on_from_a_checkpoint_changes_no_bit(case: Case) -> None:
+def going_on_from_a_checkpoint_changes_no_bit(case: MethodCase) -> None:
     """All that the rounds to come depend on is in the state."""
     half = Halfway(1 if case.cls.one_shot else 6)
     with contextlib.suppress(StoppedError):
@@ -241,7 +241,7 @@ def going_on_from_a_checkpoint_changes_no_bit(case: Case) -> None:
     same(case.usual, resumed, "a restart from a checkpoint")
 
 
-def threads_change_no_bit(case: Case) -> None:
+def threads_change_no_bit(case: MethodCase) -> None:
     """An agent's work is done by one thread, and sums are in the order of agents."""
     alone = play(case.spec(), case.data, ROUNDS, size=1).content
     with workers(3) as pool:
@@ -249,7 +249,7 @@ def threads_change_no_bit(case: Case) -> None:
     ensure(alone == together, "threads change the state: a step writes to its block's slice only")
 
 
-def the_order_of_agents_changes_no_bit(case: Case) -> None:
+def the_order_of_agents_changes_no_bit(case: MethodCase) -> None:
     """A block of agents reads and writes its own."""
     forward = play(case.spec(), case.data, ROUNDS, size=1).content
     backward = play(case.spec(), case.data, ROUNDS, size=1, pool=Backwards(1)).content
@@ -259,7 +259,7 @@ def the_order_of_agents_changes_no_bit(case: Case) -> None:
     )
 
 
-def another_block_of_agents_agrees_within_rounding(case: Case) -> None:
+def another_block_of_agents_agrees_within_rounding(case: MethodCase) -> None:
     """Agents that are served together know nothing of each other."""
     sizes = (1,) if case.sharing == "columns" else (1, 3)
     models = [play(case.spec(), case.data, ROUNDS, size=size).state.w for size in sizes]
@@ -271,7 +271,7 @@ def another_block_of_agents_agrees_within_rounding(case: Case) -> None:
         )
 
 
-def another_block_of_seeds_agrees_within_rounding(case: Case) -> None:
+def another_block_of_seeds_agrees_within_rounding(case: MethodCase) -> None:
     """Seeds are a batch."""
     # By rounds without the engine: it computes one seed of a method that draws nothing.
     together, alone = (
@@ -284,12 +284,12 @@ def another_block_of_seeds_agrees_within_rounding(case: Case) -> None:
     )
 
 
-def double_precision_agrees_within_rounding(case: Case) -> None:
+def double_precision_agrees_within_rounding(case: MethodCase) -> None:
     """No number is rounded on its way."""
     agree(case.usual, case.trace(dtype="float64"), "double precision", _PRECISION, _SMALL)
 
 
-def more_rounds_go_on_where_fewer_ended(case: Case) -> None:
+def more_rounds_go_on_where_fewer_ended(case: MethodCase) -> None:
     """No round knows the last one."""
     if case.cls.one_shot:
         return
@@ -303,7 +303,7 @@ def more_rounds_go_on_where_fewer_ended(case: Case) -> None:
     )
 
 
-def seeds_differ_where_something_is_drawn(case: Case) -> None:
+def seeds_differ_where_something_is_drawn(case: MethodCase) -> None:
     """Seeds agree where nothing is drawn."""
     models = play(case.spec(), case.data, ROUNDS).state.w
     different = len(np.unique(models.reshape(len(models), -1), axis=0))
@@ -315,7 +315,7 @@ def seeds_differ_where_something_is_drawn(case: Case) -> None:
     )
 
 
-def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
+def the_total_is_finite_where_noise_is_declared(case: MethodCase) -> None:
     """A message without noise has an infinite total, whatever budget was asked for."""
     trace, declared = case.usual, case.cls.release is not None
     noisy = bool((trace.noise_magnitude > 0).any())
@@ -332,7 +332,7 @@ def the_total_is_finite_where_noise_is_declared(case: Case) -> None:
     )
 
 
-def without_a_budget_nothing_is_noisy(case: Case) -> None:
+def without_a_budget_nothing_is_noisy(case: MethodCase) -> None:
     """An infinite epsilon stands for the method without noise."""
     trace = after_start(case.trace(epsilon=math.inf))
     ensure(not trace.noise_magnitude.any(), "it adds noise though epsilon is infinite")
@@ -340,7 +340,7 @@ def without_a_budget_nothing_is_noisy(case: Case) -> None:
     ensure(bool(infinite.all()), "its total is finite without noise")
 
 
-def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
+def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
     """With a guarantee, the total is the composed loss."""
     for sensitivity in ("local", "global"):
         trace = after_start(case.trace(sensitivity=sensitivity))
@@ -359,7 +359,7 @@ def the_total_is_finite_where_there_is_a_guarantee(case: Case) -> None:
         )
 
 
-def learns_without_noise(case: Case) -> None:
+def learns_without_noise(case: MethodCase) -> None:
     """The training objective falls from where it starts."""
     # A mean of models that were each trained on a few records need not be near a minimum.
     alone: dict[str, Any] = {"agents": 1} if case.cls.one_shot else {}
@@ -377,7 +377,7 @@ def learns_without_noise(case: Case) -> None:
     )
 
 
-def approaches_a_solution(case: Case) -> None:
+def approaches_a_solution(case: MethodCase) -> None:
     """The violation of constraints falls, or the objective where there is none."""
     trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
     merit = trace.train_loss + 100 * trace.feasibility
@@ -390,7 +390,7 @@ def approaches_a_solution(case: Case) -> None:
 # Its noise
 
 
-def what_is_declared_is_what_is_drawn(case: Case) -> None:
+def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
     """``release`` and ``updates`` against the ledgers, round by round."""
     release, method = case.cls.release, case.method
     assert release is not None
@@ -406,7 +406,7 @@ def what_is_declared_is_what_is_drawn(case: Case) -> None:
             )
 
 
-def what_is_planned_is_what_is_drawn(case: Case) -> None:
+def what_is_planned_is_what_is_drawn(case: MethodCase) -> None:
     """``plan`` and ``steady`` against the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
@@ -423,7 +423,7 @@ def what_is_planned_is_what_is_drawn(case: Case) -> None:
         )
 
 
-def noise_is_solved_for_a_total(case: Case) -> None:
+def noise_is_solved_for_a_total(case: MethodCase) -> None:
     """With ``privacy.total``."""
     if case.spec(sensitivity="global").worth.kind == "none":
         return
@@ -436,7 +436,7 @@ def noise_is_solved_for_a_total(case: Case) -> None:
         ensure(0.99 * total <= found <= total, f"for a total of {total} its noise has {found:.4g}")
 
 
-def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
+def worst_case_noise_knows_nothing_of_the_records(case: MethodCase) -> None:
     """With ``sensitivity: global`` its scale depends on no record, or there is no guarantee."""
     if case.method.guarantee("global").kind == "none":
         return
@@ -451,7 +451,7 @@ def worst_case_noise_knows_nothing_of_the_records(case: Case) -> None:
     )
 
 
-def attacks_find_nothing(case: Case) -> None:
+def attacks_find_nothing(case: MethodCase) -> None:
     """With ``sensitivity: global``: all that leaves is noisy, and moves no further than the ledger is told."""
     if case.method.guarantee("global").kind == "none":
         return
@@ -464,7 +464,7 @@ def attacks_find_nothing(case: Case) -> None:
         ensure(not (foreign and found.uncovered), found.summary)
 
 
-def divergence_is_recorded(case: Case) -> None:
+def divergence_is_recorded(case: MethodCase) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
     trace = engine.run_rounds(spec, case.data, keeper=Breaking()).dataset(spec, {})
@@ -481,14 +481,14 @@ def divergence_is_recorded(case: Case) -> None:
 # Rows
 
 
-def seeded_shares_are_a_partition_of_their_own(case: Case) -> None:
+def seeded_shares_are_a_partition_of_their_own(case: MethodCase) -> None:
     """Seeds may share out the records in their own way."""
     shuffled = {"scheme": "iid", "agents": AGENTS, "shuffle": True}
     block, single = case.trace(agents=shuffled), case.trace(agents=shuffled, seeds=[2])
     agree(block.sel(seed=2), single.sel(seed=2), "another block of shuffled seeds", _ROUNDING)
 
 
-def writers_serve_as_agents(case: Case) -> None:
+def writers_serve_as_agents(case: MethodCase) -> None:
     """Agents differ in size, and one may have no record."""
     writers = np.arange(RECORDS) % 5
     writers[writers == 3] = 2
@@ -497,7 +497,7 @@ def writers_serve_as_agents(case: Case) -> None:
     ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
 
 
-_ALWAYS: Sequence[Callable[[Case], None]] = (
+_ALWAYS: Sequence[Callable[[MethodCase], None]] = (
     is_a_frozen_dataclass_of_checked_parameters,
     facts_are_complete,
     needs_are_refused_before_anything_runs,

@@ -80,7 +80,7 @@ def settings(sharing: str) -> Iterator[Setting]:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class MethodCase:
     """A method with one of its variants and one of its examples."""
 
     name: str
