@@ -158,8 +158,9 @@ def test_a_run_says_how_many_rows_trained():
     trace = simulate(made, "objp", agents={"scheme": "stratified", "agents": 4}, rounds=2)
     assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (kept, 30)
     drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 70}
-    trace = simulate(made, "objp", agents=drawn, rounds=2)
-    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (70, 20)
+    for agents, sizes in ((drawn, (70, 20)), (4, (60, 30))):
+        trace = simulate(made, "objp", agents=agents, rounds=2)
+        assert (trace.attrs["n_train"], trace.attrs["n_test"]) == sizes
 
 
 SORTED = "; labels differ strongly between agents, as the file is ordered by them; shuffle: true mixes rows"

@@ -50,50 +50,18 @@ def test_a_budget_of_thousands_needs_no_added_convexity():
     assert ridge == 0
 
 
-@settings(max_examples=60)
-@given(
-    seed=st.integers(0, 10**6),
-    eps=st.floats(0.02, 3),
-    m=st.integers(1, 30),
-    rho=st.floats(0.01, 1),
-)
-def test_a_message_of_dvp_costs_its_budget(seed, eps, m, rho):
-    """The density of any message under neighbouring records, from the noise that would have led to it.
-
-    v solves the perturbed subproblem for exactly one b; the densities of v are those of b times a Jacobian.
-    """
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(m, J))
-    A /= np.linalg.norm(A, axis=1)[:, None]
-    b = rng.choice([-1.0, 1.0], m)
-    convexity = STRENGTH + rho
-    left, ridge = noise_budget(eps, np.full((1, 1), 0.25 / m), convexity)
-    zeta, phi = left.item() / 2, ridge.item()
-    gamma, w, v = rng.normal(size=(3, J)) * rng.choice([0.1, 1, 20])
-
-    def log_density(A, b):
-        s = 1 / (1 + np.exp(b * (A @ v)))
-        gradient = -(b * s) @ A / m + STRENGTH * v - gamma + rho * (v - w) + phi * v
-        hessian = (A.T * (s * (1 - s))) @ A / m + (convexity + phi) * np.eye(J)
-        return -zeta * np.linalg.norm(m * gradient) + np.linalg.slogdet(m * hessian)[1]
-
-    other, flipped = A.copy(), b.copy()
-    other[0] = -A[0] if seed % 2 else rng.normal(size=J) / J
-    flipped[0] = rng.choice([-1.0, 1.0])
-    assert abs(log_density(A, b) - log_density(other, flipped)) <= eps * (1 + 1e-9)
-
-
 @settings(max_examples=200)
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from([0.01, 0.1, 1.0, 4.0]),
-    st.sampled_from([1, 3, 40]),
+    st.floats(0.01, 4),
+    st.integers(1, 40),
+    st.floats(0.01, 1),
     st.sampled_from(["zero_out", "replace"]),
 )
-def test_a_solution_of_dvp_costs_what_is_entered(seed, epsilon, m, relation):
+def test_a_solution_of_dvp_costs_what_is_entered(seed, epsilon, m, rho, relation):
     """Its density at any solution, by the change of variables from the noise, for both neighbours."""
     rng = np.random.default_rng(seed)
-    J, c1, c3, convexity = 3, 1.0, 0.25, 0.12
+    J, c1, c3, convexity = 3, 1.0, 0.25, STRENGTH + rho
     v, w, dual = rng.normal(size=(3, J)) * rng.choice([0.1, 1, 10])
     X = rng.normal(size=(m, J))
     X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
@@ -109,7 +77,7 @@ def test_a_solution_of_dvp_costs_what_is_entered(seed, epsilon, m, relation):
         """Of b = m (dual - grad f(v) - rho (v - w) - ridge v), where lambda / n is a part of the convexity."""
         s = expit(-y * (records @ v))
         gradient = -(records * (y * s)[:, None]).mean(axis=0)
-        b = m * (dual - gradient - convexity * v + 0.1 * w - weight * v)
+        b = m * (dual - gradient - convexity * v + rho * w - weight * v)
         hessian = (records.T * (s * (1 - s))) @ records / m + (convexity + weight) * np.eye(J)
         zeta = float(alpha.item()) / (2 * c1)
         return -zeta * np.linalg.norm(b) + np.linalg.slogdet(hessian)[1]

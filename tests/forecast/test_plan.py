@@ -91,10 +91,25 @@ def test_smaller_samples_are_measured_by_themselves():
     assert all_ == kind(spec(algorithm="dpsgd"), 1)
 
 
-@pytest.mark.parametrize("agents", [1, 3, {"scheme": "iid", "agents": 7, "shuffle": True}])
-def test_measuring_takes_some_rounds(agents, monkeypatch):
+COLUMNS = {
+    "dataset": "a9a",
+    "algorithm": "admm_sharing",
+    "agents": {"scheme": "columns", "blocks": [66, 57]},
+}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"agents": 1},
+        {"agents": 3},
+        {"agents": {"scheme": "iid", "agents": 7, "shuffle": True}},
+        COLUMNS,  # without their files
+    ],
+)
+def test_measuring_takes_some_rounds(given, monkeypatch):
     monkeypatch.setattr(timing, "_SECONDS", 0.0)
-    speed = time_rounds(spec(agents=agents), threads=1)
+    speed = time_rounds(spec(**given), threads=1)
     assert min(speed.once, speed.round, speed.evaluation) > 0
 
 
@@ -113,11 +128,6 @@ def test_writers_are_measured_without_their_files():
     assert time_rounds(femnist, threads=1).round > 0
 
 
-COLUMNS = {
-    "dataset": "a9a",
-    "algorithm": "admm_sharing",
-    "agents": {"scheme": "columns", "blocks": [66, 57]},
-}
 NUMBERS = {"dataset": "diabetes", "algorithm": "objp"}
 
 
@@ -205,12 +215,6 @@ def test_numbers_as_targets_are_measured(loss, monkeypatch):
     assert len(np.unique(made.y_train)) > 20
     assert made.y_test.shape == (9,)
     assert (made.n_classes, made.info.default_problem) == (0, "squared")
-
-
-def test_shared_columns_are_measured_without_their_files(monkeypatch):
-    monkeypatch.setattr(timing, "_SECONDS", 0.0)
-    speed = time_rounds(spec(**COLUMNS), threads=1)
-    assert min(speed.once, speed.round, speed.evaluation) > 0
 
 
 def test_seconds_of_a_run():

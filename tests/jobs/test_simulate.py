@@ -182,15 +182,6 @@ def test_what_cannot_be_evaluated_is_refused_after_the_round(tmp_path, last, mes
         simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2, seeds=3)
 
 
-def test_provenance_counts_the_rows_that_train():
-    dataset = make_dataset(60, 30)
-    drawn = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 80}
-    trace = simulate(dataset, "objp", agents=drawn, rounds=1)
-    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (80, 10)
-    trace = simulate(dataset, "objp", agents=4, rounds=1)
-    assert (trace.attrs["n_train"], trace.attrs["n_test"]) == (60, 30)
-
-
 def test_loaded_data_keep_their_default_problem():
     """Data of two classes may ask for softmax, and do when they were loaded too."""
     data = replace(make_dataset(n_classes=2), default_problem="logistic")

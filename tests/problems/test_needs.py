@@ -120,16 +120,3 @@ def test_what_the_theorems_do_not_cover_is_refused(name, params, problem, messag
         raised.value
     )
     assert "\n" not in str(raised.value)
-
-
-def test_gradient_descent_with_noise_needs_bounded_slopes_on_numbers_too():
-    for name in ("dp_admm", "dpsgd", "outp", "pvp"):
-        with pytest.raises(ValueError, match=f"algorithm: {name} needs a loss whose slope is"):
-            simulate("diabetes", name, problem="squared")
-
-
-def test_a_worst_case_needs_a_bounded_slope():
-    with pytest.raises(ValueError, match=r"sensitivity: global needs a loss whose slope is") as at:
-        simulate(BINARY, "objp", problem="squared_hinge", sensitivity="global")
-    assert "such as logistic, softmax or huber" in str(at.value)
-    simulate(BINARY, "objp", problem="squared_hinge", rounds=1)

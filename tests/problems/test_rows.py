@@ -134,16 +134,6 @@ def test_any_numbers_of_records_add_up(rng, sizes, J):
         assert losses[i, 0] * size == pytest.approx(total, rel=1e-9)
 
 
-def test_gradient_is_the_derivative_of_the_loss(two):
-    block = everyone(bind(two))
-    w = np.random.default_rng(1).normal(size=(1, 1, 1, 7))
-    numerical = optimize.approx_fprime(
-        w.ravel(), lambda v: float(mean_losses(block, v.reshape(w.shape))[0, 0]), 1e-6
-    )
-    found = block.gradient(w, block.n_samples).value
-    np.testing.assert_allclose(found.ravel(), numerical, atol=1e-5)
-
-
 def test_sums_are_divided_by_what_is_asked(two):
     block = everyone(bind(two, 4))
     z = np.random.default_rng(2).normal(size=(4, 1, 1, 7))

@@ -143,7 +143,7 @@ def test_one_seed_decides_nothing():
     assert np.isnan(found["difference_lower"].values).all()
 
 
-def test_a_method_that_lost_a_run_neither_wins_nor_ties_and_leaves_the_number_of_pairs():
+def test_a_method_that_lost_a_run_neither_wins_nor_ties_nor_is_counted():
     lost = {("ObjP", 1.0): 1}
     found = compare([study(CLEAR, diverged=lost)])
     own = found.isel(cell=0)

@@ -260,7 +260,7 @@ def test_sign_flips_count_all_patterns():
         assert found == pytest.approx(expected)
 
 
-def test_rivals_have_equal_totals_with_a_guarantee_and_all_are_rivals_without_a_budget():
+def test_rivals_have_equal_totals_with_a_guarantee_or_no_budget_at_all():
     errors = {
         "ObjP": {0.1: 0.2, INF: 0.1},
         "OutP": {0.1: 0.3, INF: 0.1},
