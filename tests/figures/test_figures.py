@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,11 +22,10 @@ from seaborn.utils import relative_luminance
 
 from admmbench.figures import ranks as diagram
 from admmbench.figures import style
-from admmbench.figures.base import KINDS
 from admmbench.figures.drawing import as_svg, draw, save, svg
+from admmbench.figures.kinds import tradeoff
 from admmbench.figures.style import look, looks
 from admmbench.frames.outcomes import Outcome
-from admmbench.plugins import load_file
 from admmbench.report import tables
 from admmbench.results import statistics
 from admmbench.study import config
@@ -343,8 +344,10 @@ def test_few_seeds_are_thin_lines_or_points(figure, log):
     assert "each of 3 seeds" in texts(drawing)
     assert legend(drawing) == ["OutP"]
     (panel,) = panels(draw(ds, figure(kind="tradeoff", log=log)))
-    assert not panel.collections
-    assert [line.get_linestyle() for line in panel.lines[1:]] == ["None"] * 3
+    (line,), (dots,) = panel.lines, panel.collections
+    assert line.get_label() == "OutP"
+    final = 100 * ds["test_error"].isel(round=-1).squeeze("algorithm")
+    np.testing.assert_allclose(sorted(dots.get_offsets()[:, 1]), np.sort(final.values.ravel()))
 
 
 def test_what_does_not_depend_on_the_seed_is_named_and_has_no_band(results, figure):
@@ -486,7 +489,7 @@ def test_labels_are_as_they_were_written(kind, figure, tmp_path):
     ],
 )
 def test_groups_are_named_by_the_words_that_they_share(groups, names):
-    assert style.common(groups) == names
+    assert tradeoff.common(groups) == names
 
 
 @pytest.mark.parametrize(
@@ -716,7 +719,7 @@ def test_agents_of_one_seed_and_of_several_budgets(figure):
     ("given", "path", "message"),
     [
         ({"kind": "curve"}, "kind", "unknown kind 'curve'; did you mean 'curves'"),
-        ({"kind": None}, "kind", "unknown kind None"),
+        ({"kind": None}, "kind", "unknown kind 'None'"),
         ({"statistic": "best"}, "statistic", "unknown key 'statistic' (there are against, alg"),
         ({"against": "agents"}, "against", "'outer_iterations'"),
         ({"kind": "agents", "beside": ["test_eror"]}, "beside", "did you mean 'test_error'"),
@@ -742,36 +745,82 @@ def test_a_figure_without_a_kind_is_refused():
         check_experiment({**SMALL, "figures": [{"name": "a"}]})
 
 
-def test_the_example_of_the_documentation_is_a_kind(results, tmp_path):
-    """A new kind is one class in one file: configuration, files and report know it."""
+@pytest.fixture
+def spread(tmp_path):
+    """Path of the kind that the documentation has as an example."""
     page = (ROOT / "docs/figures.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(\"\"\"Histogram.*?)```", page, re.DOTALL)
-    (tmp_path / "histogram.py").write_text(code)
-    before = dict(KINDS)
-    try:
-        load_file(tmp_path / "histogram.py")
-        wanted = {"name": "spread", "kind": "histogram", "epsilon": 0.1, "bins": 5}
-        experiment = check_experiment({**SMALL, "figures": [wanted]})
-        (figure,) = experiment.figures
-        assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
-        assert "HISTOGRAM" in config.schemas()["experiment.schema.json"].upper()
-        drawing = draw(results, figure)
-        (panel,) = panels(drawing)
-        assert sum(bar.get_height() for bar in panel.patches) == 30  # three methods, ten seeds
-        assert panel.get_xlabel() == "Test error (%)"
-        assert legend(drawing) == ["OutP", "ObjP", "ObjPM"]
-        assert "over 10 seeds" in texts(drawing)
-        assert [path.name for path in save(results, [figure], tmp_path)] == [
-            "spread.svg",
-            "spread.pdf",
-        ]
-        with pytest.raises(
-            ConfigError, match=r"figures\.0\.bin: unknown key 'bin'; did you mean 'bins'"
-        ):
-            check_experiment({**SMALL, "figures": [{**wanted, "bin": 5}]})
-    finally:
-        KINDS.clear()
-        KINDS.update(before)
+    (code,) = re.findall(r"```python\n(\"\"\"Spread.*?)```", page, re.DOTALL)
+    path = tmp_path / "spread.py"
+    path.write_text(code, "utf-8")
+    return str(path)
+
+
+def test_the_example_of_the_documentation_is_a_kind(results, spread, tmp_path):
+    """A new kind is one class in one file: configuration, files and report know it."""
+    wanted = {"name": "spread", "kind": spread, "epsilon": [0.1, 1], "size": 5}
+    experiment = check_experiment({**SMALL, "epsilon": [0.1, 1], "figures": [wanted]})
+    (figure,) = experiment.figures
+    assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
+    drawing = draw(results, figure)
+    assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "ε = 1"]
+    dots = np.concatenate([each.get_offsets() for each in panels(drawing)[0].collections])
+    assert len(dots) == 30  # three methods, ten seeds
+    final = 100 * results["test_error"].sel(epsilon=0.1).isel(round=-1)
+    wanted_heights = np.sort(final.values[np.isfinite(final.values)])
+    np.testing.assert_allclose(np.sort(dots[:, 1]), wanted_heights)
+    assert panels(drawing)[0].get_ylabel() == "Test error (%)"
+    assert legend(drawing) == ["OutP", "ObjP", "ObjPM"]
+    assert "Each of 10 seeds" in texts(drawing)
+    assert not plt.get_fignums()
+    files = save(results, [figure], tmp_path)
+    assert [path.name for path in files] == ["spread.svg", "spread.pdf"]
+    first = files[0].read_bytes()
+    save(results, [figure], tmp_path)
+    assert files[0].read_bytes() == first
+    with pytest.raises(
+        ConfigError, match=r"figures\.0\.sise: unknown key 'sise'; did you mean 'size'"
+    ):
+        check_experiment({**SMALL, "figures": [{**wanted, "epsilon": 0.1, "sise": 5}]})
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("x = 1", "expected one subclass of admmbench.figures.base.Figure, found []"),
+        ("1 / 0", 'spread.py", line 1, in <module>: ZeroDivisionError: division by zero'),
+        (
+            "from admmbench.figures import Figure\nclass A(Figure):\n    pass",
+            "spread.py: A does not define plot",
+        ),
+    ],
+)
+def test_a_file_without_a_kind_is_refused(spread, code, message):
+    Path(spread).write_text(code)
+    with pytest.raises(ConfigError) as caught:
+        check_experiment({**SMALL, "figures": [{"name": "a", "kind": spread}]})
+    assert "figures.0.kind: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_what_a_kind_of_a_user_raises_is_one_line(results, spread):
+    broken = (
+        Path(spread)
+        .read_text("utf-8")
+        .replace("        import seaborn", "        1 / 0\n        import seaborn")
+    )
+    Path(spread).write_text(broken, "utf-8")
+    (figure,) = check_experiment({**SMALL, "figures": [{"name": "a", "kind": spread}]}).figures
+    with pytest.raises(ValueError, match=r"spread\.py.*, in plot: ZeroDivisionError"):
+        draw(results, figure)
+
+
+def test_editors_know_the_keys_of_every_kind(spread):
+    figures = config.schemas()["experiment.schema.json"]
+    checker = jsonschema.Draft202012Validator(json.loads(figures)["$defs"]["Figure"])
+    assert checker.is_valid({"name": "a", "kind": "curves", "against": "round"})
+    assert checker.is_valid({"name": "a", "kind": "plugins/spread.py", "size": 3})
+    assert not checker.is_valid({"name": "a", "kind": "curves", "statistic": "best"})
+    assert not checker.is_valid({"name": "a", "kind": "curve"})
 
 
 def test_the_configuration_does_not_import_what_draws():

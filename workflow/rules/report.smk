@@ -31,7 +31,10 @@ for experiment in EXPERIMENTS:
             runtime=30,
         params:
             folder=subpath(output[0], parent=True),
-            fingerprint=fingerprint.of_modules(("admmbench.figures.drawing",)),
+            fingerprint=fingerprint.of_figures(
+                type(figure).__module__
+                for figure in STUDY.experiments[experiment].figures
+            ),
         shell:
             "admmbench figures {input.figures:q} --results {input.results:q}"
             " --output {params.folder:q} > {log:q} 2>&1"

@@ -7,8 +7,9 @@ statistics: they take seconds.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import (
@@ -19,20 +20,21 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from admmbench import plugins
+from admmbench.figures.tidy import ran
 from admmbench.validation import Epsilons, Strict, fault, unknown
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
-    from matplotlib.figure import Figure as Drawing
+    from matplotlib.axes import Axes
 
     from admmbench.figures.style import Look
 
-KINDS: dict[str, type[Figure]] = {}
-"""Classes by what the key ``kind`` calls them."""
-
-
 Width = Literal["column", "page"]
 """How wide a figure is on paper."""
+PARAMETER = "params."
+"""Begins the name of a horizontal axis that is a parameter of methods."""
 
 
 class Scale(NamedTuple):
@@ -45,15 +47,15 @@ class Scale(NamedTuple):
 class Figure(Strict):
     """One figure of the report.
 
-    A kind is a subclass whose ``kind`` is a literal of one name. It adds keys of its own and a method `draw`.
-    ``Figure.model_validate`` makes the kind that a mapping names.
+    A kind is a subclass that is the only one of its module. It adds keys of its own, makes a tidy table of the results,
+    and draws the rows of a panel by seaborn. ``Figure.model_validate`` makes the kind that a mapping names.
     """
 
     name: Annotated[
         str,
         Field(pattern=r"^[a-z0-9_]+$", max_length=100, description="file name below figures/"),
     ]
-    kind: str
+    kind: Annotated[str, Field(description="built in, or the path of a file ending in .py")]
     metric: Annotated[str, Field(description="variable of results.nc")] = "test_error"
     source: Annotated[str, Field(description="the figure of a paper that this one reproduces")] = ""
     caption: str = ""
@@ -74,17 +76,46 @@ class Figure(Strict):
     lost_runs: ClassVar[str] = "left out"
     """What became of runs that diverged or timed out, for the small print."""
 
-    def draw(self, shown: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
-        """Draw the panels; legend and small print are added to them.
+    def table(self, shown: xr.Dataset) -> pd.DataFrame:
+        """Rows that are drawn, here the final value ``y`` of each run with all that is known of its method.
+
+        ``line`` is what the legend names. Titles of panels, if there are several, are the categories of ``panel``.
+        Other columns are the kind's own.
 
         Parameters
         ----------
         shown
             Results, as far as `select` leaves them.
-        looks
-            Style of each method, by label.
         """
-        raise NotImplementedError
+        from admmbench.results import statistics
+
+        values = statistics.final(shown, self.metric) * self.scale(shown).factor
+        rows = values.sel(epsilon=self.budgets(shown)).to_dataframe("y").dropna(subset="y")
+        return rows.reset_index().rename(columns={"algorithm": "line"})
+
+    @abstractmethod
+    def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+        """Draw the rows of a panel, by any function of seaborn that takes axes.
+
+        Legend, title, labels of axes and small print are added to what is drawn.
+
+        Parameters
+        ----------
+        panel
+            Where to.
+        table
+            Rows of the panel, at least one.
+        looks
+            Style of each line.
+        """
+
+    def axes(self, shown: xr.Dataset) -> tuple[str, str]:
+        """Labels of the horizontal and of the vertical axis."""
+        return "", self.scale(shown).label
+
+    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
+        """Style of each line, here that of the method of this label."""
+        return methods
 
     @property
     def metrics(self) -> list[str]:
@@ -152,12 +183,6 @@ class Figure(Strict):
         unit = str(attrs.get("units", "1"))
         return Scale(1.0, name if unit in {"1", ""} else f"{name} ({unit})")
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Enter a kind by its name."""
-        (name,) = get_args(cls.model_fields["kind"].annotation)
-        KINDS[name] = cls
-
     @model_validator(mode="wrap")
     @classmethod
     def _of_its_kind(cls, values: Any, handler: ModelWrapValidatorHandler[Figure]) -> Figure:
@@ -165,10 +190,12 @@ class Figure(Strict):
         if cls is not Figure or not isinstance(values, Mapping):
             return handler(values)
         if "kind" not in values:
-            raise fault(("kind",), f"is missing; one of {', '.join(KINDS)}", values)
-        if str(values["kind"]) not in KINDS:
-            raise fault(("kind",), unknown("kind", values["kind"], KINDS), values)
-        return KINDS[values["kind"]].model_validate(values)
+            raise fault(("kind",), f"is missing; one of {', '.join(KINDS.names())}", values)
+        try:
+            kind = KINDS.resolve(str(values["kind"]))
+        except ValueError as error:
+            raise fault(("kind",), str(error), values) from None
+        return kind.model_validate(values)
 
     @model_validator(mode="before")
     @classmethod
@@ -187,42 +214,19 @@ class Figure(Strict):
         """Describe one of all kinds where any figure may stand."""
         if cls is not Figure:
             return handler(schema)
-        return {"oneOf": [handler(kind.__pydantic_core_schema__) for kind in KINDS.values()]}
+        kinds = []
+        for name in sorted(KINDS.built_in):
+            kind = handler(KINDS.resolve(name).__pydantic_core_schema__)
+            kind["properties"]["kind"] = {"const": name, "title": "Kind", "type": "string"}
+            kinds.append(kind)
+        other = {"kind": {"pattern": r"\.py$", "type": "string"}}
+        return {"oneOf": [*kinds, {"properties": other, "required": ["name", "kind"]}]}
 
 
-Course = Literal["round", "outer_iterations", "floats_sent"]
-COURSES = {
-    "round": "Round",
-    "outer_iterations": "Outer iterations",
-    "floats_sent": "Numbers sent",
-}
-"""What advances during a run, and how an axis calls it."""
-
-
-def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArray:
-    """Leave out the start, and put the mean over seeds of what advances in the place of the rounds.
-
-    Parameters
-    ----------
-    values
-        A metric of one method at one epsilon; where several rounds are at one place, the last stands for them.
-    shown
-        Results of that method at that epsilon.
-    course
-        What advances.
-    """
-    from admmbench.results import statistics
-
-    values = statistics.after_start(values)
-    if course == "round":
-        return values
-    place = statistics.after_start(shown[course])
-    place = place.mean("seed") if "seed" in place.dims else place
-    place = place.dropna("round")
-    last = place[np.append(np.diff(place) > 0, True)]
-    return values.sel(round=last["round"]).assign_coords(round=last.values)
-
-
-def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
-    """Whether there are runs of a method at a budget."""
-    return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())
+KINDS = plugins.Registry(
+    kind="kind",
+    package="admmbench.figures.kinds",
+    group="admmbench.figures",
+    base=Figure,  # type: ignore[type-abstract]
+)
+"""Modules by what the key ``kind`` calls them."""

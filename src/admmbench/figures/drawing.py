@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
 
-from admmbench.figures.style import AS_WRITTEN, SMALL_PRINT, STYLE, looks
+from admmbench import plugins
+from admmbench.figures.style import (
+    AS_WRITTEN,
+    SMALL_PRINT,
+    STYLE,
+    Look,
+    finish,
+    grid,
+    looks,
+    set_label,
+    set_ticks,
+)
 from admmbench.files import write
 from admmbench.results import statistics
 from admmbench.results.wording import budget
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
     from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
 
     from admmbench.figures import Figure
 
@@ -51,13 +63,42 @@ def draw(results: xr.Dataset, figure: Figure) -> Drawing:
     shown = figure.select(results)
     # The canvas is needed for a layout without pyplot's global state.
     with mpl.rc_context(AS_WRITTEN):
-        drawing = figure.draw(shown, looks(results))
+        with plugins.answerable(figure.kind):
+            table = figure.table(shown)
+            styles = figure.looks(table, looks(results))
+            drawing = _panels(figure, shown, table, styles)
         FigureCanvasAgg(drawing)
         lost = _lost(shown, figure)
-        entries = _entries(drawing, shown, {label for label, _ in lost})
+        entries = _entries(drawing, shown, table, styles, {label for label, _ in lost})
         _add_foot(drawing, entries, _notes(shown, figure, lost))
     with mpl.rc_context(STYLE):
         _set_numbers(drawing)
+    return drawing
+
+
+def _panels(
+    figure: Figure, shown: xr.Dataset, table: pd.DataFrame, styles: Mapping[str, Look]
+) -> Drawing:
+    """Draw a table, panel by panel."""
+    titles = [""]
+    if "panel" in table:  # a panel without rows is among the categories
+        column = table["panel"]
+        titles = list(column.cat.categories if hasattr(column, "cat") else column.unique())
+    across, up = figure.axes(shown)
+    drawing, panels = grid(figure, len(titles), across)
+    for panel, title in zip(panels.flat, titles, strict=False):
+        label = panel.get_xlabel()
+        own = table[table["panel"] == title] if "panel" in table else table
+        if len(own):
+            figure.plot(panel, own, styles)
+        finish(panel, figure)
+        panel.set(title=title, xlabel=label)
+    for panel in panels[:, 0]:
+        set_label(panel, up)
+    low, high = panels[0, 0].get_ylim()
+    if figure.log and low > 0 and high < 50 * low:  # too short for powers of ten
+        for panel in panels.flat:
+            set_ticks(panel.yaxis)
     return drawing
 
 
@@ -169,17 +210,25 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
     return notes
 
 
-def _entries(drawing: Drawing, shown: xr.Dataset, lost: set[str]) -> dict[str, Line2D]:
-    """Find one line for each method, in the order of the figure; † where runs were lost."""
-    lines = {str(line.get_label()): line for panel in drawing.axes for line in panel.lines}
-    methods = [str(label) for label in shown["algorithm"].values]
-    labels = [label for label in methods if label in lines]
-    labels += [label for label in lines if label not in methods and not label.startswith("_")]
+def _entries(
+    drawing: Drawing,
+    shown: xr.Dataset,
+    table: pd.DataFrame,
+    styles: Mapping[str, Look],
+    lost: set[str],
+) -> dict[str, Line2D]:
+    """What the legend names: the lines of the table, in the order of the figure; † where runs were lost."""
+    there = set(table["line"])
+    order = [*map(str, shown["algorithm"].values), *table["line"]]
+    lines = [line for line in dict.fromkeys(order) if line in there]
     room = int(drawing.get_figwidth() * 13)
-    names = {label: textwrap.shorten(label, room, placeholder=" …") for label in labels}
+    names = {line: textwrap.shorten(line, room, placeholder=" …") for line in lines}
     if len(set(names.values())) < len(names):
-        names = {label: label for label in labels}
-    return {names[label] + (" †" if label in lost else ""): lines[label] for label in labels}
+        names = {line: line for line in lines}
+    return {
+        names[line] + (" †" if line in lost else ""): Line2D([], [], **styles[line].line())
+        for line in lines
+    }
 
 
 def _add_foot(drawing: Drawing, entries: dict[str, Line2D], notes: list[str]) -> None:

@@ -11,23 +11,24 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import seaborn as sns
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 from seaborn.utils import relative_luminance
 
-from admmbench.results import statistics
 from admmbench.results.declared import with_kinship
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
+    from matplotlib.axis import Axis
+    from numpy.typing import NDArray
 
     from admmbench.figures.base import Figure, Width
 
@@ -81,48 +82,26 @@ class Look(NamedTuple):
 
     def line(self) -> dict[str, Any]:
         """Keywords of :meth:`matplotlib.axes.Axes.plot`."""
-        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker}
-
-    def shade(self, panel: Axes, x: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
-        """Draw the band of a line."""
-        panel.fill_between(x, lower, upper, color=self.color, alpha=0.2, linewidth=0)
-
-    def spread(
-        self, panel: Axes, values: xr.DataArray, *, points: bool = False, log: bool = False
-    ) -> None:
-        """Draw how seeds spread about a line: a band, or each of a few seeds; nothing where all are the same.
-
-        Parameters
-        ----------
-        panel
-            Where to.
-        values
-            Over ``seed`` and one dimension more, the horizontal axis.
-        points
-            Whether the few are points and not thin lines.
-        log
-            Whether the vertical axis is logarithmic: there a band ends at the line where it would reach 0.
-        """
-        if "seed" not in values.dims or values.sizes["seed"] < 2:
-            return
-        if statistics.same_for_all_seeds(values).all():
-            return
-        values = values.transpose(..., "seed")
-        x = values[values.dims[0]].values
-        if values.sizes["seed"] <= statistics.FEW_SEEDS:
-            shape = {"linestyle": "", "marker": "."} if points else {"linewidth": 0.5}
-            panel.plot(x, values, color=self.color, zorder=1.5, label="_seed", **shape)
-            return
-        band = statistics.band(values)
-        lower = band["lower"].where(band["lower"] > 0, band["mean"]) if log else band["lower"]
-        self.shade(panel, x, lower, band["upper"])
+        edge = {"markeredgecolor": self.color, "markeredgewidth": 1}
+        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker, **edge}
 
 
 _PALETTE = (
-    *("#0173b2", "#d55e00", "#029e73", "#ca8205", "#cb74ba"),
-    *("#1d99e0", "#c4844e", "#919191", "#f64bc2", "#9e950f"),
+    ("#0173b2", "Blues"),
+    ("#d55e00", "flare"),
+    ("#029e73", "BuGn"),
+    ("#ca8205", "YlOrBr"),
+    ("#cb74ba", "RdPu"),
+    ("#1d99e0", "GnBu"),
+    ("#c4844e", "Oranges"),
+    ("#919191", "Greys"),
+    ("#f64bc2", "PuRd"),
+    ("#9e950f", "YlGn"),
 )
-"""Seaborn's palette for the colour-blind, those that stand out from white first; light ones are darkened to 3:1."""
+"""Seaborn's palette for the colour-blind, those that stand out from white first, each with a sequential scale.
+
+Light colours are darkened to a contrast of 3:1 to white.
+"""
 _LINES: tuple[str | tuple[int, tuple[float, ...]], ...] = (
     "-",
     (0, (5, 1.5)),
@@ -137,8 +116,9 @@ _OWN_COLOR = {
     "objective perturbation in a trust region": 2,
     "objective perturbation, several local updates": 3,
     "output perturbation, scaled penalty": 4,
+    "noisy gradients": 4,
 }
-"""Places in the palette that some families have in every study; others take the first that is free."""
+"""Places in the palette that families have in every study where they are free; others take the first that is."""
 _DARK = "#333333"
 _REFERENCES = ((0, (4, 2)), (0, (1.2, 1.6)))
 """Lines of the methods that others are compared with."""
@@ -194,9 +174,13 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
 
 def _places(owners: Sequence[str]) -> dict[str, int]:
     """Place in the palette of each owner of a colour, in the order of the experiment."""
-    own = {owner: _OWN_COLOR[owner] for owner in owners if owner in _OWN_COLOR}
-    free = itertools.cycle(k for k in range(len(_PALETTE)) if k not in own.values())
-    return own | {owner: next(free) for owner in dict.fromkeys(owners) if owner not in own}
+    own: dict[int, str] = {}
+    for owner in owners:
+        if owner in _OWN_COLOR:
+            own.setdefault(_OWN_COLOR[owner], owner)
+    places = {owner: place for place, owner in own.items()}
+    free = itertools.cycle(k for k in range(len(_PALETTE)) if k not in own)
+    return places | {owner: next(free) for owner in dict.fromkeys(owners) if owner not in places}
 
 
 class _Brush:
@@ -220,27 +204,29 @@ class _Brush:
         ]
         best = min(options, key=lambda each: sum(shape in self.shapes for shape in each))
         self.shapes.update(best)
-        colors = [_PALETTE[place]] if count == 1 else scale(_PALETTE[place], count)
+        color, scale = _PALETTE[place]
+        colors = [color] if count == 1 else shades(scale, count)
         return [Look(color, *shape) for color, shape in zip(colors, best, strict=True)]
 
 
-def scale(color: str, count: int) -> list[str]:
+def shades(scale: str, count: int) -> list[str]:
     """Colours from light to dark, as far as they stand out from white and are not quite black."""
-    shades = [
+    found = [
         shade
-        for shade in sns.blend_palette(["white", color, "black"], 256)
+        for shade in sns.color_palette(scale, 256)
         if _DARKEST <= relative_luminance(shade) <= _LIGHTEST
     ]
-    return [to_hex(shades[k]) for k in np.linspace(0, len(shades) - 1, count).round().astype(int)]
+    found.sort(key=relative_luminance, reverse=True)
+    return [to_hex(found[k]) for k in np.linspace(0, len(found) - 1, count).round().astype(int)]
 
 
-def grid_of_looks(rows: int, columns: int) -> list[list[Look]]:
-    """Styles of lines that stand for no single method: columns are in an order, such as that of budgets."""
-    if columns < SHORTEST_ROW:
-        turns = iter(range(rows * columns))
-        return [[look(next(turns)) for _ in range(columns)] for _ in range(rows)]
+def looks_of_rows(rows: Sequence[Sequence[str]]) -> dict[str, Look]:
+    """Styles of lines that stand for no single method: those of a row are in an order, such as that of budgets."""
+    if max(map(len, rows), default=0) < SHORTEST_ROW:
+        return {line: look(turn) for turn, line in enumerate(itertools.chain(*rows))}
     brush = _Brush()
-    return [brush.draw(row % len(_PALETTE), columns) for row in range(rows)]
+    drawn = (brush.draw(turn % len(_PALETTE), len(row)) for turn, row in enumerate(rows))
+    return dict(zip(itertools.chain(*rows), itertools.chain(*drawn), strict=True))
 
 
 def rows_of_methods(results: xr.Dataset) -> list[list[str]]:
@@ -308,30 +294,69 @@ def _is_number(value: object) -> bool:
 
 def look(turn: int) -> Look:
     """Style of a line that stands for no single method."""
-    return Look(
-        _PALETTE[turn % len(_PALETTE)],
-        _LINES[turn % len(_LINES)],
-        _MARKERS[4 * turn % len(_MARKERS)],
-    )
+    color, _ = _PALETTE[turn % len(_PALETTE)]
+    return Look(color, _LINES[turn % len(_LINES)], _MARKERS[4 * turn % len(_MARKERS)])
 
 
-def sheet(figure: Figure, rows: int = 1, columns: int = 1) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty drawing for a figure, and its panels by row and column, which share their axes."""
-    width = figure.width or _usual_width(rows * columns)
-    height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
-    drawing = Drawing(figsize=(WIDTHS[width], height), layout="constrained")
-    return drawing, drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+def draw_lines(
+    panel: Axes,
+    table: pd.DataFrame,
+    looks: Mapping[str, Look],
+    *,
+    marks: int = 0,
+    points: bool = False,
+) -> None:
+    """Draw a line for each ``line`` of a table, in its band or with each of a few seeds.
+
+    Parameters
+    ----------
+    panel
+        Where to.
+    table
+        Has the columns `admmbench.figures.tidy.COLUMNS`.
+    looks
+        Style of each line.
+    marks
+        Markers of a line with many points, at equal distances along it; one at each point if 0.
+    points
+        Whether the few seeds are points and not thin lines.
+    """
+    placed, seeds = table["x"].notna(), table["seed"].notna()
+    levels, means = table[~placed], table[placed & ~seeds]
+    for name, level in zip(levels["line"], levels["y"], strict=True):
+        panel.axhline(level, label=name, **looks[name].line())
+    colors = {line: looks[line].color for line in table["line"].unique()}
+    how: dict[str, Any] = {"x": "x", "y": "y", "hue": "line", "palette": colors, "ax": panel}
+    sns.lineplot(means, **how, estimator=None, legend=False)
+    lines = zip(panel.lines[len(levels) :], means["line"].unique(), strict=True)
+    for turn, (line, name) in enumerate(lines):
+        own = means[means["line"] == name]
+        # Markers of two methods do not coincide.
+        thin = marks and len(own) > 2 * marks
+        every = (0.02 + 0.02 * (turn % 5), 1 / marks) if thin else None
+        line.set(**looks[name].line(), markevery=every, label=name)
+        if own["upper"].notna().any():
+            low, high, color = own["lower"], own["upper"], colors[name]
+            panel.fill_between(own["x"], low, high, color=color, alpha=0.2, linewidth=0)
+    if seeds.any() and points:
+        sns.scatterplot(table[seeds], **how, marker=".", s=18, linewidth=0, legend=False)
+    elif seeds.any():
+        each = {"units": "seed", "estimator": None, "linewidth": 0.5, "zorder": 1.5}
+        sns.lineplot(table[seeds], **how, **each, legend=False)
 
 
 def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
-    """Make an empty drawing with some panels, and a label on the horizontal axes of the lowest.
+    """Make an empty drawing with some panels that share their axes, and a label on the horizontal axes of the lowest.
 
     The array has rows and columns, and may have more panels than are asked for; the last ones are then not visible.
     """
-    most = _MOST_COLUMNS[figure.width or _usual_width(count)]
+    width = figure.width or ("column" if count == 1 else "page")
     # Four panels are a square rather than a row of three and one.
-    columns = 2 if count == 4 else max(1, min(count, most))
-    drawing, panels = sheet(figure, max(1, -(-count // columns)), columns)
+    columns = 2 if count == 4 else max(1, min(count, _MOST_COLUMNS[width]))
+    rows = max(1, -(-count // columns))
+    height = _SINGLE[width] if rows * columns == 1 else _ROW * rows + 0.4
+    drawing = Drawing(figsize=(WIDTHS[width], height), layout="constrained")
+    panels = drawing.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for panel in panels.flat[count:]:
         panel.set_visible(False)
     # The lowest panel of each column has the axis, also above a gap in the last row.
@@ -341,13 +366,11 @@ def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]
     return drawing, panels
 
 
-def _usual_width(panels: int) -> Width:
-    return "column" if panels == 1 else "page"
-
-
-def finish(panel: Axes, figure: Figure, empty: str = "no results") -> None:
+def finish(panel: Axes, figure: Figure) -> None:
     """Set the vertical axis, and say why if there is nothing in the panel."""
+    panel.set(xlabel=None, ylabel=None)
     if not panel.has_data():
+        empty = "no values above 0" if figure.log else "no results"
         middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": panel.transAxes}
         panel.text(0.5, 0.5, empty, color="#555555", **middle)
     if figure.log:
@@ -357,22 +380,22 @@ def finish(panel: Axes, figure: Figure, empty: str = "no results") -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def set_rounds(panel: Axes, rounds: xr.DataArray) -> None:
+def set_rounds(panel: Axes) -> None:
     """Give the horizontal axis few ticks, in thousands where there are many rounds."""
     panel.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
-    if rounds.max() >= 10_000:
-        panel.xaxis.set_major_formatter(FuncFormatter(_thousands))
+    if panel.get_xlim()[1] >= 10_000:
+        panel.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def set_ticks(panel: Axes, values: Sequence[float]) -> None:
-    """Give the horizontal axis ticks at some values and nowhere else."""
-    panel.set_xticks(values, [f"{value:g}".replace("e-0", "e-") for value in values])
-    panel.xaxis.set_minor_locator(NullLocator())
+def set_ticks(axis: Axis, values: Sequence[float] = ()) -> None:
+    """Give a logarithmic axis ticks at some values and nowhere else, or at a few round ones."""
+    values = values or few_ticks(*axis.get_view_interval())
+    axis.set_ticks(values, labels=[f"{value:g}".replace("e-0", "e-") for value in values])
+    axis.set_minor_locator(NullLocator())
 
 
-def set_few_ticks(panel: Axes) -> None:
-    """Give a logarithmic horizontal axis powers of ten, and round numbers between them where these are few."""
-    low, high = panel.get_xlim()
+def few_ticks(low: float, high: float) -> list[float]:
+    """Places on a logarithmic axis: powers of ten, and round numbers between them where these are few."""
     if high < 10 * low:
         found = np.array(MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10]).tick_values(low, high))
     else:
@@ -380,7 +403,7 @@ def set_few_ticks(panel: Axes) -> None:
         factors = (1, 2, 5) if high < 50 * low else (1,)
         found = np.multiply.outer(powers, factors).ravel()
     inside = found[(found >= low) & (found <= high)]
-    set_ticks(panel, inside[:: -(-len(inside) // MOST_TICKS)].tolist())
+    return inside[:: -(-len(inside) // MOST_TICKS)].tolist()
 
 
 def set_label(panel: Axes, label: str) -> None:
@@ -388,33 +411,3 @@ def set_label(panel: Axes, label: str) -> None:
     inches = panel.bbox.height / panel.figure.dpi
     lines = [textwrap.fill(line, int(inches * 13)) for line in label.splitlines()]
     panel.set_ylabel("\n".join(lines))
-
-
-def common(groups: Iterable[Sequence[str]]) -> list[str]:
-    """Name groups of methods by the words that their labels share, or by their first labels if those are alike."""
-    groups = list(groups)
-    names = [_shared(labels) for labels in groups]
-    distinct = all(names) and len(set(names)) == len(names)
-    return names if distinct else [f"{labels[0]} …" for labels in groups]
-
-
-def _shared(labels: Sequence[str]) -> str:
-    """Words with which all labels begin and end; a value between them, or after "=", is an ellipsis."""
-    words = [label.split() for label in labels]
-    head = _leading(words)
-    tail = _leading([each[len(head) :][::-1] for each in words])[::-1]
-    if len(labels) == 1 or not (tail or (head and head[-1] == "=")):
-        return " ".join(head).rstrip(" ,=")
-    value = words[0][len(head) : len(words[0]) - len(tail)]
-    comma = "," if value and value[-1].endswith(",") else ""
-    return " ".join([*head, f"…{comma}", *tail])
-
-
-def _leading(words: Iterable[Sequence[str]]) -> list[str]:
-    """Words with which all begin."""
-    same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
-    return [each[0] for each in same]
-
-
-def _thousands(value: float, _: object = None) -> str:
-    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value else "0"

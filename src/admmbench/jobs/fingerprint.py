@@ -65,6 +65,12 @@ def of_dataset(name: str) -> str:
     return of_modules((f"{_PACKAGE}.datasets", *inside), files, data=data)
 
 
+def of_figures(kinds: Iterable[str]) -> str:
+    """Fingerprint of what draws figures of some kinds, which are imported modules, perhaps of a user's file."""
+    inside, files = _inside_and_files([sys.modules[name] for name in sorted(set(kinds))])
+    return of_modules((f"{_PACKAGE}.figures.drawing", *inside), files)
+
+
 def of_page(module: str) -> str:
     """Fingerprint of what writes a page: a module, templates, scripts and styles."""
     folders = (_ROOT / "report" / name for name in ("templates", "vendor"))

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from scipy.special import stdtrit
 
 from admmbench.figures import Figure, style
-from admmbench.figures.base import COURSES
+from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import statistics
 

@@ -27,8 +27,8 @@ from admmbench.engine.spec import (
 )
 from admmbench.engine.variables import measured
 from admmbench.figures import Figure
-from admmbench.figures.base import COURSES
-from admmbench.figures.tradeoff import PARAMETER
+from admmbench.figures.base import PARAMETER
+from admmbench.figures.tidy import COURSES
 from admmbench.partition import as_partition
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks

@@ -1,0 +1,1 @@
+"""Kinds of figures: one module for each, named after it."""

@@ -1,0 +1,88 @@
+"""What is measured at each agent during a run: figures 1 and 2 of he2023."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from admmbench.figures.base import Figure
+from admmbench.figures.tidy import COURSES, Course, along, points, ran, together
+from admmbench.results import wording
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from admmbench.figures.style import Look
+
+
+class Agents(Figure):
+    """Means over agents in a band from the lowest agent to the highest.
+
+    There is a panel for each method and epsilon, and a line for each metric, the mean over seeds. A metric whose name
+    ends in ``_mean`` has a band if there are metrics that end in ``_min`` and ``_max``.
+    """
+
+    beside: Annotated[list[str], Field(description="further metrics in the same panels")] = []
+    against: Annotated[Course, Field(description="the horizontal axis")] = "round"
+
+    lost_runs = "drawn until they stop"
+
+    @property
+    def metrics(self) -> list[str]:
+        """See `Figure.metrics`."""
+        return [self.metric, *self.beside]
+
+    def says(self, n_seeds: int) -> str:
+        """See `Figure.says`."""
+        seeds = "One seed." if n_seeds == 1 else f"Means over {n_seeds} seeds."
+        return f"{seeds} Bands: from the lowest agent to the highest."
+
+    def axes(self, shown: xr.Dataset) -> tuple[str, str]:
+        """See `Figure.axes`."""
+        return COURSES[self.against], ""
+
+    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
+        """Metrics look as their order says."""
+        from admmbench.figures import style
+
+        return {line: style.look(turn) for turn, line in enumerate(table["line"].unique())}
+
+    def table(self, shown: xr.Dataset) -> pd.DataFrame:
+        """Means over seeds of the agents' means, lowest and highest."""
+        budgets = self.budgets(shown)
+        means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
+        panels = {
+            (str(label), budget): f"{label}, {wording.budget(budget)}" if budgets[1:] else label
+            for label in shown["algorithm"].values
+            for budget in budgets
+            if ran(shown, str(label), budget)
+        }
+        parts = [
+            self._rows(means.sel(algorithm=label, epsilon=budget), metric).assign(panel=panel)
+            for (label, budget), panel in panels.items()
+            for metric in self.metrics
+        ]
+        return together(parts, list(panels.values()))
+
+    def _rows(self, own: xr.Dataset, metric: str) -> pd.DataFrame:
+        """One metric of a method, with its band."""
+        rows = points(along(own[metric], own, self.against))
+        rows["line"] = str(own[metric].attrs.get("long_name", metric.replace("_", " ")))
+        for column, end in (("lower", "_min"), ("upper", "_max")):
+            name = metric.removesuffix("_mean") + end
+            if name in own and metric.endswith("_mean"):
+                rows[column] = (
+                    along(own[name], own, self.against).sel(round=rows["x"].values).values
+                )
+        return rows if {"lower", "upper"} <= {*rows} else rows[["x", "y", "line"]]
+
+    def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+        """See `Figure.plot`."""
+        from admmbench.figures import style
+
+        style.draw_lines(panel, table, looks, marks=7)
+        style.set_rounds(panel)
