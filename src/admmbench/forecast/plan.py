@@ -26,6 +26,7 @@ from admmbench.files.kept import Kept
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.jobs import fingerprint, provenance
+from admmbench.progress import duration
 from admmbench.study.address import BENCHMARK
 from admmbench.study.config import Study
 from admmbench.study.experiment import Experiment
@@ -326,14 +327,6 @@ def _cells(cost: Cost, compared: bool) -> Sequence[str]:
         cells += [str(cost.done), duration(cost.forecast), duration(cost.actual)]
         cells += [f"{cost.actual / cost.forecast:.2f}"]
     return cells
-
-
-def duration(seconds: float) -> str:
-    """Time in the unit that suits it."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _size(n_bytes: float) -> str:

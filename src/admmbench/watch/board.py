@@ -16,8 +16,7 @@ from statistics import mean
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from admmbench.forecast.plan import duration
-from admmbench.progress import INTERVAL
+from admmbench.progress import INTERVAL, duration
 from admmbench.watch.expected import START, Expected
 
 # What `admmbench.progress` writes.

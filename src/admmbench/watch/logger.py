@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from admmbench.progress import duration
+
 if TYPE_CHECKING:
     from admmbench.study.config import Study
     from admmbench.watch.board import Board
@@ -75,20 +77,16 @@ class LogHandler(LogHandlerBase):
             highlight=False,
             no_color=self.common_settings.nocolor,
         )
+        self._each_job = self.common_settings.dryrun and self.common_settings.printshellcmds
         self._watched: Watched | None = None
         self._board: Board | None = None
         self._cluster = self._told = False
-        self._events: dict[str | None, Callable[[Any], None]] = {
-            None: self._message,
-            LogEvent.WORKFLOW_STARTED: self._nothing,
+        self._events: dict[str, Callable[[Any], None]] = {
             LogEvent.RESOURCES_INFO: self._resources,
             LogEvent.RUN_INFO: self._begin,
-            LogEvent.SHELLCMD: self._nothing,
-            LogEvent.JOB_STARTED: self._nothing,
             LogEvent.JOB_INFO: self._started,
             LogEvent.JOB_FINISHED: self._finished,
             LogEvent.JOB_ERROR: self._failed,
-            LogEvent.PROGRESS: self._nothing,
             LogEvent.ERROR: self._error,
         }
 
@@ -96,10 +94,11 @@ class LogHandler(LogHandlerBase):
         """Take a message."""
         try:
             self._watched = getattr(record, "watched", self._watched)
-            event = getattr(record, "event", None)
-            whole = self.common_settings.dryrun and self.common_settings.printshellcmds
-            show = self._say if self._watched is None or whole else self._events.get(event)
-            (show or self._say)(record)
+            if self._watched is None or self._each_job:
+                self._say(record)
+            else:
+                event = getattr(record, "event", "")
+                self._events.get(event, self._other)(record)
         except Exception:
             self.handleError(record)
 
@@ -121,12 +120,10 @@ class LogHandler(LogHandlerBase):
     def _print(self, text: str, style: str | None = None) -> None:
         self.console.print(text, style=style, markup=False, soft_wrap=True)
 
-    def _nothing(self, record: Any) -> None:
-        """What Snakemake tells about itself and each job, its log file has."""
-
-    def _message(self, record: logging.LogRecord) -> None:
-        """Before the jobs, whatever Snakemake says; after that, what may be wrong."""
-        if record.levelno >= logging.WARNING or not (self._board or self._told):
+    def _other(self, record: logging.LogRecord) -> None:
+        """Show what may be wrong, and before the jobs what Snakemake says that is no event; its log file has all."""
+        early = not (hasattr(record, "event") or self._board or self._told)
+        if early or record.levelno >= logging.WARNING:
             self._say(record)
 
     def _error(self, record: Any) -> None:
@@ -168,7 +165,6 @@ class LogHandler(LogHandlerBase):
     def _announce(self, seconds: float, cores: int) -> None:
         """Say what a long study costs, and how to run a smaller one."""
         assert self._watched is not None
-        from admmbench.forecast.plan import duration
         from admmbench.watch.scaled import smaller
 
         if seconds < HOUR:
@@ -189,16 +185,12 @@ class LogHandler(LogHandlerBase):
 
     def _failed(self, record: Any) -> None:
         if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
-            from admmbench.forecast.plan import duration
-
             took = duration(time.time() - job.since)
             self._print(f"✗ {job.expected.title} failed after {took}; {job.log} ends:")
             for line in job.last_lines(_LAST_LINES):
                 self._print(f"    {line}")
 
     def _conclusion(self, board: Board) -> str:
-        from admmbench.forecast.plan import duration
-
         assert self._watched is not None
         report = self._watched.report
         text = f"{board.done} of {board.total} jobs in {duration(board.elapsed)}"
