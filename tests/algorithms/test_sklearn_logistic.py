@@ -196,3 +196,14 @@ def test_another_version_of_scikit_learn_makes_its_runs_again_and_no_others(monk
     fingerprint.of_modules.cache_clear()
     assert before["local_only"] == after["local_only"]
     assert before["sklearn_logistic"] != after["sklearn_logistic"]
+
+
+def test_a_package_that_is_not_installed_is_named(tmp_path):
+    path = tmp_path / "theirs.py"
+    path.write_text(
+        "from admmbench.algorithms.sklearn_logistic import SklearnLogistic\n"
+        "from admmbench.api import parameters\n\n\n"
+        "@parameters\nclass Theirs(SklearnLogistic):\n    packages = ('no-such-package',)\n"
+    )
+    with pytest.raises(ValueError, match="needs the package 'no-such-package': pip install"):
+        RunSpec(dataset="digits", algorithm=str(path))

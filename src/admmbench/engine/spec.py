@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import itertools
 import math
 import re
@@ -240,6 +241,7 @@ class RunSpec(Strict):
                 # Its noise is for the worst case, whatever is asked for.
                 problem.check_worst_case(self.info, f"variant: {self.variant} of {self.algorithm}")
         with _about_the_method("algorithm: "):
+            self._check_packages()
             require(self.algorithm, self.method.needs, problem)
         with _about_the_method("params."):
             self.method.check(problem, self.n_agents)
@@ -253,6 +255,16 @@ class RunSpec(Strict):
         if self.privacy.trust == "secure_sum":
             self._check_secure_sum()
         self._check_total()
+
+    def _check_packages(self) -> None:
+        """A run is as old as the packages that compute it, so that their versions must be known."""
+        for name in self.method.packages:
+            try:
+                importlib.metadata.version(name)
+            except importlib.metadata.PackageNotFoundError:
+                raise ValueError(
+                    f"{self.algorithm} needs the package {name!r}: pip install {name}"
+                ) from None
 
     def _check_secure_sum(self) -> None:
         """Noise of several agents hides a record only where each value is computed at what all agents know."""
