@@ -11,7 +11,7 @@ from admmbench.audit.findings import Finding
 from admmbench.audit.tapes import Entry, Taped
 from admmbench.audit.worlds import Pair, Run
 from admmbench.frames.base import Array
-from admmbench.privacy import Approximate, Cost, Shift
+from admmbench.privacy import Approximate, Cost
 
 LEVEL = "likelihood"
 # Of sensitivities, which are computed in floating point.
@@ -159,9 +159,9 @@ def _over(l1: Array, l2: Array, linf: Array, stretch: Array, cost: Cost) -> floa
     Of a solution, the l2 norm, or the epsilon, has what the determinants differ by as well: the sum bounds the
     likelihood ratio.
     """
-    shift = Shift(l1.max(), (l2 + stretch).max(), linf.max())
+    shift = l1.max(), (l2 + stretch).max(), linf.max()
     if isinstance(cost, Approximate):
-        shift = Shift(0, _gaussian_epsilon(l2.max(), cost.delta) + stretch.max(), 0)
+        shift = 0, _gaussian_epsilon(l2.max(), cost.delta) + stretch.max(), 0
     pairs = zip(shift, cost.shift, strict=True)
     with np.errstate(divide="ignore"):
         used = [np.divide(norm, bound) if 0 < norm < np.inf else norm for norm, bound in pairs]

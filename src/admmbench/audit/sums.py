@@ -59,4 +59,4 @@ def _first(message: Array, count: int, whole: bool) -> Array:
 
 
 def _cost(told: Sequence[Entry]) -> float:
-    return sum(each.times * each.cost.shift.l2 for each in told)
+    return sum(each.times * each.cost.shift[1] for each in told)

@@ -38,8 +38,8 @@ class Accountant:
     comment
         Where it is published, and what readers should know about it.
     kinds
-        Kinds of releases that it counts: of others it does not know, and leaves nothing out. Who asks costs what they
-        say of themselves may count every `Cost`.
+        Kinds of releases that it counts, so that none is left out. One that asks each cost what it says of itself
+        counts every `Cost`.
     usual
         Whether its total is computed for runs that choose no accountants; False if that takes long.
     """
@@ -54,7 +54,7 @@ class Accountant:
     usual: bool
 
     def epsilon(self, spending: Spending, delta: float) -> float:
-        """Total epsilon at ``delta``; NaN if there are releases that it does not count."""
+        """Return the total epsilon at ``delta``; NaN if there are releases that it does not count."""
         known = all(isinstance(cost, self.kinds) for cost, _ in spending)
         return self.compose(spending, delta) if known else math.nan
 

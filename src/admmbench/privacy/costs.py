@@ -39,17 +39,6 @@ _PER_DEVIATION = 16
 _REACH = 250
 
 
-class Shift(NamedTuple):
-    """How far a neighbour moves a value at most, in units of its noise; infinite where nothing is known."""
-
-    l1: float = math.inf
-    """Sum of the shifts of all entries."""
-    l2: float = math.inf
-    """Root of the sum of their squares."""
-    linf: float = math.inf
-    """Largest shift of one entry."""
-
-
 class Terms(NamedTuple):
     """What the noise of a release is scaled for, and what a run makes of it."""
 
@@ -99,7 +88,7 @@ class Cost(ABC):
 
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
-        """Cost of a release whose noise is scaled for a stated budget."""
+        """Return the cost of a release whose noise is scaled for a stated budget."""
         raise ValueError(f"{cls.name} releases have no noise for a stated budget")
 
     @property
@@ -108,9 +97,9 @@ class Cost(ABC):
         """(epsilon, delta) that the release has by itself; an infinite epsilon if it has none with that delta."""
 
     def renyi(self) -> Array | None:
-        """Renyi divergences, shape of `ORDERS`, or None if `stated` is added to the total of all others instead.
+        """Return Renyi divergences, shape of `ORDERS`; None if `stated` is added to the total of all others instead.
 
-        By default that of randomised response, the worst pure release (Kairouz, Oh and Viswanath 2015).
+        By default they are those of randomised response, the worst pure release (Kairouz, Oh and Viswanath 2015).
         """
         epsilon, delta = self.stated
         if delta:
@@ -125,15 +114,15 @@ class Cost(ABC):
 
     @property
     def bound(self) -> Cost:
-        """A release that costs no less, and less than what the divergences of this one may come to."""
+        """A release that costs no less, but perhaps less than the divergences of this one come to."""
         return self
 
     def merged(self, count: float) -> tuple[Cost, float]:
-        """Releases to which so many of this one are equal, and their number: what a ledger keeps."""
+        """Return the release that a ledger keeps for so many of this one, and the number of it that costs the same."""
         return self, count
 
     def parts(self, count: float) -> tuple[Cost, int]:
-        """Independent releases with one loss each, to which so many of this one are equal, and their number."""
+        """Return a release with one loss, and how many independent ones so many of this one are equal to."""
         return self, int(count)
 
     @property
@@ -142,7 +131,7 @@ class Cost(ABC):
         return None
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
-        """Losses between which a grid lies.
+        """Return the losses between which a grid lies.
 
         Parameters
         ----------
@@ -155,9 +144,9 @@ class Cost(ABC):
         return -epsilon, epsilon
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
-        """Hockey-stick divergence of the neighbours: the least delta for each epsilon, as `ends` has them.
+        """Return the least delta for each epsilon: the hockey-stick divergence of the neighbours.
 
-        By default that of the worst (epsilon, delta)-private release (Kairouz, Oh and Viswanath 2015).
+        By default it is that of the worst (epsilon, delta)-private release (Kairouz, Oh and Viswanath 2015).
         """
         epsilon, delta = self.stated
         found = np.zeros_like(losses)
@@ -166,9 +155,12 @@ class Cost(ABC):
         return delta + (1 - delta) * found
 
     @property
-    def shift(self) -> Shift:
-        """How far a neighbour may move the value; in l2 stands epsilon where no more than `stated` is known."""
-        return Shift(l2=self.stated[0])
+    def shift(self) -> tuple[float, float, float]:
+        """How far a neighbour moves a value at most in l1, l2 and one entry, in units of the noise.
+
+        Norms of which nothing is known are infinite. Where no more than `stated` is known, epsilon stands in l2.
+        """
+        return math.inf, self.stated[0], math.inf
 
     @property
     def sound(self) -> bool:
@@ -176,12 +168,12 @@ class Cost(ABC):
         return all(0 <= number < math.inf for number in astuple(self))
 
     def packed(self) -> list[Any]:
-        """Name and numbers, as JSON has them."""
+        """Return name and numbers, as JSON has them."""
         return [self.name, *astuple(self)]
 
     @staticmethod
     def unpacked(packed: list[Any]) -> Cost:
-        """Cost that `packed` returned."""
+        """Return the cost that `packed` was called of."""
         name, *numbers = packed
         return KINDS[name](*numbers)
 
@@ -193,7 +185,7 @@ class Laplace(Cost):
     Attributes
     ----------
     l1, l2, linf
-        See `Shift`.
+        Sum of the shifts of all entries, root of the sum of their squares, and largest shift of one entry.
     """
 
     name = "laplace"
@@ -206,7 +198,7 @@ class Laplace(Cost):
 
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
-        """The noise is scaled by the bound in l1."""
+        """Scale by the bound in l1."""
         spent = terms.contributions * terms.epsilon
         return cls(spent, spent * terms.l2_over_l1, spent * terms.linf_over_l1)
 
@@ -221,7 +213,7 @@ class Laplace(Cost):
         return self.l1 / self.linf if self.linf else 0.0
 
     def renyi(self) -> Array:
-        """Bound on the Renyi divergences.
+        """Bound the Renyi divergences.
 
         One entry that shifts by r has the divergence D(r) of Mironov (2017), proposition 6, which is convex and 0 at
         0; so D(r_k) <= r_k / linf D(linf), and the sum over entries is at most l1 / linf D(linf). It is also at most
@@ -234,18 +226,18 @@ class Laplace(Cost):
         return np.minimum(self.entries * entry, a * _square(self.l2) / 2)
 
     def parts(self, count: float) -> tuple[Cost, int]:
-        """Entries, each with the largest shift."""
+        """Take each entry for one with the largest shift."""
         return Laplace(self.linf, self.linf, self.linf), int(count) * math.ceil(self.entries)
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
-        """That of one entry."""
+        """Return that of one entry."""
         inside = -np.expm1((np.maximum(losses, -self.l1) - self.l1) / 2)
         return np.where(losses < -self.l1, -np.expm1(losses), np.maximum(inside, 0))
 
     @property
-    def shift(self) -> Shift:
-        """What the fields say."""
-        return Shift(self.l1, self.l2, self.linf)
+    def shift(self) -> tuple[float, float, float]:
+        """The fields say it."""
+        return self.l1, self.l2, self.linf
 
     @property
     def sound(self) -> bool:
@@ -276,7 +268,7 @@ class Gaussian(Cost):
 
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
-        """The noise is that of the classical mechanism, see `gaussian_multiplier`."""
+        """Scale as the classical mechanism does, see `gaussian_multiplier`."""
         multiplier = gaussian_multiplier(terms.epsilon, terms.delta)
         return cls(multiplier / terms.contributions, terms.sampling)
 
@@ -286,7 +278,7 @@ class Gaussian(Cost):
         return math.inf, 0.0
 
     def renyi(self) -> Array:
-        """See `_sampled_renyi` for samples."""
+        """Return the exact divergences; see `_sampled_renyi` for those of samples."""
         if self.sampling < 1:
             return _sampled_renyi(self.multiplier, self.sampling)
         return ORDERS * _over_square(0.5, self.multiplier)
@@ -302,7 +294,7 @@ class Gaussian(Cost):
         return Gaussian(self.multiplier)
 
     def merged(self, count: float) -> tuple[Cost, float]:
-        """Releases of all records compose exactly into one; their number is that of such with the multiplier 1."""
+        """Count releases of all records in such with the multiplier 1, into which they compose exactly."""
         if not (self.multiplier > 0 and self.sampling > 0):
             return Gaussian(1.0), math.inf  # nothing is known of the noise
         if self.sampling < 1:
@@ -310,7 +302,7 @@ class Gaussian(Cost):
         return Gaussian(1.0), _over_square(count, self.multiplier)
 
     def parts(self, count: float) -> tuple[Cost, int]:
-        """Releases of all records are one."""
+        """Compose releases of all records into one."""
         if self.sampling < 1:
             return self, int(count)
         return Gaussian(self.multiplier / math.sqrt(count)), 1
@@ -328,14 +320,14 @@ class Gaussian(Cost):
         return math.sqrt(weight @ (loss - weight @ loss) ** 2) / _PER_DEVIATION
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
-        """Losses at outputs beyond which there is a probability of e^-tail."""
+        """Return the losses at outputs beyond which there is a probability of e^-tail."""
         far = math.sqrt(2 * tail) * self.multiplier
         outputs = np.array([-far, 1 + far])
         low, high = _log_ratio(self.multiplier, self.sampling, outputs).tolist()
         return (-high, -low) if absent else (low, high)
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
-        """At the output where the loss is epsilon, noise of a record that takes part has another loss, log y."""
+        """Compare the tails: where the loss is epsilon, the noise of a record that takes part has another, log y."""
         m, q = self.multiplier, self.sampling
         loss = -losses if absent else losses
         least = np.expm1(-np.abs(loss))
@@ -352,9 +344,9 @@ class Gaussian(Cost):
         return np.where(inside, found, outside)
 
     @property
-    def shift(self) -> Shift:
-        """What the noise is scaled by."""
-        return Shift(l2=1 / self.multiplier if self.multiplier else math.inf)
+    def shift(self) -> tuple[float, float, float]:
+        """The multiplier says how far it is in l2."""
+        return math.inf, 1 / self.multiplier if self.multiplier else math.inf, math.inf
 
 
 @dataclass(frozen=True)
@@ -369,7 +361,7 @@ class Pure(Cost):
 
     @classmethod
     def of_budget(cls, terms: Terms) -> Cost:
-        """Each contribution has the budget."""
+        """Give each contribution the budget."""
         return cls(terms.contributions * terms.epsilon)
 
     @property
@@ -426,15 +418,15 @@ class Spending(tuple[tuple[Cost, float], ...]):
         return any(cost.sampling < 1 for cost, _ in self)
 
     def packed(self) -> list[list[Any]]:
-        """Costs and counts, as JSON has them."""
+        """Return costs and counts, as JSON has them."""
         return [[cost.packed(), count] for cost, count in self]
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:
-    """Standard deviation over l2 sensitivity of the classical Gaussian mechanism.
+    """Return the standard deviation over the l2 sensitivity of the classical Gaussian mechanism.
 
-    ``sqrt(2 ln(1.25 / delta)) / epsilon`` (Dwork and Roth 2014, theorem A.1; huang2019, theorem 1). It is proved for
-    epsilon <= 1; the papers use it beyond.
+    It is ``sqrt(2 ln(1.25 / delta)) / epsilon`` (Dwork and Roth 2014, theorem A.1; huang2019, theorem 1), which is
+    proved for epsilon <= 1; the papers use it beyond.
     """
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 

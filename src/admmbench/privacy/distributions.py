@@ -41,11 +41,11 @@ class Grid:
     Attributes
     ----------
     spacing
-        Between losses.
+        Step between losses.
     first
         Number of the first point; losses are multiples of the spacing.
     chances
-        Of these points.
+        Chances of these points.
     infinite
         Chance of an infinite loss.
     """
@@ -68,14 +68,14 @@ class Grid:
 
     @cached_property
     def variance(self) -> float:
-        """Of the losses."""
+        """Variance of the losses."""
         mean = self.chances @ self.losses
         return float(self.chances @ (self.losses - mean) ** 2)
 
 
 @lru_cache(maxsize=1024)
 def log_moment(grid: Grid, order: float) -> float:
-    """Logarithm of the mean of the exponential of so many losses."""
+    """Return the logarithm of the mean of the exponential of a multiple of the loss."""
     powers = order * grid.losses + grid.log_chances
     largest = powers.max()
     return float(largest + np.log(np.exp(powers - largest).sum()))
@@ -83,9 +83,9 @@ def log_moment(grid: Grid, order: float) -> float:
 
 @lru_cache(maxsize=64)
 def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
-    """Losses of a release on a grid; their divergence is linear in the exponential of epsilon between points.
+    """Round the losses of a release to a grid: the divergence is linear in the exponential of epsilon between points.
 
-    So it is nowhere too small, and the least of all that are right at the points.
+    So it is nowhere too small, and no other that is right at the points is smaller.
     """
     low, high = cost.ends(absent, tail)
     first = math.floor(low / spacing)
@@ -98,7 +98,7 @@ def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
 
 
 def total_epsilon(spending: Spending, delta: float) -> float:
-    """Total epsilon; infinite where losses are too large, or delta is too small, for it to be found."""
+    """Return the total epsilon; infinite where losses are too large, or delta is too small, to find it."""
     parts = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
     tail = -math.log(_CUT * delta / (1 + sampled))

@@ -32,7 +32,7 @@ class Ledger:
         self._counts[merged] = self._counts.get(merged, 0) + number
 
     def variables(self) -> dict[str, Any]:
-        """All releases so far, as JSON has them."""
+        """Return all releases so far, as JSON has them."""
         return {"spent": self.spending().packed()}
 
     def restore(self, variables: dict[str, Any]) -> None:
@@ -40,11 +40,11 @@ class Ledger:
         self._counts = {Cost.unpacked(cost): count for cost, count in variables["spent"]}
 
     def spending(self) -> Spending:
-        """All releases so far."""
+        """Return all releases so far."""
         return Spending(self._counts.items())
 
     def epsilon(self, delta: float, accountant: str = "rdp") -> float:
-        """Total epsilon at ``delta``.
+        """Compose all releases so far into a total epsilon at ``delta``.
 
         Parameters
         ----------
@@ -64,6 +64,6 @@ class Ledger:
 
 
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rdp") -> float:
-    """Total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
+    """Return the total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
     totals = {ledger.spending(): ledger for ledger in ledgers}
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))

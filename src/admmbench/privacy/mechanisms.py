@@ -123,7 +123,7 @@ class Release:
         return next(kind for kind in KINDS.values() if self.law in kind.laws)
 
     def under(self, noise: str) -> Release:
-        """Release with the noise that a run asks for: that of the paper (``published``), or a law.
+        """Return the release with the noise that a run asks for: that of the paper (``published``), or a law.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Release:
         linf_over_l1: float = 1.0,
         sampling: float = 1.0,
     ) -> Cost:
-        """What one release with the stated budget costs under the relation of the run.
+        """Return what one release with the stated budget costs under the relation of the run.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Release:
         return self._by_budget.of_budget(Terms(*terms))
 
     def neighbours(self, relation: Relation) -> str:
-        """How neighbouring data sets differ."""
+        """Say how neighbouring data sets differ."""
         return self.own_neighbours or NEIGHBOURS[relation]
 
     @property
@@ -177,7 +177,7 @@ class Release:
         return unit_of_privacy(self.neighbours("zero_out"))
 
     def contributions(self, relation: Relation) -> int:
-        """Contributions of a record by which values of neighbours differ."""
+        """Count the contributions of a record by which values of neighbours differ."""
         return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
 
 
@@ -207,7 +207,7 @@ def delta_warning(delta: float, n_train: int) -> str:
 
 
 def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
-    """Spacing of the grid, and the sensitivity of a value that is rounded to it, each for one contribution.
+    """Choose the spacing of a grid, and return it with the sensitivity of a value rounded to it, for one contribution.
 
     Rounding adds the same whether values differ by one contribution or by two.
 
@@ -225,7 +225,7 @@ def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
 
 
 def finest(std: Array) -> Array:
-    """Spacing of the finest grid of which double precision has all multiples that normal noise can be."""
+    """Return the spacing of the finest grid of which double precision has all multiples that normal noise can be."""
     return np.asarray(np.ldexp(2.0**-49, np.frexp(std)[1]))
 
 
@@ -279,12 +279,12 @@ class Draw:
         return noisy
 
     def __add__(self, value: Array) -> Array:
-        """Value with noise: both are rounded to the grid, and their sum to the precision of the run."""
+        """Add the noise to a value: both are rounded to the grid, and their sum to the precision of the run."""
         noisy = self.added_to(value)
         return noisy.astype(self.dtype or noisy.dtype, copy=False)
 
     def added_to(self, value: Array) -> Array:
-        """Value with noise, in its precision."""
+        """Return a value with noise, in its precision."""
         if np.shape(value) != self.shape:
             raise ValueError(f"noise of shape {self.shape} is added to {np.shape(value)}")
         noisy: Array = np.array(value, order="C")
@@ -541,7 +541,7 @@ class Noise:
         return xi
 
     def variables(self) -> dict[str, Any]:
-        """Ledgers, as they are now."""
+        """Return the ledgers, as they are now."""
         return {"ledgers": [ledger.variables() for ledger in self.ledgers]}
 
     def restore(self, variables: dict[str, Any]) -> None:
@@ -550,7 +550,7 @@ class Noise:
             ledger.restore(kept)
 
     def magnitude(self) -> Array:
-        """Mean absolute entry of what was added in this round, shape (B, S)."""
+        """Return the mean absolute entry of what was added in this round, shape (B, S)."""
         found = [size / np.where(weight == 0, 1, weight) for size, weight in self._measured]
         return np.mean(found or [np.zeros(self.keys.shape[:2])], axis=0)
 

@@ -49,7 +49,7 @@ _STEP_0, _STEP_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 def philox(
     c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word
 ) -> tuple[Word, Word, Word, Word]:
-    """Four random words for a counter of four and a key of two: 32 bits each, in numbers of 64."""
+    """Return four random words for a counter of four and a key of two: 32 bits each, in numbers of 64."""
     for _ in range(10):
         odd, even = c2 * _FACTOR_2, c0 * _FACTOR_0
         c0 = (odd >> _HIGH) ^ c1 ^ k0
@@ -103,7 +103,7 @@ def _word(words: Array, j: int) -> Word:
 
 @_inlined
 def _unit(word: Word) -> float:
-    """U, an odd multiple of 2^-53."""
+    """The number u, an odd multiple of 2^-53."""
     bits = np.uint64((word >> np.uint64(12)) | np.uint64(0x3FF0_0000_0000_0000))
     return bits.view(np.float64) - (1 - 2.0**-53)
 
