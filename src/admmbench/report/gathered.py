@@ -11,12 +11,14 @@ from admmbench.figures import drawing
 from admmbench.files import read_sealed
 from admmbench.jobs import seal
 from admmbench.report.rendering import Missing, Section
-from admmbench.results.aggregate import aggregate, read
+from admmbench.results.aggregate import join_runs, read
 from admmbench.results.wording import at
 from admmbench.study.address import LOG
 from admmbench.study.config import AUDITS, ConfigError, read_experiment, runs_folder
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
@@ -55,14 +57,13 @@ def gather_what_exists(folder: Path) -> Gathered:
     except ConfigError as error:
         return Gathered(None, [Missing(folder.name, "everything", str(error))])
     place = runs_folder(folder.parent, folder.name, experiment)
-    there: list[Run] = []
+    there: list[tuple[Run, xr.Dataset]] = []
     gone: list[tuple[Run, str]] = []
     for run in experiment.runs:
         path = place / run.path
         try:
             if path.exists():
-                read(path, run)
-                there.append(run)
+                there.append((run, read(path, run)))
             else:
                 gone.append((run, _why_no_run(folder, experiment, run)))
         except seal.StaleResultError as error:
@@ -70,7 +71,7 @@ def gather_what_exists(folder: Path) -> Gathered:
     missing = [Missing(experiment.title, *each) for each in _runs(experiment, gone)]
     if not there:
         return Gathered(None, missing)
-    results = aggregate(name, experiment, place, there)
+    results = join_runs(name, experiment, there)
     drawings, audits = {}, []
     for figure in experiment.figures:
         try:

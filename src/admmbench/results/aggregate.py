@@ -45,10 +45,30 @@ _SHARED = (
 )
 
 
-def aggregate(
-    name: str, experiment: Experiment, folder: Path, runs: Sequence[Run] | None = None
+def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
+    """Join all runs of an experiment, see `join_runs`.
+
+    Parameters
+    ----------
+    name, experiment
+        See `join_runs`.
+    folder
+        Folder that holds the runs, see `admmbench.study.runs.Run.path`.
+
+    Raises
+    ------
+    StaleResultError
+        If a run is missing, damaged or altered, or was made by other code or with other parameters.
+    """
+    return join_runs(
+        name, experiment, [(run, read(folder / run.path, run)) for run in experiment.runs]
+    )
+
+
+def join_runs(
+    name: str, experiment: Experiment, found: Sequence[tuple[Run, xr.Dataset]]
 ) -> xr.Dataset:
-    """Join the runs of an experiment.
+    """Join runs of an experiment, all or some.
 
     Parameters
     ----------
@@ -56,27 +76,20 @@ def aggregate(
         Name of the experiment.
     experiment
         Its definition.
-    folder
-        Folder that holds the runs, see `admmbench.study.runs.Run.path`.
-    runs
-        Those of the experiment that are joined, at least one; all if absent.
+    found
+        At least one run, each with what `read` gave.
 
     Returns
     -------
     xarray.Dataset
         Dims ``algorithm`` (labels with a run, in the order of the configuration), ``epsilon``, ``seed``, ``round``.
         Points of the grid without a run are NaN, with ``status`` -1.
-
-    Raises
-    ------
-    StaleResultError
-        If a run is missing, damaged or altered, or was made by other code or with other parameters.
     """
     traces: dict[tuple[str, float], list[xr.Dataset]] = {}
-    runs = experiment.runs if runs is None else runs
-    for run in runs:
+    for run, trace in found:
         key = run.label, run.spec.stated_budget
-        traces.setdefault(key, []).append(_for_each_seed(read(folder / run.path, run), run))
+        traces.setdefault(key, []).append(_for_each_seed(trace, run))
+    runs = [run for run, _ in found]
     firsts = [blocks[0] for blocks in traces.values()]
     points = [
         xr.concat(
