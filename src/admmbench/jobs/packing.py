@@ -1,7 +1,8 @@
 """Variables of a run as JSON and arrays: nothing that is read back can run code.
 
-Numbers, text, lists, mappings and dataclasses become JSON. An array is written beside it, once, however many names it
-has. Reading fills existing variables of the same kind, so a file only sets values.
+Numbers, text, lists, mappings and dataclasses become JSON; arrays are written beside it. Reading fills existing
+dataclasses, so a file only sets values. Each field is a variable of its own: a state in which one array has two names
+says so by a property, as `admmbench.frames.consensus.ConsensusState.iterates`.
 """
 
 from __future__ import annotations
@@ -26,24 +27,17 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     TypeError
         If it holds something else; the message says what.
     """
-    return _pack(value, arrays, {id(array): number for number, array in enumerate(arrays)})
-
-
-def _pack(value: Any, arrays: list[Array], numbers: dict[int, int]) -> Any:
-    """`pack`; ``numbers`` has the place of each array, by its identity."""
 
     def inner(other: Any) -> Any:
-        return _pack(other, arrays, numbers)
+        return pack(other, arrays)
 
     if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
-        if id(value) not in numbers:
-            numbers[id(value)] = len(arrays)
-            arrays.append(value)  # which also keeps its identity from being used again
-        return {_ARRAY: numbers[id(value)]}
+        arrays.append(value)
+        return {_ARRAY: len(arrays) - 1}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return {_DATACLASS: {name: inner(getattr(value, name)) for name in names}}
@@ -65,24 +59,16 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
     packed, arrays
         What `pack` made.
     into
-        A value of the same kind; dataclasses and arrays are filled, and what they are called elsewhere sees it.
+        A value of the same kind; dataclasses are filled.
 
     Raises
     ------
     ValueError
         If the two are not of one kind.
     """
-    return _unpack(packed, arrays, into, {})
-
-
-def _unpack(packed: Any, arrays: Sequence[Array], into: Any, filled: dict[int, int]) -> Any:
-    """`unpack`; ``filled`` has the array that each of the present ones was filled with.
-
-    Arrays that were one may be two by now: the second takes a place of its own.
-    """
 
     def inner(value: Any, other: Any) -> Any:
-        return _unpack(value, arrays, other, filled)
+        return unpack(value, arrays, other)
 
     if isinstance(packed, list):
         alike = isinstance(into, list) and len(into) == len(packed)
@@ -91,15 +77,8 @@ def _unpack(packed: Any, arrays: Sequence[Array], into: Any, filled: dict[int, i
     if not isinstance(packed, dict):
         return packed
     if _ARRAY in packed:
-        number = packed[_ARRAY]
-        array = arrays[number]
-        if not isinstance(into, np.ndarray):
-            return array if array.ndim else array[()]
-        alike = (into.shape, into.dtype) == (array.shape, array.dtype) and into.flags.writeable
-        if not alike or filled.setdefault(id(into), number) != number:
-            return array
-        into[...] = array
-        return into
+        array = arrays[packed[_ARRAY]]
+        return array if array.ndim or isinstance(into, np.ndarray) else array[()]
     if _DATACLASS in packed:
         return _filled(packed[_DATACLASS], into, inner)
     known = into if isinstance(into, dict) else {}

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,6 +20,9 @@ from admmbench.problems.loss import Loss
 from admmbench.problems.narrow import gather
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.validation import Number, Strict
+
+if TYPE_CHECKING:
+    from admmbench.problems.optimum import Limit
 
 Array = NDArray[Any]
 Sharing = Literal["rows", "columns", "constrained"]
@@ -94,10 +97,12 @@ class Problem(ABC):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
+        limit: Limit | None = None,
     ) -> BoundProblem[Any]:
         """Join parameters and data, for a batch of so many seeds.
 
         Models have the precision ``dtype``. What noise is added to has the precision ``released``, if it is given.
+        Searches for an optimum end at the limit, if there is one.
         """
 
     @abstractmethod

@@ -34,6 +34,7 @@ from admmbench.problems.base import (
     weights_and_intercepts,
 )
 from admmbench.problems.loss import ScalarLoss
+from admmbench.problems.optimum import Limit
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
 _RANK_TOLERANCE = 1e-11
@@ -67,10 +68,11 @@ class Columns(LossProblem):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
+        limit: Limit | None = None,
     ) -> BoundColumns:
         """Join parameters and data; see `BoundColumns`. Sensitivities are the method's own here."""
         assert isinstance(split, ColumnSplit)
-        return BoundColumns(self, split, n_seeds, np.dtype(dtype))
+        return BoundColumns(self, split, n_seeds, np.dtype(dtype), limit)
 
 
 class BoundColumns(BoundProblem["Party"]):
@@ -86,6 +88,8 @@ class BoundColumns(BoundProblem["Party"]):
         S, the number of seeds in the batch.
     dtype
         Precision of models and predictions; subproblems are solved in float64.
+    limit
+        Of the search for an optimum; none if absent.
 
     Raises
     ------
@@ -94,14 +98,19 @@ class BoundColumns(BoundProblem["Party"]):
     """
 
     def __init__(
-        self, problem: Columns, split: ColumnSplit, n_seeds: int, dtype: np.dtype[Any]
+        self,
+        problem: Columns,
+        split: ColumnSplit,
+        n_seeds: int,
+        dtype: np.dtype[Any],
+        limit: Limit | None = None,
     ) -> None:
         data = split.dataset
         problem.check(data.info)
         assert isinstance(problem.loss, ScalarLoss)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.columns = split.columns
-        self.n_seeds, self.dtype = n_seeds, dtype
+        self.n_seeds, self.dtype, self.limit = n_seeds, dtype, limit
         self.n_agents = len(split.columns)
         self.n_samples = data.n_train
         used = self.columns[-1].stop
@@ -180,7 +189,7 @@ class BoundColumns(BoundProblem["Party"]):
         """Minimiser over the columns of the first so many parties (default: all), shape (S, 1, J)."""
 
         def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
-            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, 1)
+            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, 1, self.limit)
 
         return self.fitted(minimiser, parties)
 

@@ -26,6 +26,7 @@ from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
 from admmbench.problems.loss import ScalarLoss
+from admmbench.problems.optimum import Limit
 from admmbench.validation import Number, Strict
 
 Where = dict[str, str | int]
@@ -108,8 +109,9 @@ class _Base(Problem):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
+        limit: Limit | None = None,
     ) -> BoundConstrained:
-        """Join parameters and data; arithmetic is in double precision, whatever the precision asked for."""
+        """Join parameters and data; arithmetic is in double precision, and there is no search to limit."""
         assert isinstance(split, Split)
         return self.bound(split, n_seeds)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,27 +17,24 @@ _MOST_SEARCHES = 100
 
 @dataclass
 class Limit:
-    """Steps after which searches end, and whether one has ended so."""
+    """Steps after which searches end, and whether one has ended so: what it finds is no optimum.
+
+    This is for timing a few steps; searches in all threads of a run may share a limit.
+    """
 
     steps: int
     reached: bool = False
 
 
-_LIMITS: list[Limit] = []
-
-
-@contextmanager
-def at_most(steps: int) -> Iterator[Limit]:
-    """Let searches in all threads end after so many steps: what they find is no optimum, and only their time counts."""
-    _LIMITS.append(Limit(steps))
-    try:
-        yield _LIMITS[-1]
-    finally:
-        _LIMITS.pop()
-
-
 def minimize(
-    loss: Loss, penalty: Penalty, strength: float, X: Array, y: Array, weights: Array, outputs: int
+    loss: Loss,
+    penalty: Penalty,
+    strength: float,
+    X: Array,
+    y: Array,
+    weights: Array,
+    outputs: int,
+    limit: Limit | None = None,
 ) -> Array:
     """Minimise sum_i weights_i loss(W x_i, y_i) + strength R(W).
 
@@ -56,6 +51,8 @@ def minimize(
         Shape (n,).
     outputs
         K, rows of W.
+    limit
+        Of steps; none if absent.
 
     Returns
     -------
@@ -85,7 +82,6 @@ def minimize(
         both = np.stack([gradient, -gradient]) + strength / total
         return value + strength / total * v.sum(), both.ravel()
 
-    limit = _LIMITS[-1] if _LIMITS else None
     options = {**_OPTIONS, "maxiter": limit.steps} if limit else _OPTIONS
     if penalty.smooth:
         found = optimize.minimize(

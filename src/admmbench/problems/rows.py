@@ -57,6 +57,7 @@ from admmbench.problems.batches import (
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
+from admmbench.problems.optimum import Limit
 from admmbench.problems.sparse import MOST, column_type, density
 
 # Records that go forward and backward together: they are still in the cache for the second product.
@@ -132,12 +133,13 @@ class Rows(LossProblem):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
+        limit: Limit | None = None,
     ) -> BoundRows:
         """Join parameters and data; see `BoundRows`."""
         assert isinstance(split, Split)
         precision = np.dtype(dtype)
         return BoundRows(
-            self, split, n_seeds, sensitivity, precision, np.dtype(released or precision)
+            self, split, n_seeds, sensitivity, precision, np.dtype(released or precision), limit
         )
 
 
@@ -159,6 +161,8 @@ class BoundRows(BoundProblem["RowParts"]):
         Precision of models and records.
     released
         Precision of gradients, and of all that noise is added to.
+    limit
+        Of the search for an optimum; none if absent.
 
     Raises
     ------
@@ -174,6 +178,7 @@ class BoundRows(BoundProblem["RowParts"]):
         sensitivity: Literal["local", "global"],
         dtype: np.dtype[Any],
         released: np.dtype[Any],
+        limit: Limit | None = None,
     ) -> None:
         data = split.dataset
         problem.check(data.info)
@@ -182,7 +187,7 @@ class BoundRows(BoundProblem["RowParts"]):
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.n_seeds, self.sensitivity = n_seeds, sensitivity
         self.dtype, self.released = dtype, released
-        self.split = split
+        self.split, self.limit = split, limit
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
         self.size = math.prod(self.model_shape)
         self.n_agents = len(split.shares)
@@ -320,7 +325,7 @@ class BoundRows(BoundProblem["RowParts"]):
         K = self.model_shape[0]
 
         def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
-            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, K)
+            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, K, self.limit)
 
         return self.fitted(minimiser)
 
@@ -520,6 +525,7 @@ class RowParts:
                     share.y,
                     np.full(n, 1 / n),
                     whole.model_shape[0],
+                    whole.limit,
                 )
         return w
 
