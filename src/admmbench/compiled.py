@@ -140,7 +140,7 @@ def _read_trusted(path: Path) -> bytes:
         return file.read()
 
 
-def source(function: Callable[..., Any], what: str) -> str:
+def source(function: Callable[..., Any], what: str = "a kernel") -> str:
     """Source of a function, as it was imported.
 
     Raises

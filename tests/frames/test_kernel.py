@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from admmbench.frames.consensus import Subproblem
-from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, make_update
+from admmbench.frames.kernel import (
+    COMPILED,
+    Pass,
+    Strategy,
+    in_plain_arrays,
+    make_solve,
+    make_update,
+)
 from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
 from admmbench.privacy import Noise, Privacy, samplers
 from admmbench.privacy.sensitivity import Sensitivity
@@ -54,8 +61,7 @@ class Uncompiled(Strategy):
 
     def make(self, fused, dtype):
         return make_update(
-            fused.step,
-            PENALTIES[fused.penalty].gradient,
+            make_solve(fused.step, PENALTIES[fused.penalty].gradient, fused.at == "global"),
             lambda numbers, p, s: tuple(each[p, s] for each in numbers),
             take_tile,
             samplers.perturb,

@@ -185,7 +185,7 @@ def state_copies_bounds_the_state(case: MethodCase) -> None:
     played = play(spec, data, rounds=2)
     own = seeds * math.prod(played.federation.problem.model_shape) * 4
     most = (case.cls.state_copies * agents + _GLOBAL_MODELS) * own
-    # As in a checkpoint: the arrays, each once.
+    # As in a checkpoint: all arrays.
     size = sum(map(len, played.content.arrays))
     ensure(
         size <= most,

@@ -63,10 +63,11 @@ def numbers_of(numbers, p, s):
     return ({numbers})
 
 
-{update}
+{functions}
 
+solve = equation(make_solve(step, penalty_gradient, {at_global}))
 update = njit(nogil=True, error_model="numpy")(
-    make_update(step, penalty_gradient, numbers_of, take_tile, perturb, number, {flags})
+    make_update(solve, numbers_of, take_tile, perturb, number, {flags})
 )
 '''
 
@@ -101,9 +102,30 @@ class Room(NamedTuple):
     noise: Array
 
 
+def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bool) -> Step:
+    """Make the equation of a subproblem's solution, from the gradient of the loss.
+
+    Parameters
+    ----------
+    step
+        Equation of the step, ``step(gradient, z, w, dual, rho, *numbers)``.
+    penalty_gradient
+        Equation of the gradient of the penalty.
+    at_global
+        Whether the penalty's gradient is taken at the global model, instead of the local one.
+    """
+
+    def solve(
+        known: Any, z: Any, w: Any, dual: Any, rho: float, strength: float, numbers: tuple[Any, ...]
+    ) -> Any:
+        slope = known + strength * penalty_gradient(w if at_global else z)
+        return step(slope, z, w, dual, rho, *numbers)
+
+    return solve
+
+
 def make_update(
-    step: Callable[..., Any],
-    penalty_gradient: Callable[[Any], Any],
+    solve: Step,
     numbers_of: Callable[[Any, int, int], Any],
     take: Callable[..., None],
     perturb: Callable[..., float],
@@ -112,7 +134,6 @@ def make_update(
     last: bool,
     agents_begin: bool,
     solved: bool,
-    at_global: bool,
     noise_on_gradient: bool,
     noise_on_solution: bool,
 ) -> Callable[..., None]:
@@ -120,10 +141,8 @@ def make_update(
 
     Parameters
     ----------
-    step
-        Equation of the step, ``step(gradient, z, w, dual, rho, *numbers)``.
-    penalty_gradient
-        Equation of the gradient of the penalty.
+    solve
+        What `make_solve` makes.
     numbers_of
         Picks the further arguments of the step, a tuple, for an agent and a seed.
     take
@@ -137,9 +156,7 @@ def make_update(
     agents_begin
         Who begins a round: the dual variables follow before the first update, or after the last one.
     solved
-        Whether what is taken is the solution of the subproblem, so that there is no step.
-    at_global
-        Whether the penalty's gradient is taken at the global model, instead of the local one.
+        Whether what is taken is the solution of the subproblem already.
     noise_on_gradient, noise_on_solution
         What noise is added to.
     """
@@ -200,15 +217,9 @@ def make_update(
                             room.noise,
                             measure,
                         )
-                    if not solved:
-                        for j in range(len(tile)):
-                            # What noise is added to may be in double precision; all else is as the models are.
-                            slope = tile[j] if noise_on_solution else number(tile[j])
-                            slope = slope + strength * penalty_gradient(
-                                w_[j] if at_global else z_[j]
-                            )
-                            tile[j] = step(slope, z_[j], w_[j], dual_[j], rho, *given)
                     if noise_on_solution:
+                        for j in range(len(tile)):
+                            tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
                         sizes += perturb(
                             tile,
                             law,
@@ -222,7 +233,10 @@ def make_update(
                             measure,
                         )
                     for j in range(len(tile)):
+                        # What noise is added to may be in double precision; all else is as the models are.
                         new = number(tile[j])
+                        if not (solved or noise_on_solution):
+                            new = solve(new, z_[j], w_[j], dual_[j], rho, strength, given)
                         z_[j] = new
                         if not last:
                             total_[j] = new if first else total_[j] + new
@@ -280,7 +294,6 @@ class Pass:
             "last": self.updates in ("only", "last"),
             "agents_begin": self.order == "agents",
             "solved": self.step is solution,
-            "at_global": self.at == "global",
             "noise_on_gradient": self.noise == "gradient",
             "noise_on_solution": self.noise == "solution",
         }
@@ -299,8 +312,9 @@ class Pass:
             imported=_IMPORTED,
             equations="\n\n".join(f"\n@equation\n{text}" for text in written),
             numbers="".join(f"numbers[{k}][p, s], " for k in range(len(_arguments(self.step)))),
-            update=compiled.source(make_update, "the local update"),
+            functions="\n\n".join(compiled.source(each) for each in (make_solve, make_update)),
             dtype=dtype,
+            at_global=self.at == "global",
             flags=", ".join(f"{name}={value}" for name, value in self.flags().items()),
         )
 
@@ -440,9 +454,9 @@ def in_plain_arrays(
         factors(np.broadcast_to(each, z.shape[:2]), z) for each in fused.numbers(schedule)
     )
     partial = np.zeros_like(z)
+    step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
     make_update(
-        _elementwise(fused.step),
-        PENALTIES[fused.penalty].gradient,
+        make_solve(step, slope, fused.at == "global"),
         lambda numbers, p, s: numbers,
         take,
         perturb,
