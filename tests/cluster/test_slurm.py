@@ -181,7 +181,7 @@ def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, pr
     )
     assert done.returncode == 0, done.stdout
     # Two of three: the other member of the slow one's array had not to wait for it.
-    assert done.stdout.count("Trying to restart job") == 2
+    assert prepared.log.count("Trying to restart job") == 2
     logs = {
         name: "".join(
             path.read_text()

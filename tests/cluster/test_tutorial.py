@@ -30,5 +30,5 @@ def test_the_rehearsal_of_the_tutorial_makes_the_study(tmp_path):
                 stderr=subprocess.STDOUT,
             )
             assert done.returncode == 0, done.stdout
-            assert "Submitted job" in done.stdout
+            assert "Submitted job" in project.log
     assert (project.folder / "results/report/quick/index.html").exists()

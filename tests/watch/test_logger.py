@@ -55,9 +55,10 @@ class Snakemake:
         facts = {"log": [str(each) for each in log], "wildcards": wildcards, "threads": 1}
         self.says("rule ...", "job_info", jobid=number, rule_name="aggregate", **facts)
 
-    def fails(self, number, log=()):
+    def fails(self, number, log=(), why=None):
         self.says("...", "error", logging.ERROR, exception="RuleException")
-        self.says("...", "job_error", logging.ERROR, jobid=number, log=[str(each) for each in log])
+        facts = {"log": [str(each) for each in log], "rule_msg": why}
+        self.says("...", "job_error", logging.ERROR, jobid=number, **facts)
 
     def ends(self):
         """What was shown until the end."""
@@ -95,11 +96,11 @@ def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path)
     log.write_text("".join(f"line {n}\n" for n in range(30)))
     snakemake.begins()
     snakemake.starts(1, [log], e="small")
-    snakemake.fails(1, [log])
+    snakemake.fails(1, [log], "it took too long")
     snakemake.says("Storage is gone", "error", logging.ERROR, exception="WorkflowError")
     first, *lines, other, last = snakemake.ends()
     assert first == f"✗ aggregate small failed after 0 s; {log} ends:"
-    assert lines == [f"    line {n}" for n in range(10, 30)]
+    assert lines == [*(f"    line {n}" for n in range(10, 30)), "    it took too long"]
     assert other == "Storage is gone"
     assert last.startswith("0 of 2 jobs in 0 s; 1 failed. The same command tries them again")
 

@@ -29,7 +29,6 @@ from admmbench.jobs import fingerprint, provenance
 from admmbench.progress import duration
 from admmbench.study.address import BENCHMARK
 from admmbench.study.config import Study
-from admmbench.study.experiment import Experiment
 from admmbench.study.runs import Run
 
 _LARGEST = ("mem_mb", "checkpoint")
@@ -41,6 +40,8 @@ _LOOKED_AT = 4
 _COMPARED = 22
 _SPEEDS = Kept[Any]("speeds.json")
 _SMALLEST_JOB = "smallest job"
+# Machine, code and kind of run, by which numbers are kept, and what measures them.
+_Measurement = tuple[str, Callable[[], list[float]]]
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,9 @@ def measure(study: Study, progress: Callable[[int, int], None], *, renew: bool =
     """
     wanted = _measurements(study)
     found = {} if renew else _SPEEDS.read()
-    missing = [each for each in wanted.values() if each.name not in found]
-    for number, each in enumerate(missing, start=1):
-        _SPEEDS.add({each.name: each.make()})
+    missing = {name: make for name, make in wanted.values() if name not in found}
+    for number, (name, make) in enumerate(missing.items(), start=1):
+        _SPEEDS.add({name: make()})
         progress(number, len(missing))
     machine = _machine(wanted)
     assert machine is not None
@@ -115,17 +116,11 @@ def known(study: Study) -> Machine | None:
     return _machine(_measurements(study))
 
 
-class _Measurement(NamedTuple):
-    name: str
-    """Machine, code and kind of run: what its numbers are kept by."""
-    make: Callable[[], list[float]]
-
-
 def _machine(wanted: Mapping[str, _Measurement]) -> Machine | None:
     kept = _SPEEDS.read()
-    if not all(each.name in kept for each in wanted.values()):
+    if not all(name in kept for name, _ in wanted.values()):
         return None
-    found = {what: kept[each.name] for what, each in wanted.items()}
+    found = {what: kept[name] for what, (name, _) in wanted.items()}
     start, file = found.pop(_SMALLEST_JOB)
     return Machine(start, int(file), {what: Speed(*numbers) for what, numbers in found.items()})
 
@@ -138,12 +133,10 @@ def _measurements(study: Study) -> dict[str, _Measurement]:
             threads = estimate(run.spec, study.config.threads).threads
             what = kind(run.spec, threads)
             if what not in wanted:
-                make = partial(_time_run, run.spec, threads)
-                wanted[what] = _Measurement(_name(run.spec, what), make)
+                wanted[what] = _name(run.spec, what), partial(_time_run, run.spec, threads)
     # The last: what it runs has been compiled by then.
     smallest = RunSpec(dataset="digits", algorithm=_undemanding(), rounds=1)
-    make = partial(_time_job, smallest)
-    wanted[_SMALLEST_JOB] = _Measurement(_name(smallest, _SMALLEST_JOB), make)
+    wanted[_SMALLEST_JOB] = _name(smallest, _SMALLEST_JOB), partial(_time_job, smallest)
     return wanted
 
 
@@ -216,15 +209,11 @@ def _of_experiment(name: str, study: Study, machine: Machine, counted: set[Path]
     total = sum(runs, Cost(jobs=_BESIDES, disk=numbers, shared=len(experiment.runs) - len(own)))
     if experiment.timed:
         total = replace(total, jobs=_BESIDES + 1)
-    return sum(
-        (_of_audit(run, experiment, study, machine) for run in experiment.audits.values()), total
-    )
-
-
-def _of_audit(run: Run, experiment: Experiment, study: Study, machine: Machine) -> Cost:
-    assert experiment.audit is not None
-    seconds = attack_seconds(run.spec, experiment.audit, study.config.threads, machine)
-    return Cost(jobs=1, seconds=seconds)
+    for run in experiment.audits.values():
+        assert experiment.audit is not None
+        seconds = attack_seconds(run.spec, experiment.audit, study.config.threads, machine)
+        total += Cost(jobs=1, seconds=seconds)
+    return total
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> Cost:

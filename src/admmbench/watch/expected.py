@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from admmbench.audit.settings import AuditSettings
 from admmbench.engine.spec import RunSpec
 from admmbench.forecast import cost
 from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
@@ -49,49 +50,36 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
     machine
         What was measured; None takes upper bounds instead, whose proportions are about right.
     """
+    threads = study.config.threads
 
-    def forecast(spec: RunSpec) -> float:
+    def forecast(spec: RunSpec, attacks: AuditSettings | None = None) -> float:
         if machine is None:
             return START + cost.work(spec)
-        return core_seconds(spec, study.config.threads, machine)
+        if attacks is None:
+            return core_seconds(spec, threads, machine)
+        return attack_seconds(spec, attacks, threads, machine)
 
-    def attack(run: Run, experiment: Experiment) -> float:
-        assert experiment.audit is not None
-        if machine is None:
-            return START + cost.work(run.spec)
-        return attack_seconds(run.spec, experiment.audit, study.config.threads, machine)
-
-    found: dict[str, Expected] = {}
+    found: dict[Path, Expected] = {}
     for name, experiment in study.experiments.items():
-        folder = Path(study.config.results, name)
+        logs, runs = Path(study.config.results, name, "logs"), study.runs_folder(name)
         if experiment.timed:
             together = sum(forecast(run.spec) for run in experiment.runs)
-            found[str(folder / "logs/time.log")] = Expected(
+            found[logs / "time.log"] = Expected(
                 f"{name}, run by run", rule_name("time", name), together
             )
-        else:
-            for run in experiment.runs:
-                runs = study.runs_folder(name)
-                found.setdefault(
-                    str(runs / run.address.file(LOG)),
-                    Expected(
-                        _title(run),
-                        rule_name("run", run.address.folder),
-                        forecast(run.spec),
-                        runs / run.checkpoint,
-                    ),
-                )
+        for run in () if experiment.timed else experiment.runs:
+            rule, state = rule_name("run", run.address.folder), runs / run.checkpoint
+            job = Expected(_title(run), rule, forecast(run.spec), state)
+            found.setdefault(runs / run.address.file(LOG), job)
         for file, run in experiment.audits.items():
             title = f"attacks on {_title(run, seeds=False)}"
-            found[_log(folder, AUDITS, file)] = Expected(
-                title, rule_name("audit", name), attack(run, experiment)
-            )
+            job = Expected(title, rule_name("audit", name), forecast(run.spec, experiment.audit))
+            found[logs / AUDITS / Path(file).with_suffix(".log")] = job
         for file, search in experiment.searches.items():
             title = f"tuning of {_title(Run(search.label, search.spec), seeds=False)}"
-            found[_log(folder, TUNING, file)] = Expected(
-                title, rule_name("tune", name), _search(search, experiment)
-            )
-    return found
+            job = Expected(title, rule_name("tune", name), _search(search, experiment))
+            found[logs / TUNING / Path(file).with_suffix(".log")] = job
+    return {str(log): job for log, job in found.items()}
 
 
 def _search(search: Search, experiment: Experiment) -> float:
@@ -99,10 +87,6 @@ def _search(search: Search, experiment: Experiment) -> float:
     settings = experiment.tuning
     assert settings is not None
     return START + settings.trials * len(settings.seeds) * cost.work(search.spec)
-
-
-def _log(folder: Path, kind: str, file: str) -> str:
-    return str(folder / "logs" / kind / f"{file.removesuffix('.json')}.log")
 
 
 def _title(run: Run, *, seeds: bool = True) -> str:

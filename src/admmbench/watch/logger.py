@@ -187,7 +187,8 @@ class LogHandler(LogHandlerBase):
         if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
             took = duration(time.time() - job.since)
             self._print(f"✗ {job.expected.title} failed after {took}; {job.log} ends:")
-            for line in job.last_lines(_LAST_LINES):
+            told = [record.rule_msg] if record.rule_msg else []  # of a scheduler
+            for line in [*job.last_lines(_LAST_LINES), *told]:
                 self._print(f"    {line}")
 
     def _conclusion(self, board: Board) -> str:
