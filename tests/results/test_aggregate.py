@@ -55,6 +55,9 @@ def test_results_are_labelled_and_open_alone(runs, tmp_path):
         assert results.test_error.attrs["units"] == "1"
         assert results.attrs["experiment"] == "small"
         assert len(set(results.fingerprint.values)) == 3
+        assert all(each.attrs["long_name"] for each in results.coords.values())
+        units = {name for name, each in results.coords.items() if "units" in each.attrs}
+        assert units == {"agents", "delta", "epsilon", "features", "rounds"}
 
 
 def test_every_number_is_in_its_place(runs):

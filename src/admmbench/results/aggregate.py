@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from admmbench.engine.spec import RunSpec
 from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
 from admmbench.files import MADE_AGAIN
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
-from admmbench.results.declared import kinship
 from admmbench.results.joining import each_once
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ def join_runs(
     labels = {run.label for run in runs}
     methods = [method for method in experiment.algorithms if method.label in labels]
     joined = joined.sel(algorithm=[method.label for method in methods])
-    joined = joined.assign_coords(_methods(experiment, methods, runs))
+    joined = joined.assign_coords(_coordinates(experiment, methods, runs))
     joined = joined.transpose("algorithm", "epsilon", "seed", "round")
     return _described(joined, name, experiment, firsts)
 
@@ -164,18 +162,6 @@ def _described(
         "units": "1",
     }
     joined["algorithm"].attrs = {"long_name": "method"}
-    joined["agents"].attrs = {"long_name": "agents", "units": "1"}
-    joined["features"].attrs = {"long_name": "features", "units": "1"}
-    joined["notion"].attrs = {"long_name": "notion of differential privacy of a release"}
-    joined["noise"].attrs = {"long_name": "law of the noise, none where nothing noisy is released"}
-    joined["neighbours"].attrs = {"long_name": "in what neighbouring data sets differ"}
-    joined["guarantee"].attrs = {"long_name": "what the composed privacy loss is worth"}
-    joined["family"].attrs = {"long_name": "mechanism that methods share"}
-    joined["role"].attrs = {"long_name": "contender, reference, or optimum for reference"}
-    joined["rounds"].attrs = {"long_name": "rounds of a run", "units": "1"}
-    joined["tuned"].attrs = {"long_name": "settings that tuning chose, as JSON"}
-    joined["caveats"].attrs = {"long_name": "what readers should know, a JSON list"}
-    joined["delta"].attrs = {"long_name": "failure probability", "units": "1"}
     joined.attrs = {
         "Conventions": "CF-1.11",
         "experiment": name,
@@ -211,66 +197,72 @@ def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
     return common
 
 
-def _methods(
+def _coordinates(
     experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
 ) -> dict[str, Any]:
-    """Coordinates that say what is behind a label."""
-    specs = {run.label: run.spec for run in runs}
-    facts = [_facts(specs[method.label]) for method in methods]
+    """Say what is behind a label, and behind a label at a budget: names, what they mean, and values."""
+    of = {run.label: run.spec for run in runs}
+    at = {(run.label, run.spec.stated_budget): run.spec for run in runs}
+    specs = [of[method.label] for method in methods]
+    stated = [{**experiment.params, **method.params} for method in methods]
+    releases = [spec.release for spec in specs]
+    budgets = sorted({budget for _, budget in at})
+    ran = [[at.get((method.label, budget)) for budget in budgets] for method in methods]
+    tuned = [[experiment.settings(method, budget) for budget in budgets] for method in methods]
     return {
-        **{name: ("algorithm", [each[name] for each in facts]) for name in facts[0]},
-        "method": ("algorithm", [method.name for method in methods]),
-        "variant": ("algorithm", [method.variant for method in methods]),
-        "params": ("algorithm", [_params(experiment, method) for method in methods]),
-        "agents": ("algorithm", [specs[method.label].n_agents for method in methods]),
-        "features": ("algorithm", [specs[method.label].n_features for method in methods]),
-        "delta": ("algorithm", [specs[method.label].delta for method in methods]),
-        **_at_budgets(experiment, methods, runs),
-        "fingerprint": (
-            "algorithm",
-            [fingerprint.of_run(specs[method.label]) for method in methods],
+        "method": _coordinate("name of the method", [spec.algorithm for spec in specs]),
+        "variant": _coordinate("equations or code that are followed", [s.variant for s in specs]),
+        "params": _coordinate("parameters that the experiment states, as JSON", map(_json, stated)),
+        "agents": _coordinate("agents", [spec.n_agents for spec in specs]),
+        "features": _coordinate("features", [spec.n_features for spec in specs]),
+        "delta": _coordinate("failure probability", [spec.delta for spec in specs]),
+        "noise": _coordinate(
+            "law of the noise, none where nothing noisy is released",
+            [release.law if release else "none" for release in releases],
+        ),
+        "notion": _coordinate(
+            "notion of differential privacy of a release",
+            ["none" if r is None else "pure" if r.kind.pure else "approximate" for r in releases],
+        ),
+        "neighbours": _coordinate(
+            "in what neighbouring data sets differ",
+            [r.neighbours(experiment.privacy.relation) if r else "" for r in releases],
+        ),
+        "guarantee": _coordinate(
+            "what the composed privacy loss is worth", [spec.worth.kind for spec in specs]
+        ),
+        "family": _coordinate(
+            "mechanism that methods share", [spec.method.family for spec in specs]
+        ),
+        "role": _coordinate(
+            "contender, reference, or optimum for reference", [spec.method.role for spec in specs]
+        ),
+        "caveats": _coordinate(
+            "what readers should know, a JSON list", [_json(spec.method.caveats) for spec in specs]
+        ),
+        "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
+        "rounds": _coordinate(
+            "rounds of a run, 0 where nothing was run",
+            [[spec.rounds if spec else 0 for spec in own] for own in ran],
+        ),
+        "tuned": _coordinate(
+            "settings that tuning chose, as JSON",
+            [[json.dumps(settings) if settings else "" for settings in own] for own in tuned],
         ),
     }
 
 
-def _facts(spec: RunSpec) -> dict[str, str]:
-    """What a method declares about itself, for readers of its results.
-
-    Returns
-    -------
-    ``noise``, the law of a release, and its ``notion`` of differential privacy (``pure``, ``approximate``), both
-    ``none`` where nothing noisy is sent; ``neighbours`` that it is about; ``guarantee`` of the composed loss
-    (``proved``, ``conditional`` or ``none``); ``family`` and ``role``, see `Algorithm`; and ``caveats``, a JSON list.
-    """
-    method, release = spec.method, spec.release
-    notion = "none" if release is None else "pure" if release.kind.pure else "approximate"
-    return {
-        "noise": release.law if release else "none",
-        "notion": notion,
-        "neighbours": release.neighbours(spec.privacy.relation) if release else "",
-        "guarantee": spec.worth.kind,
-        **kinship(method),
-        "caveats": json.dumps(method.caveats, ensure_ascii=False),
-    }
+def _coordinate(
+    long_name: str, values: Iterable[Any]
+) -> tuple[tuple[str, ...], Any, dict[str, str]]:
+    """Values of each method, or of each at each budget, with what they are called; numbers have the unit 1."""
+    array = np.array(list(values))
+    units = {} if array.dtype.kind == "U" else {"units": "1"}
+    return ("algorithm", "epsilon")[: array.ndim], array, {"long_name": long_name, **units}
 
 
-def _at_budgets(
-    experiment: Experiment, methods: Sequence[Method], runs: Sequence[Run]
-) -> dict[str, Any]:
-    """What may differ from budget to budget: rounds, 0 where nothing was run, and what tuning chose, as JSON."""
-    rounds = {(run.label, run.spec.stated_budget): run.spec.rounds for run in runs}
-    budgets = sorted({budget for _, budget in rounds})
-    grid = [[(method, budget) for budget in budgets] for method in methods]
-    chosen = [[experiment.settings(*point) for point in own] for own in grid]
-    dims = "algorithm", "epsilon"
-    return {
-        "rounds": (dims, [[rounds.get((m.label, budget), 0) for m, budget in own] for own in grid]),
-        "tuned": (dims, [[json.dumps(each) if each else "" for each in own] for own in chosen]),
-    }
-
-
-def _params(experiment: Experiment, method: Method) -> str:
-    return json.dumps({**experiment.params, **method.params}, sort_keys=True)
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _for_each_seed(trace: xr.Dataset, run: Run) -> xr.Dataset:
