@@ -64,7 +64,7 @@ def search_files(experiment):
     All other settings stay as they are: whoever adds a method tunes this one alone.
     """
     folder = Path(RESULTS, experiment, TUNING)
-    chosen = STUDY.experiments[experiment].all_chosen
+    chosen = STUDY.experiments[experiment].chosen
     return {
         str(folder / name): search
         for name, search in STUDY.experiments[experiment].searches.items()
@@ -77,7 +77,7 @@ def settings_kept(experiment):
     new = {
         (search.label, search.budget) for search in search_files(experiment).values()
     }
-    chosen = STUDY.experiments[experiment].all_chosen
+    chosen = STUDY.experiments[experiment].chosen
     return {
         label: {
             budget: each.model_dump()

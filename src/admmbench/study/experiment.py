@@ -88,6 +88,11 @@ class Method(Strict):
         ),
     ] = {}
 
+    @property
+    def starts(self) -> Settings:
+        """Where the search for its settings begins."""
+        return {path: axis.at(0) for path, axis in self.tune.items()}
+
 
 class Budgets(NoiseSettings):
     """Totals of whole runs, which determine the noise; their neighbours, and the kind of noise."""
@@ -205,41 +210,36 @@ class Experiment(Strict):
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
         _once("figures: the name", [figure.name for figure in self.figures])
-        for number, figure in enumerate(self.figures):
-            for label in figure.algorithms or []:
-                if label not in labels:
-                    fault = unknown("label", label, labels)
-                    raise ValueError(f"figures.{number}.algorithms: {fault}")
         self._check_methods()
-        self._check_held_out()
         for number, figure in enumerate(self.figures):
-            for metric in figure.metrics:
-                if metric not in self.metrics:
-                    fault = unknown("metric", metric, self.metrics)
-                    key = "metric" if metric == figure.metric else "beside"
-                    raise ValueError(f"figures.{number}.{key}: {fault}")
-            self._check_axis(number, figure)
-            if "epsilon_total" in (figure.metric, getattr(figure, "against", "")):
-                self._check_totals(number, figure)
+            self._check_figure(f"figures.{number}", figure)
         return self
 
-    def _shown(self, figure: Figure) -> dict[str, RunSpec]:
-        """Methods of a figure, by label."""
-        pairs = zip(self.algorithms, self._methods, strict=True)
-        return {
-            method.label: spec
-            for method, spec in pairs
-            if not figure.algorithms or method.label in figure.algorithms
-        }
+    def _check_figure(self, where: str, figure: Figure) -> None:
+        """Refuse a figure of methods, variables or totals that are not there."""
+        specs = dict(zip((method.label for method in self.algorithms), self._methods, strict=True))
+        for label in figure.algorithms or []:
+            if label not in specs:
+                raise ValueError(f"{where}.algorithms: {unknown('label', label, list(specs))}")
+        for metric in figure.metrics:
+            if metric not in self.metrics:
+                key = "metric" if metric == figure.metric else "beside"
+                raise ValueError(f"{where}.{key}: {unknown('metric', metric, self.metrics)}")
+        shown = {label: specs[label] for label in figure.algorithms or specs}
+        against = str(getattr(figure, "against", ""))
+        self._check_axis(f"{where}.against", against, shown)
+        guaranteed = any(spec.worth.kind != "none" for spec in shown.values())
+        if "epsilon_total" in (figure.metric, against) and not guaranteed:
+            raise ValueError(
+                f"{where}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: global, or "
+                "show epsilon_composed"
+            )
 
-    def _check_axis(self, number: int, figure: Figure) -> None:
+    def _check_axis(self, where: str, against: str, shown: Mapping[str, RunSpec]) -> None:
         """Refuse a horizontal axis that no method has, or that has no numbers."""
-        against, shown = str(getattr(figure, "against", "")), self._shown(figure)
         advances = against in COURSES and against != "round"
         if advances and not any(against in measured(spec) for spec in shown.values()):
-            raise ValueError(
-                f"figures.{number}.against: no method here has {COURSES[against].lower()}"
-            )
+            raise ValueError(f"{where}: no method here has {COURSES[against].lower()}")
         if not against.startswith(PARAMETER):
             return
         name = against.removeprefix(PARAMETER)
@@ -247,22 +247,13 @@ class Experiment(Strict):
         found = {label: given[name] for label, given in known.items() if name in given}
         if not found:
             fault = unknown("parameter", name, sorted(set().union(*known.values())))
-            raise ValueError(f"figures.{number}.against: {fault}")
+            raise ValueError(f"{where}: {fault}")
         for label, value in found.items():
             if isinstance(value, bool) or not isinstance(value, int | float | None):
-                raise ValueError(
-                    f"figures.{number}.against: {name} of {label!r} is {value!r}, which is no number"
-                )
-
-    def _check_totals(self, number: int, figure: Figure) -> None:
-        """Refuse a figure of guaranteed totals where there are none."""
-        if not any(spec.worth.kind != "none" for spec in self._shown(figure).values()):
-            raise ValueError(
-                f"figures.{number}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: "
-                "global, or show epsilon_composed"
-            )
+                raise ValueError(f"{where}: {name} of {label!r} is {value!r}, which is no number")
 
     def _check_methods(self) -> None:
+        """Refuse names that no file can have, a method under two labels, and tuning where held-out rows would train."""
         labels: dict[tuple[str, str], str] = {}
         for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
             address = Run(method.label, spec).address
@@ -273,10 +264,6 @@ class Experiment(Strict):
             first = labels.setdefault(same, method.label)
             if first != method.label:
                 raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
-
-    def _check_held_out(self) -> None:
-        """Refuse to tune where rows that are held out would train."""
-        for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
             if method.tune and getattr(as_partition(spec.agents), "train", None):
                 raise ValueError(
                     f"algorithms.{number}.tune: agents.train shares out rows of both parts, also those that tuning "
@@ -335,10 +322,9 @@ class Experiment(Strict):
         ends = itertools.accumulate(sizes)
         return [tuple(seeds[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
 
-    @property
-    def budgets(self) -> list[float]:
-        """Those of one iteration, or totals."""
-        return self.epsilon or self.privacy.total or []
+    def _budgets(self, method: Method) -> list[float]:
+        """Those of a method: of one iteration, or totals."""
+        return method.epsilon or self.epsilon or self.privacy.total or []
 
     @property
     def budget_of(self) -> str:
@@ -366,9 +352,7 @@ class Experiment(Strict):
     def searches(self) -> dict[str, Search]:
         """What is tuned, by file name: every method with ``tune`` at every budget."""
         found = (
-            Search(
-                method.label, budget, self._complete(method, budget, _starts(method)), method.tune
-            )
+            Search(method.label, budget, self._complete(method, budget, method.starts), method.tune)
             for method, budget in self._grid
             if method.tune
         )
@@ -385,49 +369,31 @@ class Experiment(Strict):
 
     @property
     def _grid(self) -> list[tuple[Method, float]]:
-        return [
-            (method, budget)
-            for method in self.algorithms
-            for budget in method.epsilon or self.budgets
-        ]
+        return [(method, budget) for method in self.algorithms for budget in self._budgets(method)]
 
     def settings(self, method: Method, budget: float) -> Settings | None:
         """Settings that tuning chose; empty for a method without axes, None if it must still be tuned along them."""
         if not method.tune:
             return {}
-        chosen = self.chosen(method, budget)
+        chosen = self.chosen[method.label].get(budget)
         return chosen.settings if chosen else None
 
-    def chosen(self, method: Method, budget: float) -> Chosen | None:
-        """What tuning came to; None if it was along other axes, at other budgets, or of another method."""
-        found = self.tuned.get(method.label, {}).get(budget)
-        if found is None or set(found.settings) != set(method.tune):
-            return None
-        return found if found.of in ("", self._definitions[method.label]) else None
-
     @cached_property
-    def _definitions(self) -> dict[str, str]:
-        """Method, data set and loss of each label that is tuned, by their content."""
-        return {
-            method.label: self._complete(
-                method, (method.epsilon or self.budgets)[0], _starts(method)
-            ).definitions
-            for method in self.algorithms
-            if method.tune
-        }
-
-    @property
-    def all_chosen(self) -> dict[str, dict[float, Chosen]]:
-        """What tuning came to so far, for all methods that are tuned."""
-        return {
-            method.label: {
-                budget: found
-                for budget in method.epsilon or self.budgets
-                if (found := self.chosen(method, budget))
-            }
-            for method in self.algorithms
-            if method.tune
-        }
+    def chosen(self) -> dict[str, dict[float, Chosen]]:
+        """What tuning came to so far, by label and budget: along the axes that there are, and of the same method."""
+        found = {}
+        for method in self.algorithms:
+            if method.tune:
+                budgets, own = self._budgets(method), self.tuned.get(method.label, {})
+                of = self._complete(method, budgets[0], method.starts).definitions
+                found[method.label] = {
+                    budget: own[budget]
+                    for budget in budgets
+                    if budget in own
+                    and own[budget].settings.keys() == method.tune.keys()
+                    and own[budget].of in ("", of)
+                }
+        return found
 
     @cached_property
     def audits(self) -> dict[str, Run]:
@@ -447,11 +413,10 @@ class Experiment(Strict):
         """What each method computes, every setting spelt out, at one of its budgets and for one seed."""
         found = []
         for method in self.algorithms:
-            budget = (method.epsilon or self.budgets)[0]
+            budget = self._budgets(method)[0]
             settings = self.settings(method, budget)
-            found.append(
-                self._complete(method, budget, _starts(method) if settings is None else settings)
-            )
+            settings = method.starts if settings is None else settings
+            found.append(self._complete(method, budget, settings))
         return found
 
     def _complete(self, method: Method, budget: float, settings: Settings) -> RunSpec:
@@ -522,11 +487,6 @@ class Experiment(Strict):
         if isinstance(changes, int):
             changes = {"blocks" if base.get("scheme") == "columns" else "agents": changes}
         return {**base, **changes}
-
-
-def _starts(method: Method) -> Settings:
-    """Where the search for a method's settings begins."""
-    return {path: axis.at(0) for path, axis in method.tune.items()}
 
 
 def _of_the_method(error: Exception) -> bool:
