@@ -11,7 +11,7 @@ from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.privacy import NEIGHBOURS
 from admmbench.report import rendering
-from admmbench.results.aggregate import StaleResultError, aggregate
+from admmbench.results.aggregate import StaleResultError, aggregate, join_runs, read
 from admmbench.study.experiment import Experiment
 
 DEFINITION = {
@@ -74,6 +74,24 @@ def test_every_number_is_in_its_place(runs):
     missing = results.sel(algorithm="Non-private", epsilon=1)
     assert np.isnan(missing.test_error).all()
     assert (missing.status == -1).all()
+
+
+def test_runs_that_are_missing_leave_the_others_in_their_places(runs):
+    """Of one block of seeds, of one budget, and of both."""
+    experiment = Experiment.model_validate(DEFINITION)
+    whole = aggregate("small", experiment, runs)
+    for there in (experiment.runs[1:], experiment.runs[::2], experiment.runs[2:7]):
+        found = [(run, read(runs / run.path, run)) for run in there]
+        results = join_runs("small", experiment, found)
+        assert results.indexes["seed"].is_unique
+        assert (results.status >= 0).sum() == sum(len(run.spec.seeds) for run in there)
+        for run in there:
+            point = {"algorithm": run.label, "epsilon": run.spec.epsilon}
+            here, expected = (
+                each.sel(point)[["test_error", "status"]].sel(seed=list(run.spec.seeds))
+                for each in (results, whole)
+            )
+            xr.testing.assert_equal(here.reset_coords(drop=True), expected.reset_coords(drop=True))
 
 
 def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,57 +83,39 @@ def join_runs(
         Dims ``algorithm`` (labels with a run, in the order of the configuration), ``epsilon``, ``seed``, ``round``.
         Points of the grid without a run are NaN, with ``status`` -1.
     """
-    traces: dict[tuple[str, float], list[xr.Dataset]] = {}
+    traces: dict[str, dict[float, list[xr.Dataset]]] = {}
     for run, trace in found:
-        key = run.label, run.spec.stated_budget
-        traces.setdefault(key, []).append(_for_each_seed(trace, run))
-    runs = [run for run, _ in found]
-    firsts = [blocks[0] for blocks in traces.values()]
-    points = [
-        xr.concat(
-            blocks, "seed", data_vars="minimal", coords="minimal", compat="override", join="exact"
-        )
-        .expand_dims(algorithm=[label], epsilon=[epsilon])
-        .drop_attrs(deep=False)
-        for (label, epsilon), blocks in traces.items()
-    ]
-    joined = xr.combine_by_coords(
-        _with_same_rounds(_with_same_variables(points)),
-        join="outer",
-        fill_value={"status": np.int8(Outcome.NOT_RUN)},
-        combine_attrs="drop_conflicts",
-    )
-    assert isinstance(joined, xr.Dataset)
-    labels = {run.label for run in runs}
-    methods = [method for method in experiment.algorithms if method.label in labels]
-    joined = joined.sel(algorithm=[method.label for method in methods])
-    joined = joined.assign_coords(_coordinates(experiment, methods, runs))
-    joined = joined.transpose("algorithm", "epsilon", "seed", "round")
+        of_method = traces.setdefault(run.label, {})
+        of_method.setdefault(run.spec.stated_budget, []).append(_for_each_seed(trace, run))
+    methods = [method for method in experiment.algorithms if method.label in traces]
+    joined = _along(
+        "algorithm",
+        {
+            method.label: _along(
+                "epsilon",
+                {
+                    budget: xr.concat(blocks, "seed", data_vars="minimal", join="exact")
+                    for budget, blocks in sorted(traces[method.label].items())
+                },
+            )
+            for method in methods
+        },
+    ).sortby("epsilon")
+    joined = joined.assign_coords(_coordinates(experiment, methods, [run for run, _ in found]))
+    firsts = [blocks[0] for of_method in traces.values() for blocks in of_method.values()]
     return _described(joined, name, experiment, firsts)
 
 
-def _with_same_variables(points: list[xr.Dataset]) -> list[xr.Dataset]:
-    """Add what other methods measure, as missing: only equal sets of variables are joined along the grid."""
-    dims = {name: variable.dims for point in points for name, variable in point.items()}
-    return [
-        point.assign(
-            {
-                name: (own, np.full([point.sizes[dim] for dim in own], np.nan))
-                for name, own in dims.items()
-                if name not in point
-            }
-        )
-        for point in points
-    ]
-
-
-def _with_same_rounds(points: list[xr.Dataset]) -> list[xr.Dataset]:
-    """Add the rounds that others evaluate, as missing: methods that are tuned have their own."""
-    rounds = sorted({t for point in points for t in point["round"].values.tolist()})
-    return [
-        point if point.sizes["round"] == len(rounds) else point.reindex(round=rounds)
-        for point in points
-    ]
+def _along(dim: str, parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
+    """Join along a new dimension. Variables, rounds and points that a part lacks are missing there."""
+    return xr.concat(
+        parts.values(),
+        xr.Variable(dim, list(parts)),
+        data_vars="all",
+        join="outer",
+        fill_value={"status": np.int8(Outcome.NOT_RUN)},
+        combine_attrs="drop",
+    )
 
 
 def _described(
