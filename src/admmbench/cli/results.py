@@ -43,10 +43,10 @@ def _add_aggregate(commands: Any) -> None:
 def _aggregate(options: argparse.Namespace) -> None:
     from admmbench.jobs.job import write
     from admmbench.results.aggregate import aggregate
-    from admmbench.study.config import read_experiment, runs_folder
+    from admmbench.study.config import read_experiment
 
     name, experiment = read_experiment(options.folder)
-    runs = runs_folder(options.folder.parent, options.folder.name, experiment)
+    runs = experiment.runs_folder(options.folder)
     write(aggregate(name, experiment, runs), options.output)
 
 

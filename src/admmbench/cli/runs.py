@@ -214,7 +214,7 @@ def _time(options: argparse.Namespace) -> None:
         job.time_one_by_one(
             [run.spec for run in runs],
             open_as(experiment.dataset, options.data),
-            [options.folder / "runs" / run.path for run in runs],
+            [experiment.runs_folder(options.folder) / run.path for run in runs],
             [planned[fingerprint.code(run.spec)] for run in runs],
             progress,
         )

@@ -14,7 +14,7 @@ from admmbench.report.rendering import Missing, Section
 from admmbench.results.aggregate import join_runs, read
 from admmbench.results.wording import at
 from admmbench.study.address import LOG
-from admmbench.study.config import AUDITS, ConfigError, read_experiment, runs_folder
+from admmbench.study.config import AUDITS, ConfigError, read_experiment
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,7 +56,7 @@ def gather_what_exists(folder: Path) -> Gathered:
         name, experiment = read_experiment(folder, figures=True)
     except ConfigError as error:
         return Gathered(None, [Missing(folder.name, "everything", str(error))])
-    place = runs_folder(folder.parent, folder.name, experiment)
+    place = experiment.runs_folder(folder)
     there: list[tuple[Run, xr.Dataset]] = []
     gone: list[tuple[Run, str]] = []
     for run in experiment.runs:
@@ -115,9 +115,9 @@ def _named(runs: Iterable[Run]) -> str:
 
 def _why_no_run(folder: Path, experiment: Experiment, run: Run) -> str:
     """Why a run is missing: what its log says, or that of the data set that it waits for."""
-    results = folder.parent
-    prepared = _said(results / "logs/prepare" / f"{experiment.dataset_folder}.log")
-    log = folder / "logs/time.log" if experiment.timed else results / "runs" / run.address.file(LOG)
+    prepared = _said(folder.parent / "logs/prepare" / f"{experiment.dataset_folder}.log")
+    runs = experiment.runs_folder(folder)
+    log = folder / "logs/time.log" if experiment.timed else runs / run.address.file(LOG)
     return f"no data: {prepared}" if prepared and not log.exists() else _why(log)
 
 

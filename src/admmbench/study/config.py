@@ -81,23 +81,19 @@ class Study(Strict):
         found: dict[str, dict[str, Run]] = {}
         for experiment in self.experiments.values():
             for run in () if experiment.timed else experiment.runs:
-                address = run.address
-                found.setdefault(address.folder, {}).setdefault(address.point, run)
+                found.setdefault(run.address.folder, {}).setdefault(run.address.point, run)
         return found
 
     def runs_folder(self, name: str) -> Path:
         """Where the runs of an experiment are."""
-        return runs_folder(Path(self.config.results), name, self.experiments[name])
+        return self.experiments[name].runs_folder(Path(self.config.results, name))
 
     def definition(self, name: str, file: str) -> str:
         """Text of one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
-        if file == FIGURES:
-            figures = self.experiments[name].figures
-            return json.dumps([figure.model_dump(mode="json") for figure in figures], indent=1)
-        return self._manifest(name)
-
-    def _manifest(self, name: str) -> str:
         experiment = self.experiments[name]
+        if file == FIGURES:
+            figures = [figure.model_dump(mode="json") for figure in experiment.figures]
+            return json.dumps(figures, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
             "name": name,
@@ -206,11 +202,6 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             check_experiment(_with_tuned(content, found), str(available[name]))
             raise
     return Study(config=checked, experiments=experiments)
-
-
-def runs_folder(results: Path, name: str, experiment: Experiment) -> Path:
-    """Folder of an experiment's runs: one for all experiments, except that timed runs are never shared."""
-    return results / name / "runs" if experiment.timed else results / "runs"
 
 
 def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:

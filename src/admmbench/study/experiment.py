@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, ValidationError, model_validator
@@ -433,6 +434,10 @@ class Experiment(Strict):
             if isinstance(error, ValidationError):
                 lines = messages(error, given)
             raise ValueError(where + "; ".join(lines)) from None
+
+    def runs_folder(self, folder: Path) -> Path:
+        """Where its runs are, beside or in the folder of its results: timed runs are never shared."""
+        return (folder if self.timed else folder.parent) / "runs"
 
     @cached_property
     def dataset_folder(self) -> str:
