@@ -20,12 +20,13 @@ from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from seaborn.utils import relative_luminance
 
+from admmbench.figures import Figure, style
 from admmbench.figures import ranks as diagram
-from admmbench.figures import style
 from admmbench.figures.drawing import as_svg, draw, save, svg
 from admmbench.figures.kinds import tradeoff
 from admmbench.figures.style import look, looks
 from admmbench.frames.outcomes import Outcome
+from admmbench.jobs import fingerprint
 from admmbench.report import tables
 from admmbench.results import statistics
 from admmbench.study import config
@@ -763,12 +764,14 @@ def test_the_example_of_the_documentation_is_a_kind(results, spread, tmp_path):
     assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
     drawing = draw(results, figure)
     assert [panel.get_title() for panel in panels(drawing)] == ["ε = 0.1", "ε = 1"]
-    dots = np.concatenate([each.get_offsets() for each in panels(drawing)[0].collections])
+    first, _ = panels(drawing)
+    dots = np.concatenate([each.get_offsets() for each in first.collections])
+    assert first.viewLim.count_contains(dots) == len(dots)
     assert len(dots) == 30  # three methods, ten seeds
     final = 100 * results["test_error"].sel(epsilon=0.1).isel(round=-1)
     wanted_heights = np.sort(final.values[np.isfinite(final.values)])
     np.testing.assert_allclose(np.sort(dots[:, 1]), wanted_heights)
-    assert panels(drawing)[0].get_ylabel() == "Test error (%)"
+    assert first.get_ylabel() == "Test error (%)"
     assert legend(drawing) == ["OutP", "ObjP", "ObjPM"]
     assert "Each of 10 seeds" in texts(drawing)
     assert not plt.get_fignums()
@@ -800,6 +803,18 @@ def test_a_file_without_a_kind_is_refused(spread, code, message):
         check_experiment({**SMALL, "figures": [{"name": "a", "kind": spread}]})
     assert "figures.0.kind: " in str(caught.value)
     assert message in str(caught.value)
+
+
+def test_figures_are_drawn_anew_when_their_kind_means_something_else(spread):
+    def found(change):
+        text = change(Path(spread).read_text("utf-8"))
+        Path(spread).write_text(text, "utf-8")
+        figure = Figure.model_validate({"name": "a", "kind": spread})
+        return fingerprint.of_figures([type(figure).__module__])
+
+    first = found(str)
+    assert found(lambda text: text + "# a comment\n") == first
+    assert found(lambda text: text.replace("0.6", "0.7")) != first
 
 
 def test_what_a_kind_of_a_user_raises_is_one_line(results, spread):
