@@ -805,16 +805,19 @@ def test_a_file_without_a_kind_is_refused(spread, code, message):
     assert message in str(caught.value)
 
 
-def test_figures_are_drawn_anew_when_their_kind_means_something_else(spread):
-    def found(change):
-        text = change(Path(spread).read_text("utf-8"))
-        Path(spread).write_text(text, "utf-8")
-        figure = Figure.model_validate({"name": "a", "kind": spread})
+def test_figures_are_drawn_anew_when_their_kind_means_something_else(spread, tmp_path):
+    text = Path(spread).read_text("utf-8")
+
+    def found(folder, text):
+        path = tmp_path / folder / "spread.py"
+        path.parent.mkdir()
+        path.write_text(text, "utf-8")
+        figure = Figure.model_validate({"name": "a", "kind": str(path)})
         return fingerprint.of_figures([type(figure).__module__])
 
-    first = found(str)
-    assert found(lambda text: text + "# a comment\n") == first
-    assert found(lambda text: text.replace("0.6", "0.7")) != first
+    first = found("first", text)
+    assert found("comment", f"{text}# a comment\n") == first
+    assert found("other", text.replace("0.6", "0.7")) != first
 
 
 def test_what_a_kind_of_a_user_raises_is_one_line(results, spread):
