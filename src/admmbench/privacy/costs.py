@@ -11,7 +11,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -165,11 +165,11 @@ class Cost(ABC):
     @property
     def sound(self) -> bool:
         """Whether all numbers are finite and at least 0, without which nothing is known of the noise."""
-        return all(0 <= number < math.inf for number in astuple(self))
+        return all(0 <= number < math.inf for number in vars(self).values())
 
     def packed(self) -> list[Any]:
         """Return name and numbers, as JSON has them."""
-        return [self.name, *astuple(self)]
+        return [self.name, *vars(self).values()]
 
     @staticmethod
     def unpacked(packed: list[Any]) -> Cost:
@@ -313,6 +313,8 @@ class Gaussian(Cost):
         m, q = self.multiplier, self.sampling
         if not _MULTIPLIERS[0] < m < _MULTIPLIERS[1]:
             return 0.0
+        if q == 1:
+            return 1 / m / _PER_DEVIATION
         z = np.arange(-9, 9, 1 / 16)
         density = np.exp(-(z**2) / 2) / 16 / math.sqrt(2 * math.pi)
         weight = np.concatenate([(1 - q) * density, q * density])
@@ -481,11 +483,10 @@ def _ratios(multiplier: float, sampling: float, shift: float) -> tuple[Array, Ar
 def _log_ratio(multiplier: float, sampling: float, x: Array) -> Array:
     """Logarithm of the density of outputs with a record that may take part, over that without it."""
     loss: Array = (x - 0.5) / multiplier / multiplier
-    if sampling == 1:
-        return loss
-    small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
-    large = np.logaddexp(math.log1p(-sampling), math.log(sampling) + loss)
-    return np.where(loss < 1, small, large)
+    absent = math.log1p(-sampling) if sampling < 1 else -math.inf
+    with np.errstate(divide="ignore"):  # without samples, losses below -37 count as infinite
+        small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
+    return np.where(loss < 1, small, np.logaddexp(absent, math.log(sampling) + loss))
 
 
 def _at_most_concentrated(logarithm: Array, epsilon: float) -> Array:
