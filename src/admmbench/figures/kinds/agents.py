@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from admmbench.figures.base import Figure
-from admmbench.figures.tidy import COURSES, Course, along, points, ran, together
+from admmbench.figures.kinds.curves import Curves
+from admmbench.figures.tidy import COURSES, along, points, ran, together
 from admmbench.results import wording
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.axes import Axes
 
     from admmbench.figures.style import Look
 
 
-class Agents(Figure):
+class Agents(Curves):
     """Means over agents in a band from the lowest agent to the highest.
 
     There is a panel for each method and epsilon, and a line for each metric, the mean over seeds. A metric whose name
@@ -27,9 +26,6 @@ class Agents(Figure):
     """
 
     beside: Annotated[list[str], Field(description="further metrics in the same panels")] = []
-    against: Annotated[Course, Field(description="the horizontal axis")] = "round"
-
-    lost_runs = "drawn until they stop"
 
     @property
     def metrics(self) -> list[str]:
@@ -79,10 +75,3 @@ class Agents(Figure):
                     along(own[name], own, self.against).sel(round=rows["x"].values).values
                 )
         return rows if {"lower", "upper"} <= {*rows} else rows[["x", "y", "line"]]
-
-    def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
-        """See `Figure.plot`."""
-        from admmbench.figures import style
-
-        style.draw_lines(panel, table, looks, marks=7)
-        style.set_rounds(panel)
