@@ -102,7 +102,8 @@ def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys)
 
 INTERRUPTED = """
 import os, signal, sys
-from admmbench import __main__, cli
+from admmbench import __main__
+from admmbench.cli import authors
 
 def interrupted(options):
     try:
@@ -110,7 +111,7 @@ def interrupted(options):
     except KeyboardInterrupt:
         {then}
 
-cli._list = interrupted
+authors._list = interrupted
 sys.argv[1:] = ["list"]
 sys.exit(__main__.main())
 """

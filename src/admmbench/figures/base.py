@@ -219,8 +219,14 @@ class Figure(Strict):
             kind = handler(KINDS.resolve(name).__pydantic_core_schema__)
             kind["properties"]["kind"] = {"const": name, "title": "Kind", "type": "string"}
             kinds.append(kind)
-        other = {"kind": {"pattern": r"\.py$", "type": "string"}}
-        return {"oneOf": [*kinds, {"properties": other, "required": ["name", "kind"]}]}
+        other = {"kind": {"pattern": r"\.py$", "title": "Kind", "type": "string"}}
+        own = {
+            "title": "Your own",
+            "description": "A kind of figure in a file of yours, whose class says which other keys there are.",
+            "properties": other,
+            "required": ["name", "kind"],
+        }
+        return {"oneOf": [*kinds, own]}
 
 
 KINDS = plugins.Registry(
