@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from admmbench.files.kept import Kept
+from admmbench.files.cache import Cache
 from admmbench.privacy import Ledger, Pure, costs, remembered
 
 CODE = """
@@ -172,14 +172,14 @@ def test_totals_that_were_altered_are_composed_again(seven, tmp_path, damage):
 def test_totals_of_another_file_or_of_other_types_are_composed_again(seven, tmp_path):
     (file,) = (tmp_path / "totals").iterdir()
     text = file.read_text()
-    kept = Kept[Any](f"totals/{file.name}")
-    names = list(kept.read())
+    cache = Cache[Any](f"totals/{file.name}")
+    names = list(cache.read())
     for value in (-7.0, math.nan, True, "7.0", None, 7):
-        kept.add(dict.fromkeys(names, value))
+        cache.add(dict.fromkeys(names, value))
         assert seven() == 1
     file.write_text(text)
     file.rename(file.with_name("0" * 16 + ".json"))
-    assert Kept(f"totals/{'0' * 16}.json").read() == {}
+    assert Cache(f"totals/{'0' * 16}.json").read() == {}
 
 
 def test_totals_in_a_folder_of_others_are_not_believed(seven, tmp_path):

@@ -22,7 +22,7 @@ from admmbench import algorithms, datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
-from admmbench.files.kept import Kept
+from admmbench.files.cache import Cache
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.jobs import fingerprint, provenance
@@ -38,7 +38,7 @@ _BESIDES = 4
 _LOOKED_AT = 4
 # Runs in which an audit compares both worlds: eleven, under two relations.
 _COMPARED = 22
-_SPEEDS = Kept[Any]("speeds.json")
+_SPEEDS = Cache[Any]("speeds.json")
 _SMALLEST_JOB = "smallest job"
 # Machine, code and kind of run, by which numbers are kept, and what measures them.
 _Measurement = tuple[str, Callable[[], list[float]]]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from admmbench import algorithms, datasets, plugins
 from admmbench.engine.spec import RunSpec
-from admmbench.files.kept import Kept
+from admmbench.files.cache import Cache
 
 _PACKAGE = "admmbench"
 _API = f"{_PACKAGE}.api"
@@ -149,7 +149,7 @@ class _Source(NamedTuple):
 
 # Parsing all modules takes longer than a small run. So what was found in a file is kept under the hash of its bytes.
 _MAKERS = (__file__, str(plugins.__file__))
-_MEANINGS = Kept[list[Any]](
+_MEANINGS = Cache[list[Any]](
     f"meanings-{'.'.join(map(str, sys.version_info[:3]))}-"
     f"{hashlib.sha256(b''.join(Path(module).read_bytes() for module in _MAKERS)).hexdigest()[:8]}.json"
 )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from admmbench.files.kept import Kept
+from admmbench.files.cache import Cache
 from admmbench.privacy.costs import Spending
 
 FOLDER = "totals"
@@ -34,10 +34,10 @@ def remembered(compose: Compose) -> Compose:
 
 
 @lru_cache
-def _file(compose: Compose, costs: str, delta: float) -> Kept[float]:
+def _file(compose: Compose, costs: str, delta: float) -> Cache[float]:
     modules = sorted(Path(compose.__code__.co_filename).parent.glob("*.py"))
     source = b"".join(module.read_bytes() for module in modules)
     code = [hashlib.sha256(source).hexdigest(), compose.__name__, *map(version, _PACKAGES)]
     text = json.dumps([code, costs, delta])
     name = f"{FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    return Kept(name, lambda total: isinstance(total, float) and total >= 0)
+    return Cache(name, lambda total: isinstance(total, float) and total >= 0)

@@ -231,7 +231,7 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str) -> dict[str, Any
         return {**note, "values": _numbers(values, FINE)}
     if name == results.attrs["metric"] or values.sizes["seed"] <= statistics.FEW_SEEDS:
         return {**note, **_seeds(values, int(results.attrs["n_test"]))}
-    kept = _kept(values.notnull().any("seed").transpose("curve", "round").values)
+    kept = _rounds_to_draw(values.notnull().any("seed").transpose("curve", "round").values)
     rounds = xr.DataArray(kept, dims=("curve", "round"))
     band = statistics.band(
         values.isel(round=rounds, curve=xr.DataArray(range(len(kept)), dims="curve"))
@@ -244,7 +244,7 @@ def _metric(results: xr.Dataset, points: xr.Dataset, name: str) -> dict[str, Any
     }
 
 
-def _kept(evaluated: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rounds_to_draw(evaluated: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Places of the rounds that are kept of each curve: some of those with values, among them the first and the last.
 
     Parameters

@@ -115,7 +115,7 @@ def load(
     ValueError
         If a file is not the one that was kept.
     """
-    return {name: _read(*each) for name, each in _kept(experiments, folders).items()}
+    return {name: _read(*each) for name, each in _files(experiments, folders).items()}
 
 
 def read(path: Path) -> xr.Dataset | None:
@@ -142,10 +142,10 @@ def digests(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, str]:
     """SHA-256 of what is kept of some experiments, by name, see `load`."""
-    return {name: digest for name, (_, digest) in _kept(experiments, folders).items()}
+    return {name: digest for name, (_, digest) in _files(experiments, folders).items()}
 
 
-def _kept(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
+def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
     """File of each experiment of which results are kept, and its SHA-256."""
     return {
         name: (folder / f"{name}.nc", sources[f"{name}.nc"].sha256)

@@ -67,7 +67,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
     for folder in caches:
         found.update(_of_data(folder / "datasets"))
     with contextlib.suppress(OSError):  # there may be no such folder
-        found.update(_kept(private_folder()))
+        found.update(_of_the_cache(private_folder()))
     parts = (cache / part for cache in {*caches, cache_folder()} for part in _OF_A_CACHE)
     for folder in (*results, *parts):
         found.update(path for path in folder.rglob(".*") if _unfinished(path))
@@ -91,7 +91,7 @@ def _of_data(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _kept(cache: Path) -> Iterator[Path]:
+def _of_the_cache(cache: Path) -> Iterator[Path]:
     """Code that was compiled, and totals that were composed, more than a month ago: made again in seconds if needed."""
     kernels = [f"{compiled.FOLDER}/{name}" for name in ("*kernel_*.*", "__pycache__/kernel_*")]
     for path in itertools.chain(*map(cache.glob, (*kernels, f"{remembered.FOLDER}/*.json"))):
