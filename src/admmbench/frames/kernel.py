@@ -54,9 +54,10 @@ from admmbench.problems.narrow import take_tile
 # {imported}
 
 number = np.{dtype}
-equation = numba.njit(nogil=True, error_model="numpy")
+equation = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 {equations}
+
 
 @equation
 def numbers_of(numbers, p, s):
@@ -301,16 +302,20 @@ class Pass:
     def source(self, dtype: str) -> str:
         """Module with the update, for models of a precision."""
         equations: dict[str, Callable[..., Any]] = {
-            "step": self.step,
             "penalty_gradient": PENALTIES[self.penalty].gradient,
             "dual_ascent": dual_ascent,
             "message": message,
         }
-        written = (compiled.equation_source(each, name) for name, each in equations.items())
+        written = [
+            f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
+        ]
+        # What is called with a tuple of numbers cannot be inlined here; the compiler does that later.
+        step = compiled.equation_source(self.step, "step")
+        written.append(f"@numba.njit(nogil=True, error_model='numpy')\n{step}")
         return _MODULE.format(
             name=getattr(self.step, "__name__", "a step"),
             imported=_IMPORTED,
-            equations="\n\n".join(f"\n@equation\n{text}" for text in written),
+            equations="\n\n\n".join(written),
             numbers="".join(f"numbers[{k}][p, s], " for k in range(len(_arguments(self.step)))),
             functions="\n\n".join(compiled.source(each) for each in (make_solve, make_update)),
             dtype=dtype,
