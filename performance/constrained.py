@@ -16,9 +16,9 @@ from scipy import linalg, optimize
 from threadpoolctl import threadpool_limits
 
 from admmbench.datasets import load_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.problems.constraints import Means, Quadratics
 
 NEYMAN_PEARSON = {

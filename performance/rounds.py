@@ -15,9 +15,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from admmbench.datasets import load_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.partition import as_partition
 
 WARM_UP = 3

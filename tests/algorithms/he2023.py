@@ -4,9 +4,9 @@ import numpy as np
 
 from admmbench.contracts.made import make_dataset
 from admmbench.datasets import Attribute, load_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
 LARGER = {**QP, "d": 40, "m": 1}

@@ -7,9 +7,9 @@ from unittest.mock import patch
 import numpy as np
 
 from admmbench.datasets import Attribute
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.privacy import Noise
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.noise import noisy

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 
 from admmbench import simulate
 from admmbench.contracts.made import make_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from tests.noise import noisy
 
 STRENGTH, RHO, EPS, DELTA, B1, T, SEEDS = 0.02, 0.4, 0.9, 1e-4, 0.3, 5, [4, 1]

@@ -14,10 +14,10 @@ from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made import written_by
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key
+from admmbench.engine.threads import workers
 from admmbench.privacy import Noise, Privacy
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.audit.runs import short_audit

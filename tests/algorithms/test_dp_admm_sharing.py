@@ -7,9 +7,9 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy import linalg
 
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from tests.algorithms.literal_hu2019 import (
     B1,
     BLOCKS,

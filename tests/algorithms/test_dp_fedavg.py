@@ -8,9 +8,9 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made import make_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from tests.algorithms.literal_baselines import (
     EPS,
     LOGISTIC,

@@ -9,10 +9,10 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made import make_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import sample_key
+from admmbench.engine.threads import workers
 from admmbench.privacy.samplers import poisson_sample
 from tests.algorithms.literal_baselines import LOGISTIC, MULTIPLIER, UNEQUAL, unequal
 from tests.algorithms.literal_huang2019 import DELTA, EPS, LOG, check_trajectory

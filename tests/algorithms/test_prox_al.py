@@ -8,9 +8,9 @@ from scipy import optimize
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.frames.outcomes import Outcome
 from tests.algorithms.he2023 import (
     LARGER,

@@ -7,9 +7,9 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made import make_dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from tests.algorithms.literal_huang2019 import DELTA, RHO, STRENGTH, check_trajectory
 from tests.algorithms.records import P, in_unit_ball
 

@@ -12,9 +12,9 @@ from sklearn.metrics import log_loss
 
 from admmbench import simulate
 from admmbench.contracts.made import make_dataset, written_by
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.jobs import fingerprint
 
 TIGHT = {"objective": "problem", "tol": 1e-10, "max_iter": 100_000}

@@ -17,7 +17,7 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import play, play_both
 from admmbench.contracts import runs
 from admmbench.contracts.made import make_dataset, written_by
-from admmbench.engine import federation
+from admmbench.engine import threads
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.frames.linearized import Linearized
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
@@ -160,7 +160,7 @@ def test_fewer_rounds_are_audited_if_those_of_one_seed_fill_the_memory(monkeypat
 
 def test_blocks_of_agents_change_nothing(monkeypatch):
     together = short_audit("outp", agents=5)
-    monkeypatch.setattr(federation, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 1)
     alone = short_audit("outp", agents=5)
     assert alone.passed
     assert alone.epsilon_ledger == together.epsilon_ledger

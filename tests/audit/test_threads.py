@@ -6,8 +6,8 @@ from threading import Barrier
 import numpy as np
 
 from admmbench.audit.settings import AuditSettings
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble
+from admmbench.engine.threads import workers
 from admmbench.forecast.timing import time_rounds
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from admmbench.contracts.cases import Array, LossCase
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Workers
+from admmbench.engine.threads import Workers
 from admmbench.partition import ColumnSplit, RowSelection, Split
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.columns import BoundColumns

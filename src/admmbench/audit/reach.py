@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Block, Federation
-from admmbench.frames.base import Algorithm, Array
+from admmbench.frames.base import Algorithm, Array, Block, Federation
 
 # Objects in objects; nothing is looked for deeper than that.
 _DEEPEST = 12

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.audit.tapes import Entry, Taped
-from admmbench.engine.federation import Block
-from admmbench.frames.base import Array
+from admmbench.frames.base import Array, Block
 
 Tape = list[Taped]
 

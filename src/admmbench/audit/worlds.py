@@ -14,10 +14,10 @@ from admmbench.audit import reach, sums
 from admmbench.audit.solutions import OnTape
 from admmbench.audit.tapes import Taped, TapedNoise
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Block, Federation, Workers, workers
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
-from admmbench.frames.base import Array, Messages
+from admmbench.engine.threads import Workers, workers
+from admmbench.frames.base import Array, Block, Federation, Messages
 from admmbench.privacy import Sampler
 from admmbench.problems.base import State
 from admmbench.problems.rows import BoundRows
@@ -50,7 +50,7 @@ class Run:
         Whether some of them are solutions that leave too much of their problem to show their noise.
     """
 
-    federation: Federation[Any]
+    federation: Federation[Any, Any]
     state: State
     tapes: list[Tape]
     rounds: list[int]
@@ -239,7 +239,7 @@ def play(
     )
 
 
-def _with_taken(federation: Federation[Any], row: int) -> list[Block[Any]]:
+def _with_taken(federation: Federation[Any, Any], row: int) -> list[Block[Any]]:
     """Blocks of agents whose samples have a row, if it is theirs."""
     blocks = list(federation.blocks)
     assert isinstance(federation.problem, BoundRows)

@@ -26,7 +26,7 @@ from admmbench.contracts.cases import (
     supremum,
 )
 from admmbench.datasets import DatasetInfo
-from admmbench.engine.federation import Workers
+from admmbench.engine.threads import Workers
 from admmbench.partition import ColumnSplit, RowSelection, Split
 from admmbench.problems import as_problem
 from admmbench.problems.base import BoundProblem

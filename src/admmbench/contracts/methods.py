@@ -37,7 +37,7 @@ from admmbench.contracts.runs import (
     settings,
 )
 from admmbench.engine import rounds as engine
-from admmbench.engine.federation import workers
+from admmbench.engine.threads import workers
 from admmbench.frames.base import Guarantee
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.jobs import fingerprint

@@ -20,10 +20,10 @@ from admmbench.algorithms import resolve
 from admmbench.contracts import ensure
 from admmbench.contracts.made import make_dataset, make_regression
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Federation, Workers, workers
 from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec
-from admmbench.frames.base import Algorithm
+from admmbench.engine.threads import Workers, workers
+from admmbench.frames.base import Algorithm, Federation
 from admmbench.jobs.packing import pack, unpack
 from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import Cost, Draw, Ledger, Noise
@@ -265,7 +265,7 @@ def _broken(draw: Callable[..., Draw], *arguments: Any) -> Draw:
 class Played:
     """Some rounds of a method, without the engine around them."""
 
-    federation: Federation[Any]
+    federation: Federation[Any, Any]
     state: State
     noise: list[WatchedNoise]
 
@@ -277,9 +277,11 @@ class Played:
     @property
     def objective(self) -> Array:
         """Training objective, shape (S,)."""
-        blocks, pool = self.federation.blocks, self.federation.pool
-        found = self.federation.problem.evaluate(self.state, [b.parts for b in blocks], pool.map)
-        return found["train_loss"]
+        federation = self.federation
+        parts = [block.parts for block in federation.blocks]
+        return np.asarray(
+            federation.problem.evaluate(self.state, parts, federation.run)["train_loss"]
+        )
 
 
 def play(

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
 from admmbench.datasets import Dataset
-from admmbench.engine.federation import Block, Federation, Workers, block_size, workers
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
+from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
-from admmbench.frames.base import Algorithm, Messages
+from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.kernel import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
@@ -28,7 +28,7 @@ from admmbench.problems.optimum import Limit
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
 _ROUNDING = 1e-6
-AnyFederation = Federation[Any]
+AnyFederation = Federation[Any, Any]
 """Of rows or of columns: the method and the problem know which."""
 
 
@@ -182,7 +182,7 @@ def assemble(
         sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
         blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
-    return Federation(problem, budget, blocks, choices, pool, strategy)
+    return Federation(problem, budget, blocks, choices, pool.map, strategy)
 
 
 def _permutation(seed: int, n: int) -> Array:
@@ -235,7 +235,7 @@ def _start(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
     _check_model(f"{type(method).__name__}.init", state, seeds)
     parts = [block.parts for block in federation.blocks]
     values = {
-        **federation.problem.evaluate(state, parts, federation.pool.map),
+        **federation.problem.evaluate(state, parts, federation.run),
         "consensus_violation": method.violation(state, federation),
     }
     snapshot.trace.start(values)
@@ -351,7 +351,7 @@ def evaluate(
     floats += sum(array.size for array in sent.up)
     parts = [block.parts for block in blocks]
     return {
-        **problem.evaluate(state, parts, federation.pool.map),
+        **problem.evaluate(state, parts, federation.run),
         "noise_magnitude": np.concatenate([block.noise.magnitude() for block in blocks]).mean(0),
         "consensus_violation": method.violation(state, federation),
         **_totals(spec, federation),

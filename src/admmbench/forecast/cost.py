@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from admmbench.engine.federation import BLOCK_BYTES
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import BLOCK_BYTES
 from admmbench.partition import as_partition
 
 # A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from admmbench.datasets import Attribute, Dataset
-from admmbench.engine.federation import workers
 from admmbench.engine.rounds import assemble, evaluate
 from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
 from admmbench.forecast.cost import model_entries
 from admmbench.partition import as_partition
 from admmbench.problems.constrained import Constrained

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from admmbench.privacy import Cost, Noise, Privacy, Release, Sampler
-from admmbench.problems.base import Problem, State
+from admmbench.privacy import Cost, Ledger, Noise, Privacy, Release, Sampler
+from admmbench.problems.base import Map, Problem, State
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
@@ -35,52 +35,87 @@ PartsT = TypeVar("PartsT", covariant=True)
 
 
 UNIT_OF_LOSS = "loss"
+# Blocks whose sums are one array, as many for any number of threads.
+_GROUPS = 16
 Role = Literal["contender", "reference", "optimum"]
 
 
-class Block(Protocol[PartsT]):
-    """B agents that are served together; arrays about them start with the axis of agents."""
+@dataclass(frozen=True)
+class Block(Generic[PartsT]):
+    """Some agents that a thread serves together; arrays about them start with the axis of agents."""
+
+    agents: slice
+    """Positions of these agents among all agents."""
+    parts: PartsT
+    """Their parts of the problem."""
+    noise: Noise
+    sampler: Sampler
+    """Source of their samples of records."""
+
+
+@dataclass(frozen=True)
+class Federation(Generic[WholeT, PartsT]):
+    """All agents as an algorithm sees them, and the means to let them work at the same time.
+
+    Results do not depend on the number of threads: an agent's work is done by one thread, with one BLAS thread, and
+    whatever is summed over agents is summed in their order.
+    """
+
+    problem: WholeT
+    """The bound problem as a whole."""
+    privacy: Privacy
+    """Budget of one release."""
+    blocks: Sequence[Block[PartsT]]
+    choices: list[np.random.Generator]
+    """For each seed, the source of random numbers that all agents know; none if the method declares no draws."""
+    run: Map = field(repr=False)
+    strategy: Strategy
+    """How local updates are computed."""
 
     @property
-    def agents(self) -> slice:
-        """Positions of these agents among all agents."""
-
-    @property
-    def parts(self) -> PartsT:
-        """Their parts of the problem."""
-
-    @property
-    def noise(self) -> Noise:
-        """Their noise source."""
-
-    @property
-    def sampler(self) -> Sampler:
-        """Source of their samples of records."""
-
-
-class Federation(Protocol[WholeT, PartsT]):
-    """All agents, as an algorithm sees them."""
-
-    @property
-    def privacy(self) -> Privacy:
-        """Budget of one release."""
-
-    @property
-    def problem(self) -> WholeT:
-        """The bound problem as a whole."""
-
-    @property
-    def strategy(self) -> Strategy:
-        """How local updates are computed."""
+    def ledgers(self) -> list[Ledger]:
+        """What each agent has released so far."""
+        return [ledger for block in self.blocks for ledger in block.noise.ledgers]
 
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
+        return self.run(step, self.blocks)
 
     def sum(self, add: Callable[[Block[PartsT], Array], None], like: Array) -> Array:
-        """Sum over all agents: each block adds its part to an array, in parallel."""
+        """Sum over all agents.
+
+        Parameters
+        ----------
+        add
+            A step of a block of agents, which adds their part to an array.
+        like
+            Array of the sum's shape and type.
+        """
+
+        def group(blocks: Sequence[Block[PartsT]]) -> Array:
+            partial = np.zeros_like(like)
+            for block in blocks:
+                add(block, partial)
+            return partial
+
+        size = -(-len(self.blocks) // _GROUPS)
+        starts = range(0, len(self.blocks), size)
+        total, *others = self.run(group, [self.blocks[k : k + size] for k in starts])
+        for other in others:
+            total += other
+        return np.asarray(total)
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
-        """Draw, for every seed, random numbers that all agents know; shape (S, ...)."""
+        """Draw, for every seed, random numbers that all agents know; shape (S, ...).
+
+        Raises
+        ------
+        ValueError
+            If the method does not declare that it draws: all seeds would count as one.
+        """
+        if not self.choices:
+            raise ValueError("federation.draw needs a method with draws = True")
+        return np.stack([sample(generator) for generator in self.choices])
 
 
 RowBlock = Block[RowParts]

@@ -1,0 +1,85 @@
+"""Threads of a run, and how many agents each of them serves together."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from admmbench.engine.memory import keep_freed_memory
+from admmbench.problems.base import BoundProblem
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+
+# A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
+BLOCK_BYTES = 2**20
+_BLOCK_WORK = 4e8
+
+
+def block_size(problem: BoundProblem[Any]) -> int:
+    """Agents that are served together: several where they are small, as threads are slow to hand over small tasks."""
+    model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
+    most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))
+    blocks = math.ceil(problem.n_agents / max(1, int(most)))
+    return math.ceil(problem.n_agents / blocks)  # as equal as can be
+
+
+class Workers:
+    """Threads that share out a list among them.
+
+    Each worker takes the next item as soon as it is free, as agents differ in size.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._executor = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._threads = threads
+
+    def map(self, function: Callable[[ItemT], T], items: Sequence[ItemT]) -> list[T]:
+        """Apply a function to all items; results in their order."""
+        if self._executor is None:
+            return [function(item) for item in items]
+        results: dict[int, T] = {}
+        queue = iter(enumerate(items))  # next() on it is atomic
+        futures = [
+            self._executor.submit(_drain, function, queue, results) for _ in range(self._threads)
+        ]
+        for future in futures:
+            future.result()
+        return [results[position] for position in range(len(items))]
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+def _drain(
+    function: Callable[[ItemT], T], queue: Iterable[tuple[int, ItemT]], results: dict[int, T]
+) -> None:
+    for position, item in queue:
+        results[position] = function(item)
+
+
+@contextlib.contextmanager
+def workers(threads: int) -> Iterator[Workers]:
+    """Threads for a run; meanwhile every BLAS call uses one thread.
+
+    Raises
+    ------
+    ValueError
+        If the number is below 1.
+    """
+    if threads < 1:
+        raise ValueError(f"threads: expected at least 1, got {threads}")
+    keep_freed_memory()
+    pool = Workers(threads)
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            yield pool
+        finally:
+            pool.close()
