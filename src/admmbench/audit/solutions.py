@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.audit.tapes import SPHERICAL, Curved, Taped, TapedNoise
-from admmbench.frames.base import Array, factors
+from admmbench.frames.base import Array, factors, norms
 from admmbench.frames.consensus import Subproblem
 from admmbench.frames.kernel import Pass, Strategy, in_plain_arrays
 from admmbench.privacy import Draw, Noise
@@ -57,7 +57,7 @@ class OnTape(Strategy):
         # A quadratic term of the method's own is a multiple of the solution; the solver leaves little else.
         squares = np.maximum((v**2).sum(axis=(2, 3)), np.finfo(float).tiny)
         ridge = (rest * v).sum(axis=(2, 3)) / squares
-        left = _norms(rest - factors(ridge, v) * v)
+        left = norms(rest - factors(ridge, v) * v)
         if noise.again is None and not (left <= _UNSOLVED * inner.scale).all():
             noise.unsolved = True
             return solution
@@ -100,7 +100,7 @@ class OnTape(Strategy):
             b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
         v = minimize(b)
         linear = gradient(v) + b
-        left = _norms(linear + _quadratic(parts, v, ridge))
+        left = norms(linear + _quadratic(parts, v, ridge))
         if noise.again is None and not (left <= _UNSOLVED * drawn.scale).all():
             noise.unsolved, noise.missed = True, noise.missed + 1
 
@@ -123,10 +123,6 @@ def _quadratic(parts: RowParts, v: Array, ridge: Array) -> Array:
     """Gradient of the penalty and of the method's own quadratic term."""
     found: Array = parts.whole.add_penalty_gradient(factors(ridge, v) * v, v)
     return found
-
-
-def _norms(models: Array) -> Array:
-    return np.asarray(np.linalg.norm(models, axis=(2, 3)))
 
 
 def _curved(noise: TapedNoise, parts: RowParts, v: Array, convexity: Array) -> Curved | None:

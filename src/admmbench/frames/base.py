@@ -366,3 +366,8 @@ HUANG2019_RHO = RhoSchedule(c1=0.1, c2=0, growth=1)
 def factors(values: Array, like: Array) -> Array:
     """Numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
     return values[..., None, None].astype(like.dtype)
+
+
+def norms(models: Array) -> Array:
+    """Norm of each model, float64, without the last two axes."""
+    return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)

@@ -24,6 +24,7 @@ from admmbench.frames.base import (
     RhoSchedule,
     RowBlock,
     RowFederation,
+    norms,
     parameters,
 )
 from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, positions
@@ -129,7 +130,7 @@ class Subproblem:
         worst_case = worst_case or self.privacy.sensitivity == "global"
         guarded = self.privacy.private and worst_case
         if guarded and bound.min() < _SMALL:
-            size = _norms(self.w) + _norms(self.z) + _norms(self.dual) / stiffness
+            size = norms(self.w) + norms(self.z) + norms(self.dual) / stiffness
             if (np.isfinite(size) & (_ROUNDING * size > _ALLOWED * bound)).any():
                 raise FloatingPointError(
                     f"one record moves a solution by {bound.min():.1e} at most, which is nearly lost in the rounding "
@@ -253,11 +254,6 @@ def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
         )
     own = parts.weights[:, :, 0, 0] * sensitivity.l2
     return np.where(parts.n_samples[:, None] > 0, own, 0.0)
-
-
-def _norms(models: Array) -> Array:
-    """Norm of each model, float64, without the last two axes."""
-    return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)
 
 
 @parameters

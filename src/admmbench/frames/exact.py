@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, parameters
+from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, parameters
 from admmbench.frames.consensus import Consensus, Subproblem
 from admmbench.privacy import Release
 from admmbench.privacy.sensitivity import Sensitivity
@@ -73,7 +73,7 @@ def solve(
             whole.add_penalty_gradient(gradient, ahead)
         gradient += quadratic(ahead)
         if before is not None:
-            moved, turned = _norms(ahead - before[0]), _norms(gradient - before[1])
+            moved, turned = norms(ahead - before[0]), norms(gradient - before[1])
             met = np.fmax(met, np.divide(turned, moved, out=np.zeros_like(met), where=moved > 0))
             smoothness = np.clip(met, convexity, bound)
         before = ahead, gradient
@@ -85,7 +85,7 @@ def solve(
         else:
             found = step = whole.penalty.prox(step, whole.own_strength / L)
             moving = ahead - step
-        residual = bound * _norms(moving)
+        residual = bound * norms(moving)
         # Each subproblem ends as soon as it is solved, whatever the others need; diverged ones are not waited for.
         new = unsolved & ~(residual > tolerance)
         solution[new] = found[new]
@@ -102,11 +102,6 @@ def solve(
         f"{np.broadcast_to(tolerance, residual.shape)[worst]:.1e}; raise the tolerance"
         + (", or use dtype: float64" if start.dtype != np.float64 else "")
     )
-
-
-def _norms(models: Array) -> Array:
-    """Norm of each model, shape (B, S)."""
-    return np.asarray(np.linalg.norm(models, axis=(2, 3)), np.float64)
 
 
 @parameters
