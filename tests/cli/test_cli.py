@@ -104,7 +104,9 @@ INTERRUPTED = """
 import os, signal, sys
 from admmbench import __main__
 from admmbench.cli import authors
+from admmbench.cli.options import command
 
+@command("list", "")
 def interrupted(options):
     try:
         os.kill(os.getpid(), signal.{signal})

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from admmbench import __version__
 from admmbench.cli import authors, data, results, runs, studies
+from admmbench.cli.options import Command
 from admmbench.files import check_output
 from admmbench.jobs import interrupts
 
@@ -94,5 +95,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for audience in (studies, authors, data, runs, results):
-        audience.add(commands)
+        for value in vars(audience).values():
+            if isinstance(value, Command):
+                value.add_to(commands)
     return parser

@@ -5,28 +5,15 @@ from __future__ import annotations
 import argparse
 import traceback
 from pathlib import Path
-from typing import Any
 
-from admmbench.cli.options import (
-    collect_garbage,
-    command,
-    complete,
-    place,
-    plugin_names,
-)
+from admmbench.cli.options import argument, collect_garbage, command, place, plugin_names
 from admmbench.files import write
 
 
-def add(commands: Any) -> None:
-    """Add these commands to the command line."""
-    for each in (_add_list, _add_new, _add_check, _add_schema):
-        each(commands)
-
-
-def _add_list(commands: Any) -> None:
-    command(commands, "list", _list, "list methods, losses and data sets")
-
-
+@command(
+    "list",
+    "list methods, losses and data sets",
+)
 def _list(options: argparse.Namespace) -> None:
     from admmbench import list_algorithms, list_datasets, list_losses
 
@@ -35,15 +22,14 @@ def _list(options: argparse.Namespace) -> None:
     print("data sets:", ", ".join(list_datasets()))
 
 
-def _add_new(commands: Any) -> None:
-    parser = command(
-        commands, "new", _new, "write a method, a loss or a data set to start from", in_folder=True
-    )
-    parser.add_argument("kind", choices=("method", "loss", "dataset"))
-    parser.add_argument("name", help="name of the module, such as my_method")
-    parser.add_argument("--output", type=place, default=Path(), help="folder (default: this one)")
-
-
+@command(
+    "new",
+    "write a method, a loss or a data set to start from",
+    argument("kind", choices=("method", "loss", "dataset")),
+    argument("name", help="name of the module, such as my_method"),
+    argument("--output", type=place, default=Path(), help="folder (default: this one)"),
+    in_folder=True,
+)
 def _new(options: argparse.Namespace) -> None:
     from admmbench import scaffold
 
@@ -52,15 +38,14 @@ def _new(options: argparse.Namespace) -> None:
     print(f"  admmbench check {path}")
 
 
-def _add_check(commands: Any) -> None:
-    parser = command(commands, "check", _check, "check that a plug-in keeps its contracts")
-    name = parser.add_argument("name", help="path of a file, or name of a method, loss or data set")
-    complete(name, plugin_names)
-    parser.add_argument(
-        "--traceback", action="store_true", help="show where errors arise in the suite, too"
-    )
-
-
+@command(
+    "check",
+    "check that a plug-in keeps its contracts",
+    argument(
+        "name", help="path of a file, or name of a method, loss or data set", complete=plugin_names
+    ),
+    argument("--traceback", action="store_true", help="show where errors arise in the suite, too"),
+)
 def _check(options: argparse.Namespace) -> int:
     from rich.console import Console
 
@@ -101,13 +86,12 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
     return raised(cause)
 
 
-def _add_schema(commands: Any) -> None:
-    parser = command(
-        commands, "schema", _schema, "write the JSON schemas of the configuration", in_folder=True
-    )
-    parser.add_argument("--output", type=place, required=True, help="folder to write")
-
-
+@command(
+    "schema",
+    "write the JSON schemas of the configuration",
+    argument("--output", type=place, required=True, help="folder to write"),
+    in_folder=True,
+)
 def _schema(options: argparse.Namespace) -> None:
     from admmbench.study.config import schemas
 

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from admmbench.cli.options import (
-    command,
-    complete,
-    dataset_names,
-    place,
-)
+from admmbench.cli.options import argument, command, dataset_names, place
 from admmbench.files.core_yaml import parse_yaml
 
 
-def add(commands: Any) -> None:
-    """Add these commands to the command line."""
-    parser = command(
-        commands, "prepare", _prepare, "fetch, check and prepare a data set", in_folder=True
-    )
-    dataset = parser.add_argument(
-        "dataset", help="name, or YAML such as '{name: femnist, shards: [0, 1]}'"
-    )
-    complete(dataset, dataset_names)
-    parser.add_argument("--output", type=place, required=True, help="folder to write")
-    parser.add_argument("--mirror", help="folder with source files, looked up before the network")
-    parser.add_argument("--cache", help="folder for downloads")
-
-
+@command(
+    "prepare",
+    "fetch, check and prepare a data set",
+    argument(
+        "dataset",
+        help="name, or YAML such as '{name: femnist, shards: [0, 1]}'",
+        complete=dataset_names,
+    ),
+    argument("--output", type=place, required=True, help="folder to write"),
+    argument("--mirror", help="folder with source files, looked up before the network"),
+    argument("--cache", help="folder for downloads"),
+    in_folder=True,
+)
 def _prepare(options: argparse.Namespace) -> None:
     from admmbench.datasets import prepare
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,47 +22,74 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-def command(
-    commands: Any,
-    name: str,
-    function: Callable[[argparse.Namespace], int | None],
-    text: str,
-    *,
-    in_folder: bool = False,
-) -> argparse.ArgumentParser:
-    """Add a command.
+Argument = Callable[[argparse.ArgumentParser], None]
+"""Adds itself to a parser."""
+Function = Callable[[argparse.Namespace], int | None]
+"""Carries a command out and returns its exit status, None for 0."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: a function and the words that call it.
+
+    Attributes
+    ----------
+    name
+        The word that calls it.
+    text
+        What it does, for ``--help``.
+    arguments
+        Its arguments and options.
+    in_folder
+        Whether its ``--output`` is a folder.
+    function
+        Carries it out.
+    """
+
+    name: str
+    text: str
+    arguments: tuple[Argument, ...]
+    in_folder: bool
+    function: Function
+
+    def add_to(self, commands: Any) -> None:
+        """Add a parser of it to those of the command line."""
+        # An option that is cut short is a mistake: `--config` is no `--configfile`.
+        parser = commands.add_parser(
+            self.name, help=self.text, description=self.text, allow_abbrev=False
+        )
+        parser.set_defaults(
+            command=self.function, in_folder=self.in_folder, usage=parser.print_help
+        )
+        for add in self.arguments:
+            add(parser)
+
+
+def argument(
+    *names: str, complete: Callable[..., list[str]] | None = None, **settings: Any
+) -> Argument:
+    """Describe an argument or an option.
 
     Parameters
     ----------
-    commands
-        What it is added to.
-    name
-        The word that calls it.
-    function
-        Carries it out and returns its exit status, None for 0.
-    text
-        What it does, for ``--help``.
-    in_folder
-        Whether its ``--output`` is a folder.
+    *names, **settings
+        What ``ArgumentParser.add_argument`` takes.
+    complete
+        Called by `argcomplete` for the values that a shell offers; None: files.
     """
-    # An option that is cut short is a mistake: `--config` is no `--configfile`.
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=text, allow_abbrev=False
-    )
-    parser.set_defaults(command=function, in_folder=in_folder)
-    return parser
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        action = parser.add_argument(*names, **settings)
+        action.completer = complete  # type: ignore[attr-defined]
+
+    return add
 
 
-def add_configfile(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--configfile``, as Snakemake has it."""
-    files = parser.add_argument(
-        "--configfile",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
-    )
-    complete(files, overlay_names)
+def command(
+    name: str, text: str, *arguments: Argument, in_folder: bool = False
+) -> Callable[[Function], Command]:
+    """Make a command of the function that follows, see `Command`."""
+    return lambda function: Command(name, text, arguments, in_folder, function)
 
 
 def place(text: str) -> Path:
@@ -124,11 +152,6 @@ def collect_garbage() -> None:
         gc.enable()
 
 
-def complete(argument: argparse.Action, values: Callable[..., list[str]]) -> None:
-    """Let a shell complete an argument, by `argcomplete`, which calls a function for the values."""
-    argument.completer = values  # type: ignore[attr-defined]
-
-
 def overlay_names(prefix: str, **_: Any) -> list[str]:
     """List installed overlays, and YAML files below this folder."""
     from admmbench.files.installed import find_all
@@ -150,3 +173,21 @@ def dataset_names(**_: Any) -> list[str]:
     from admmbench import list_datasets
 
     return list_datasets()
+
+
+CONFIGFILE = argument(
+    "--configfile",
+    nargs="+",
+    default=[],
+    metavar="FILE",
+    help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
+    complete=overlay_names,
+)
+DATA = argument("--data", type=place, help="prepared data set (default: load it)")
+SETTINGS = argument(
+    "settings",
+    nargs="+",
+    metavar="KEY=VALUE",
+    help="arguments of admmbench.simulate, values in YAML, such as dataset=digits algorithm=objp epsilon=1 "
+    "seeds=0-9 params='{local_updates: 10}'",
+)

@@ -7,39 +7,21 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from admmbench import __version__
-from admmbench.cli.options import (
-    command,
-    place,
-    wide_console,
-)
+from admmbench.cli.options import argument, command, place, wide_console
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def add(commands: Any) -> None:
-    """Add these commands to the command line."""
-    for each in (
-        _add_aggregate,
-        _add_figures,
-        _add_report,
-        _add_overview,
-        _add_show,
-        _add_compare,
-        _add_keep,
-    ):
-        each(commands)
-
-
-def _add_aggregate(commands: Any) -> None:
-    parser = command(commands, "aggregate", _aggregate, "join the runs of an experiment")
-    parser.add_argument("folder", type=place, help="folder of the experiment, with its manifest")
-    parser.add_argument("--output", type=place, required=True, help="netCDF file to write")
-
-
+@command(
+    "aggregate",
+    "join the runs of an experiment",
+    argument("folder", type=place, help="folder of the experiment, with its manifest"),
+    argument("--output", type=place, required=True, help="netCDF file to write"),
+)
 def _aggregate(options: argparse.Namespace) -> None:
     from admmbench.jobs.job import write
     from admmbench.results.aggregate import aggregate
@@ -50,15 +32,14 @@ def _aggregate(options: argparse.Namespace) -> None:
     write(aggregate(name, experiment, runs), options.output)
 
 
-def _add_figures(commands: Any) -> None:
-    parser = command(
-        commands, "figures", _figures, "draw the figures of an experiment", in_folder=True
-    )
-    parser.add_argument("figures", type=place, help="list of figures, a JSON file")
-    parser.add_argument("--results", type=place, required=True, help="results.nc")
-    parser.add_argument("--output", type=place, required=True, help="folder to write")
-
-
+@command(
+    "figures",
+    "draw the figures of an experiment",
+    argument("figures", type=place, help="list of figures, a JSON file"),
+    argument("--results", type=place, required=True, help="results.nc"),
+    argument("--output", type=place, required=True, help="folder to write"),
+    in_folder=True,
+)
 def _figures(options: argparse.Namespace) -> None:
     from admmbench.figures import Figure, drawing
     from admmbench.jobs import seal
@@ -69,18 +50,18 @@ def _figures(options: argparse.Namespace) -> None:
     drawing.save(seal.read(options.results), wanted, options.output)
 
 
-def _add_report(commands: Any) -> None:
-    parser = command(commands, "report", _report, "write the report of a study")
-    parser.add_argument("folders", type=place, nargs="+", help="folders of its experiments")
-    parser.add_argument("--configuration", default="", help="name of this study on the page")
-    parser.add_argument(
+@command(
+    "report",
+    "write the report of a study",
+    argument("folders", type=place, nargs="+", help="folders of its experiments"),
+    argument("--configuration", default="", help="name of this study on the page"),
+    argument(
         "--keep-what-exists",
         action="store_true",
         help="of a study that failed: join the runs that are there, and say what is missing and why",
-    )
-    parser.add_argument("--output", type=place, required=True, help="HTML file to write")
-
-
+    ),
+    argument("--output", type=place, required=True, help="HTML file to write"),
+)
 def _report(options: argparse.Namespace) -> None:
     from admmbench.claims import claims, verdicts
     from admmbench.files.installed import find_all
@@ -109,23 +90,21 @@ def _report(options: argparse.Namespace) -> None:
         )
 
 
-def _add_overview(commands: Any) -> None:
-    parser = command(commands, "overview", _overview, "write the page that links all reports")
-    parser.add_argument("folder", type=place, help="folder with a report for each configuration")
-    parser.add_argument("--output", type=place, required=True, help="HTML file to write")
-
-
+@command(
+    "overview",
+    "write the page that links all reports",
+    argument("folder", type=place, help="folder with a report for each configuration"),
+    argument("--output", type=place, required=True, help="HTML file to write"),
+)
 def _overview(options: argparse.Namespace) -> None:
     from admmbench.report import overview
 
     overview.write(options.folder, options.output)
 
 
-def _add_show(commands: Any) -> None:
-    parser = command(commands, "show", _show, "print the tables of an experiment")
-    parser.add_argument("results", type=place, help="results.nc")
-
-
+@command(
+    "show", "print the tables of an experiment", argument("results", type=place, help="results.nc")
+)
 def _show(options: argparse.Namespace) -> None:
     from admmbench.report import terminal
 
@@ -134,12 +113,12 @@ def _show(options: argparse.Namespace) -> None:
         console.print(line, soft_wrap=isinstance(line, str))
 
 
-def _add_compare(commands: Any) -> None:
-    parser = command(commands, "compare", _compare, "compare two result files of one study")
-    parser.add_argument("first", type=place, help="results.nc")
-    parser.add_argument("second", type=place, help="results.nc of another machine, version or code")
-
-
+@command(
+    "compare",
+    "compare two result files of one study",
+    argument("first", type=place, help="results.nc"),
+    argument("second", type=place, help="results.nc of another machine, version or code"),
+)
 def _compare(options: argparse.Namespace) -> int:
     from admmbench.results import contrast
 
@@ -153,18 +132,18 @@ def _compare(options: argparse.Namespace) -> int:
     return int((found["state"] == "different").any())
 
 
-def _add_keep(commands: Any) -> None:
-    parser = command(commands, "keep", _keep, "keep results, to compare others with them")
-    parser.add_argument("results", type=place, nargs="+", help="results.nc")
-    parser.add_argument("--made-by", required=True, help="command that makes these results")
-    parser.add_argument("--folder", type=place, help="folder to write (default: reference)")
-    parser.add_argument(
+@command(
+    "keep",
+    "keep results, to compare others with them",
+    argument("results", type=place, nargs="+", help="results.nc"),
+    argument("--made-by", required=True, help="command that makes these results"),
+    argument("--folder", type=place, help="folder to write (default: reference)"),
+    argument(
         "--add",
         action="store_true",
         help="add the runs to those that are kept of the same experiment, instead of replacing them",
-    )
-
-
+    ),
+)
 def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from admmbench.cli.options import (
+    DATA,
+    SETTINGS,
+    argument,
     collect_garbage,
     command,
     count,
@@ -19,30 +21,18 @@ from admmbench.files import read_sealed, sealed_json, write
 from admmbench.files.core_yaml import dump_yaml, parse_yaml
 
 
-def add(commands: Any) -> None:
-    """Add these commands to the command line."""
-    for each in (_add_run, _add_audit, _add_tune, _add_choose, _add_time):
-        each(commands)
-
-
-def _add_run(commands: Any) -> None:
-    parser = command(commands, "run", _run, "run an algorithm and write its trace")
-    parser.add_argument(
-        "settings",
-        nargs="+",
-        metavar="KEY=VALUE",
-        help="arguments of admmbench.simulate, values in YAML, such as dataset=digits "
-        "algorithm=objp epsilon=1 seeds=0-9 params='{local_updates: 10}'",
-    )
-    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
-    parser.add_argument("--output", type=place, required=True, help="netCDF file to write")
-    parser.add_argument("--threads", type=count, default=1)
-    parser.add_argument("--fingerprint", help="of the code; other code is refused")
-    parser.add_argument(
+@command(
+    "run",
+    "run an algorithm and write its trace",
+    SETTINGS,
+    DATA,
+    argument("--output", type=place, required=True, help="netCDF file to write"),
+    argument("--threads", type=count, default=1),
+    argument("--fingerprint", help="of the code; other code is refused"),
+    argument(
         "--checkpoint", type=place, help="file that keeps the state; a rerun continues from it"
-    )
-
-
+    ),
+)
 def _run(options: argparse.Namespace) -> None:
     from admmbench.jobs import job
     from admmbench.progress import shown
@@ -67,23 +57,21 @@ def _run(options: argparse.Namespace) -> None:
         )
 
 
-def _add_audit(commands: Any) -> None:
-    parser = command(commands, "audit", _audit, "attack the privacy of a run")
-    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
-    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
-    parser.add_argument(
+@command(
+    "audit",
+    "attack the privacy of a run",
+    SETTINGS,
+    DATA,
+    argument(
         "--audit", default="{}", help="how much to audit, in YAML: '{rounds: 5, repeats: 200}'"
-    )
-    parser.add_argument(
-        "--output", type=place, help="JSON file to write; failed checks then give status 0"
-    )
-    parser.add_argument(
+    ),
+    argument("--output", type=place, help="JSON file to write; failed checks then give status 0"),
+    argument(
         "--strict",
         action="store_true",
         help="give status 1 if a level does not apply, or nothing can be attacked, with --output too",
-    )
-
-
+    ),
+)
 def _audit(options: argparse.Namespace) -> int:
     from admmbench.audit.auditor import audit
     from admmbench.audit.findings import table
@@ -113,22 +101,22 @@ def _audit(options: argparse.Namespace) -> int:
     return int(not found.complete if options.strict else found.passed is False)
 
 
-def _add_tune(commands: Any) -> None:
-    parser = command(commands, "tune", _tune, "look for a method's best settings")
-    parser.add_argument("settings", nargs="+", metavar="KEY=VALUE", help="as for run")
-    parser.add_argument(
+@command(
+    "tune",
+    "look for a method's best settings",
+    SETTINGS,
+    argument(
         "--axes",
         required=True,
         help="settings to tune and their start, in YAML, such as '{rounds: 40, params.rho: 1}'",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--tuning", default="{}", help="how to tune, in YAML, such as '{trials: 24, held_out: 5}'"
-    )
-    parser.add_argument("--data", type=place, help="prepared data set (default: load it)")
-    parser.add_argument("--fingerprint", default="", help="of the code that trials are kept for")
-    parser.add_argument("--output", type=place, required=True, help="JSON file to write")
-
-
+    ),
+    DATA,
+    argument("--fingerprint", default="", help="of the code that trials are kept for"),
+    argument("--output", type=place, required=True, help="JSON file to write"),
+)
 def _tune(options: argparse.Namespace) -> None:
     from admmbench.progress import shown
     from admmbench.tuning.settings import Axes, TuningSettings
@@ -151,18 +139,16 @@ def _tune(options: argparse.Namespace) -> None:
     kept.unlink(missing_ok=True)
 
 
-def _add_choose(commands: Any) -> None:
-    parser = command(commands, "choose", _choose, "write the settings that tuning chose")
-    parser.add_argument("files", type=place, nargs="*", help="files that tune wrote")
-    parser.add_argument(
+@command(
+    "choose",
+    "write the settings that tuning chose",
+    argument("files", type=place, nargs="*", help="files that tune wrote"),
+    argument(
         "--of", required=True, help="label and budget of each file: '[[ObjP, 0.5], [ObjP, 1]]'"
-    )
-    parser.add_argument(
-        "--kept", default="{}", help="what was chosen before, by label and budget, in JSON"
-    )
-    parser.add_argument("--output", type=place, required=True, help="YAML file to write")
-
-
+    ),
+    argument("--kept", default="{}", help="what was chosen before, by label and budget, in JSON"),
+    argument("--output", type=place, required=True, help="YAML file to write"),
+)
 def _choose(options: argparse.Namespace) -> None:
     from admmbench.tuning.settings import Chosen, Tuned
     from admmbench.validation import checked
@@ -189,15 +175,15 @@ def _choose(options: argparse.Namespace) -> None:
     write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
 
 
-def _add_time(commands: Any) -> None:
-    parser = command(commands, "time", _time, "make all runs of an experiment, one by one")
-    parser.add_argument("folder", type=place, help="folder of the experiment, with its manifest")
-    parser.add_argument("--data", type=place, required=True, help="prepared data set")
-    parser.add_argument(
+@command(
+    "time",
+    "make all runs of an experiment, one by one",
+    argument("folder", type=place, help="folder of the experiment, with its manifest"),
+    argument("--data", type=place, required=True, help="prepared data set"),
+    argument(
         "--fingerprints", nargs="+", required=True, help="of the codes, in order; others refused"
-    )
-
-
+    ),
+)
 def _time(options: argparse.Namespace) -> None:
     from admmbench.datasets import open_as
     from admmbench.jobs import fingerprint, job

@@ -6,13 +6,12 @@ import argparse
 import itertools
 import os
 import shlex
-from typing import Any
 
 from admmbench.cli.options import (
-    add_configfile,
+    CONFIGFILE,
+    argument,
     collect_garbage,
     command,
-    complete,
     count,
     find_overlays,
     overlay_names,
@@ -22,17 +21,11 @@ from admmbench.cli.options import (
 from admmbench.files.core_yaml import parse_words
 
 
-def add(commands: Any) -> None:
-    """Add these commands to the command line."""
-    for each in (_add_init, _add_path, _add_study, _add_plan, _add_gc):
-        each(commands)
-
-
-def _add_init(commands: Any) -> None:
-    parser = command(commands, "init", _init, "write a folder for your own study")
-    parser.add_argument("folder", type=place, help="a new folder, or an empty one")
-
-
+@command(
+    "init",
+    "write a folder for your own study",
+    argument("folder", type=place, help="a new folder, or an empty one"),
+)
 def _init(options: argparse.Namespace) -> None:
     from admmbench import scaffold
 
@@ -42,33 +35,29 @@ def _init(options: argparse.Namespace) -> None:
     print("  admmbench study")
 
 
-def _add_path(commands: Any) -> None:
-    parser = command(commands, "path", _path, "print the path of a file of the papers' studies")
-    name = parser.add_argument("name", help="such as laptop.yaml or experiments/quick.yaml")
-    complete(name, overlay_names)
-
-
+@command(
+    "path",
+    "print the path of a file of the papers' studies",
+    argument("name", help="such as laptop.yaml or experiments/quick.yaml", complete=overlay_names),
+)
 def _path(options: argparse.Namespace) -> None:
     from admmbench.files.installed import find
 
     print(find(options.name))
 
 
-def _add_study(commands: Any) -> None:
-    parser = command(
-        commands, "study", _study, "run a study with Snakemake, and show how far it is"
-    )
-    words = parser.add_argument(
+@command(
+    "study",
+    "run a study with Snakemake, and show how far it is",
+    argument(
         "words",
         nargs="*",
         metavar="WORD",
         help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
         "targets of snakemake",
-    )
-    complete(words, overlay_names)
-    parser.set_defaults(usage=parser.print_help)
-
-
+        complete=overlay_names,
+    ),
+)
 def _study(options: argparse.Namespace) -> int:
     from admmbench.watch.study import run
 
@@ -84,23 +73,23 @@ def _is_yaml(word: str) -> bool:
     return word.endswith((".yaml", ".yml")) and not word.startswith("-")
 
 
-def _add_plan(commands: Any) -> None:
-    parser = command(commands, "plan", _plan, "forecast what a study costs, beside what it took")
-    add_configfile(parser)
-    parser.add_argument(
+@command(
+    "plan",
+    "forecast what a study costs, beside what it took",
+    CONFIGFILE,
+    argument(
         "--config",
         "-C",
         nargs="+",
         default=[],
         metavar="KEY=VALUE",
         help="keys of the configuration, as for snakemake",
-    )
-    parser.add_argument("--cores", type=count, default=os.cpu_count(), help="default: all")
-    parser.add_argument(
+    ),
+    argument("--cores", type=count, default=os.cpu_count(), help="default: all"),
+    argument(
         "--measure", action="store_true", help="measure everything again, not only what is new"
-    )
-
-
+    ),
+)
 def _plan(options: argparse.Namespace) -> None:
     from admmbench.forecast import plan as forecast
     from admmbench.progress import shown
@@ -119,12 +108,12 @@ def _plan(options: argparse.Namespace) -> None:
         console.print(notice, soft_wrap=True)
 
 
-def _add_gc(commands: Any) -> None:
-    parser = command(commands, "gc", _gc, "list results that no configuration in config asks for")
-    add_configfile(parser)
-    parser.add_argument("--delete", action="store_true", help="remove them")
-
-
+@command(
+    "gc",
+    "list results that no configuration in config asks for",
+    CONFIGFILE,
+    argument("--delete", action="store_true", help="remove them"),
+)
 def _gc(options: argparse.Namespace) -> None:
     from admmbench.files.installed import find_all
     from admmbench.study import housekeeping
