@@ -425,7 +425,7 @@ def test_more_digits_of_the_lowest_errors_are_those_of_the_runs(tab, page, secti
     tools = shape(tab, place)
     tab.choose(f"{tools} select", "5")
     tab.wait(f"document.querySelector('{tools} + .count').textContent.includes('digits')")
-    band = statistics.band(100 * statistics.best(sections[0].results, "test_error"))
+    band = statistics.band(100 * statistics.reduce(sections[0].results, "test_error", "best"))
     (own,) = [row for row in cells(tab, place) if row[0] == "OutP"]
     for text, epsilon in zip(own[1:4], (0.05, 0.1, 1.0), strict=True):
         found = [float(each) for each in re.findall(r"[\d.]+", text)]

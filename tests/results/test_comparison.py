@@ -9,7 +9,7 @@ from scipy import stats
 
 from admmbench.report import answer
 from admmbench.results.comparison import compare, ranks
-from admmbench.results.statistics import paired
+from admmbench.results.statistics import difference, interval
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
@@ -257,7 +257,7 @@ def test_all_intervals_hold_together_in_95_percent_of_studies():
         found = [
             (gap["lower"] <= true[a] - true[b]) & (true[a] - true[b] <= gap["upper"])
             for a, b in ((0, 1), (0, 2), (1, 2))
-            for gap in [paired(values[:, a], values[:, b], level)]
+            for gap in [interval(difference(values[:, a], values[:, b]), level)]
         ]
         return float(np.logical_and.reduce(found).all(axis=1).mean())
 

@@ -29,8 +29,10 @@ def test_final_is_the_last_round_and_best_the_lowest():
     run = ds["test_error"].sel(algorithm="ObjP", epsilon=0.1, seed=3)
     at = {"algorithm": "ObjP", "epsilon": 0.1, "seed": 3}
     assert statistics.final(ds, "test_error").sel(at) == run.values[-1]
-    assert statistics.best(ds, "test_error").sel(at) == 0.01
-    assert statistics.average(ds, "test_error").sel(at) == pytest.approx(run.values.mean())
+    assert statistics.reduce(ds, "test_error", "best").sel(at) == 0.01
+    assert statistics.reduce(ds, "test_error", "average").sel(at) == pytest.approx(
+        run.values.mean()
+    )
     assert "round" not in statistics.final(ds, "test_error").coords
 
 
@@ -106,12 +108,8 @@ def test_interval_is_students(values, level):
 
 
 def test_intervals_are_of_95_percent_if_nobody_says():
-    values, others = seeds(0.1, 0.4, 0.2, 0.7), seeds(0.3, 0.1, 0.2, 0.2)
-    for found, wanted in (
-        (statistics.interval(values), statistics.interval(values, 0.95)),
-        (statistics.paired(values, others), statistics.paired(values, others, 0.95)),
-    ):
-        xr.testing.assert_equal(found, wanted)
+    values = seeds(0.1, 0.4, 0.2, 0.7)
+    xr.testing.assert_equal(statistics.interval(values), statistics.interval(values, 0.95))
 
 
 def test_reductions_keep_the_unit():
@@ -129,9 +127,9 @@ def test_interval_of_one_seed_is_undefined():
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=12))
-def test_paired_is_the_paired_t_test(pairs):
+def test_interval_of_a_difference_is_that_of_the_paired_t_test(pairs):
     first, second = np.array(pairs).T
-    got = statistics.paired(seeds(*first), seeds(*second), 0.9)
+    got = statistics.interval(statistics.difference(seeds(*first), seeds(*second)), 0.9)
     assert got["mean"].item() == pytest.approx(np.mean(first - second), abs=1e-6)
     if np.std(first - second) > 1e-6:
         expected = stats.ttest_rel(first, second).confidence_interval(0.9)
@@ -139,10 +137,10 @@ def test_paired_is_the_paired_t_test(pairs):
         assert got["upper"].item() == pytest.approx(expected.high, rel=1e-6, abs=1e-6)
 
 
-def test_paired_uses_seeds_present_in_both():
+def test_difference_uses_seeds_present_in_both():
     first = seeds(1.0, 2.0, np.nan, 4.0).assign_coords(seed=[0, 1, 2, 3])
     second = seeds(0.5, 1.0, 1.0).assign_coords(seed=[1, 2, 3])
-    got = statistics.paired(first, second)
+    got = statistics.interval(statistics.difference(first, second))
     assert got["n"] == 2
     assert got["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
 
@@ -177,9 +175,8 @@ def test_seeds_that_redraw_train_and_test_vary_together():
     values = [0.1, 0.4, 0.2, 0.7]
     half = stats.t.ppf(0.95, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + ratio)
     found = statistics.interval(seeds(*values), 0.9, ratio)
-    pair = statistics.paired(seeds(*values), seeds(0, 0, 0, 0), 0.9, ratio)
     own = statistics.Estimate.of(seeds(*values), ratio).bounds(0.9)
-    for lower, upper in ((found["lower"], found["upper"]), (pair["lower"], pair["upper"]), own):
+    for lower, upper in ((found["lower"], found["upper"]), own):
         assert (float(lower), float(upper)) == pytest.approx((0.35 - half, 0.35 + half))
 
 

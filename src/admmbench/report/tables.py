@@ -230,9 +230,8 @@ def _best(results: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
     pairs = max(1, int((means.notnull().sum("rival") - 1).where(several, 0).sum()) // 2)
     lowest = rivals.isel(rival=means.fillna(math.inf).argmin("rival"))
     level = 1 - (1 - statistics.LEVEL) / pairs
-    behind = statistics.paired(
-        values, lowest.drop_vars("rival"), level, statistics.redrawn(results)
-    )
+    gap = statistics.difference(values, lowest.drop_vars("rival"))
+    behind = statistics.interval(gap, level, statistics.redrawn(results))
     found: xr.DataArray = several & values.notnull().any("seed") & ~(behind["lower"] > 0)
     return found
 

@@ -251,7 +251,8 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
     own = statistics.interval(values, level, redrawn)
-    gap = statistics.paired(values, values.rename(algorithm="rival"), each, redrawn)
+    pairs = statistics.difference(values, values.rename(algorithm="rival"))
+    gap = statistics.interval(pairs, each, redrawn)
     ascending = own["mean"].sortby(own["mean"]).dropna("algorithm")
     winner, runner_up, *_ = [*map(str, ascending["algorithm"].values), "", ""]
     found = xr.Dataset(

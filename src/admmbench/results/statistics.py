@@ -90,39 +90,23 @@ def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
     return [(label, epsilon, int(n)) for (label, epsilon), n in points]
 
 
-def best(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Lowest value of a metric over the evaluated rounds of each run, without the start.
-
-    For a test error this selects the round on the test set: it is a bound on what early stopping
-    could reach, not an estimate of it. The "best testing error among the 10 runs" of ryu2022
-    (section IV-A) is something else, the minimum over runs; see :func:`lowest`.
+def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
+    """Make one number of each run.
 
     Parameters
     ----------
-    ds
-        Results of one experiment.
-    metric
-        Name of a variable with a dimension ``round``.
+    ds, metric
+        As in :func:`final`.
+    how
+        ``final`` takes the value of the last evaluated round. ``best`` and ``average`` take the lowest and the mean of
+        all evaluated rounds but the start. For a test error, ``best`` selects the round on the test set: it is a bound
+        on what early stopping could reach, not an estimate of it. The "best testing error among the 10 runs" of
+        ryu2022 (section IV-A) is something else, the minimum over runs; see :func:`lowest`.
 
     Returns
     -------
     xarray.DataArray
-        The dimensions of the metric without ``round``, same unit; NaN for runs that did not
-        complete.
-    """
-    return _completed(ds, after_start(ds[metric]).min("round", keep_attrs=True))
-
-
-def average(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Mean of a metric over the evaluated rounds of each run, without the start.
-
-    Parameters and result as in :func:`final`.
-    """
-    return _completed(ds, after_start(ds[metric]).mean("round", keep_attrs=True))
-
-
-def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
-    """One number per run: :func:`final`, :func:`best` or :func:`average`.
+        As of :func:`final`.
 
     Raises
     ------
@@ -131,7 +115,11 @@ def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
     """
     if how not in get_args(Reduction):
         raise ValueError(f"reduction must be one of {get_args(Reduction)}, got {how!r}")
-    return {"final": final, "best": best, "average": average}[how](ds, metric)
+    if how == "final":
+        return final(ds, metric)
+    values = after_start(ds[metric])
+    over_rounds = values.min if how == "best" else values.mean
+    return _completed(ds, over_rounds("round", keep_attrs=True))
 
 
 def lowest(values: xr.DataArray, of: int) -> float:
@@ -248,31 +236,22 @@ def interval(values: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0) -
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
 
 
-def paired(
-    first: xr.DataArray, second: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0
-) -> xr.Dataset:
-    """Mean difference ``first - second`` over the seeds they share, with its t interval.
+def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+    """Subtract two methods of one experiment seed by seed.
 
-    Seeds fix the partition of the data and the random streams, so two methods of one experiment are
-    compared seed by seed; the interval is that of the paired t test.
+    Seeds fix the partition of the data and the random streams, so :func:`interval` of the difference is that of the
+    paired t test.
 
     Parameters
     ----------
     first, second
-        Arrays with a dimension ``seed``, same unit. A seed enters where both have a value.
-    level, redrawn
-        As in :func:`interval`.
+        Arrays with a dimension ``seed``, same unit.
 
     Returns
     -------
-    xarray.Dataset
-        ``mean`` (of the difference), ``lower``, ``upper`` and ``n``, the number of pairs.
+    xarray.DataArray
+        ``first - second`` for each seed that both have; NaN where one has no value.
     """
-    return interval(difference(first, second), level, redrawn)
-
-
-def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
-    """``first - second`` for each seed that both have; NaN where one has no value."""
     first, second = xr.align(first, second, join="inner")
     return first - second
 
