@@ -14,7 +14,7 @@ from admmbench.partition import as_partition
 
 def rows_of(scheme, dataset, seeds=1):
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
-    split = partition.split(partition.as_partition(scheme), dataset, orders)
+    split = partition.as_partition(scheme).split(dataset, orders)
     everything = np.arange(split.dataset.n_train)
     return [[(seeds, everything[rows]) for seeds, rows in agent] for agent in split.shares]
 
@@ -43,7 +43,7 @@ def test_drawn_rows_train_and_the_rest_tests(n, n_test, data, seeds):
     )
     assert scheme.n_agents(dataset.info) == agents
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
-    split = partition.split(scheme, dataset, orders)
+    split = scheme.split(dataset, orders)
     np.testing.assert_array_equal(
         split.dataset.X_train, np.concatenate([dataset.X_train, dataset.X_test])
     )
@@ -79,7 +79,7 @@ def stratified(dataset, agents, seeds=1, **settings):
     scheme = partition.as_partition({"scheme": "stratified", "agents": agents, **settings})
     assert scheme.n_agents(dataset.info) == agents
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
-    split = partition.split(scheme, dataset, orders)
+    split = scheme.split(dataset, orders)
     assert split.held_out is None
     np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
     assert isinstance(split, partition.Split)
@@ -255,7 +255,7 @@ def columns_of(scheme, dataset, seeds=1):
     """Numbers of the columns of every party."""
     scheme = partition.as_partition({"scheme": "columns", **scheme})
     orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
-    split = partition.split(scheme, dataset, orders)
+    split = scheme.split(dataset, orders)
     assert split.dataset is dataset
     assert scheme.n_agents(dataset.info) == len(split.columns)
     everything = np.arange(dataset.n_features)
@@ -295,7 +295,7 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
     def refuse(n):
         raise AssertionError("columns are not drawn")
 
-    split = partition.split(scheme, dataset, [refuse, refuse])
+    split = scheme.split(dataset, [refuse, refuse])
     assert split.columns == [slice(0, 3), slice(3, 7)]
 
 

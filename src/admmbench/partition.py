@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
@@ -75,6 +76,18 @@ class _Scheme(Strict):
     def shares(self, dataset: Dataset) -> str:
         """Say what agents hold, as far as the name of the scheme does not."""
         return ""
+
+    @abstractmethod
+    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split | ColumnSplit:
+        """Share out the training rows or the columns of a data set, for a batch of seeds.
+
+        Parameters
+        ----------
+        dataset
+            The data set.
+        permutations
+            For each seed, a function that draws a permutation of ``range(n)`` from this seed's stream.
+        """
 
 
 def _with_a_row_each(agents: int, n_train: int, info: DatasetInfo) -> int:
@@ -214,12 +227,12 @@ class Stratified(_Scheme):
         )
 
     def _counts(self, dataset: Dataset) -> list[int]:
-        """RowSelection of each class that may train."""
+        """Count the rows of each class that may train."""
         parts = [dataset.y_train, dataset.y_test] if self.train else [dataset.y_train]
         return np.bincount(np.concatenate(parts), minlength=dataset.n_classes).tolist()
 
     def _folds(self, dataset: Dataset, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """RowSelection of each agent, shape (agents, n), increasing; each class is cut in this order of the rows."""
+        """Cut each class in this order of the rows; rows of each agent, shape (agents, n), increasing."""
         classes = [order[dataset.y_train[order] == k] for k in range(dataset.n_classes)]
         cut = [rows[: len(rows) - len(rows) % self.agents] for rows in classes]
         return np.sort(np.hstack([rows.reshape(self.agents, -1) for rows in cut]), axis=1)
@@ -356,20 +369,3 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
     if isinstance(spec, int):
         spec = {"scheme": "iid", "agents": spec}
     return _ADAPTER.validate_python(spec)
-
-
-def split(
-    partition: Partition, dataset: Dataset, permutations: Sequence[Draw]
-) -> Split | ColumnSplit:
-    """RowSelection or columns of every agent, for a batch of seeds.
-
-    Parameters
-    ----------
-    partition
-        The scheme.
-    dataset
-        Data set whose training rows are shared out.
-    permutations
-        For each seed, a function that draws a permutation of ``range(n)`` from this seed's stream.
-    """
-    return partition.split(dataset, permutations)

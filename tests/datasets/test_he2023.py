@@ -337,7 +337,7 @@ def test_five_folds_have_the_sizes_of_the_paper(name, real):
     data = real(name)
     everything = {} if name == "adult_a" else {"train": "all"}
     scheme = partition.as_partition({"scheme": "stratified", "agents": 5, **everything})
-    split = partition.split(scheme, data, [np.random.default_rng(0).permutation])
+    split = scheme.split(data, [np.random.default_rng(0).permutation])
     folds = [split.dataset.y_train[rows] for agent in split.shares for _, rows in agent]
     zeros, ones = sum(np.bincount(y) for y in folds).tolist()
     assert len({tuple(np.bincount(y).tolist()) for y in folds}) == 1

@@ -22,7 +22,7 @@ def bind_rows(
 ):
     """A problem over rows; records are as they are unless settings say otherwise."""
     permutations = [np.random.default_rng(seed).permutation for seed in seeds]
-    split = partition.split(partition.as_partition(scheme), dataset, permutations)
+    split = partition.as_partition(scheme).split(dataset, permutations)
     problem = as_problem({"loss": loss, "records": {}, **settings}, "rows")
     return problem.bind(split, len(seeds), sensitivity, dtype)
 
@@ -36,7 +36,7 @@ def rows_by_writer(dataset):
 def bind_columns(dataset, loss="logistic", blocks=1, seeds=1, dtype="float64", **settings):
     """A problem over columns."""
     scheme = partition.as_partition({"scheme": "columns", "blocks": blocks})
-    split = partition.split(scheme, dataset, [None] * seeds)
+    split = scheme.split(dataset, [None] * seeds)
     return as_problem({"loss": loss, **settings}, "columns").bind(split, seeds, "local", dtype)
 
 

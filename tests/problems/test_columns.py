@@ -327,7 +327,7 @@ def test_parties_hold_the_columns_of_the_partition(two):
 
 def test_columns_that_are_left_out_have_no_part(two):
     scheme = partition.as_partition({"scheme": "columns", "blocks": [2, 3], "features": 5})
-    split = partition.split(scheme, two, [None])
+    split = scheme.split(two, [None])
     problem = as_problem("logistic", "columns").bind(split, 1, "local", "float64")
     less = bind_columns(
         replace(two, X_train=two.X_train[:, :5], X_test=two.X_test[:, :5]), blocks=[2, 3]

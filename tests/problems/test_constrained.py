@@ -10,7 +10,7 @@ import pytest
 from admmbench.contracts.made import make_dataset, make_regression
 from admmbench.datasets import Attribute, load_dataset
 from admmbench.frames.constrained import AugmentedLagrangian
-from admmbench.partition import Split, as_partition, split
+from admmbench.partition import Split, as_partition
 from admmbench.problems import as_problem
 from admmbench.problems.constrained import named, slug
 
@@ -57,7 +57,7 @@ def people(n=40, seed=0):
 def bound(spec, data, agents=3, seeds=2, shuffle=False):
     draws = [np.random.default_rng(seed).permutation for seed in range(seeds)]
     partition = as_partition({"scheme": "iid", "agents": agents, "shuffle": shuffle})
-    return as_problem(spec, "rows").bind(split(partition, data, draws), seeds)
+    return as_problem(spec, "rows").bind(partition.split(data, draws), seeds)
 
 
 def mean_loss(data, rows, w, part="train", **where):
@@ -136,7 +136,7 @@ def quadratics(d, m, agents=3, seeds=2):
         lambda agent, seed=seed: np.random.default_rng([seed, 9 if agent is None else agent])
         for seed in range(seeds)
     ]
-    shares = split(as_partition(agents), data, streams)
+    shares = as_partition(agents).split(data, streams)
     assert isinstance(shares, Split)
     return as_problem("quadratic", "rows").bind(shares._replace(instances=streams), seeds)
 

@@ -34,7 +34,6 @@ from admmbench.audit.worlds import Pair, play_both
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
-from admmbench.partition import as_partition
 from admmbench.privacy import epsilon_total
 
 Progress = Callable[[int, int], None]
@@ -229,7 +228,7 @@ def _nothing(spec: RunSpec) -> str:
     """Why there is nothing to audit; empty if there is."""
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
-    if as_partition(spec.agents).scheme == "stratified":
+    if spec.scheme.scheme == "stratified":
         return "Records are shared out by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."

@@ -13,7 +13,7 @@ from admmbench.audit.worlds import play
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import Array
-from admmbench.partition import Split, as_partition, n_rows, split
+from admmbench.partition import Split, n_rows
 from admmbench.problems.rows import BoundRows
 
 
@@ -44,7 +44,7 @@ class Worlds:
 
 def unshuffled(spec: RunSpec) -> RunSpec:
     """Specification whose seeds all share out the training rows in the same way, so that a row has one owner."""
-    scheme = as_partition(spec.agents)
+    scheme = spec.scheme
     drawn = {"shuffle": False, "train": None}
     plain = {name: drawn[name] for name in drawn if name in type(scheme).model_fields}
     return spec.model_copy(update={"agents": scheme.model_copy(update=plain).model_dump()})
@@ -96,7 +96,7 @@ def _with(data: Dataset, row: int, x: Array, y: Any) -> Dataset:
 
 def _rows_of_smallest(spec: RunSpec, data: Dataset) -> Array:
     """Rows of the agent that has the fewest rows, but at least one."""
-    found = split(as_partition(spec.agents), data, [])
+    found = spec.scheme.split(data, [])
     assert isinstance(found, Split)
     shares = [share[0][1] for share in found.shares]
     fewest = min((each for each in shares if n_rows(each)), key=n_rows)

@@ -164,7 +164,7 @@ def assemble(
         Of searches for an optimum; none if absent.
     """
     permutations = [partial(_permutation, seed) for seed in spec.seeds]
-    split = partition.split(partition.as_partition(spec.agents), dataset, permutations)
+    split = spec.scheme.split(dataset, permutations)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
@@ -294,14 +294,17 @@ def _check_round(snapshot: Snapshot, spec: RunSpec, sent: object, agents: int) -
 
 def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
     """Refuse a round with other releases than the method declares: the total of the run would be wrong."""
-    t, declared = snapshot.t, spec.method.updates if spec.release else 0
+    t, method, release = snapshot.t, spec.method, spec.release
+    declared = method.updates if release else 0
     made = {noise.entered for noise in snapshot.noise}
     if made == {declared} or not (spec.private or any(made)):
         return
-    if made == {0} and spec.plans_nothing(t, federation.problem, federation.privacy):
-        return
+    if made == {0} and release and not method.steady:
+        planned = method.plan(t, federation.problem, federation.privacy, release)
+        if not planned:
+            return
     raise ValueError(
-        f"{type(spec.method).__name__}.round, round {t}: noisy releases of an agent: "
+        f"{type(method).__name__}.round, round {t}: noisy releases of an agent: "
         f"{' or '.join(map(str, sorted(made)))}, declared (release, updates): {declared}; the total would be wrong"
     )
 

@@ -365,25 +365,28 @@ class RunSpec(Strict):
         with _about_the_method():
             return configured(cls, given, "params", own)
 
+    @property
+    def scheme(self) -> partition.Partition:
+        """The partition that ``agents`` states."""
+        try:
+            return partition.as_partition(self.agents)
+        except ValidationError as error:
+            raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
+
     @cached_property
     def n_agents(self) -> int:
         """Number of agents; ValueError if the data set cannot serve them."""
-        try:
-            scheme = partition.as_partition(self.agents)
-        except ValidationError as error:
-            raise ValueError("; ".join(messages(error, self.agents, "agents"))) from None
-        return scheme.n_agents(self.info)
+        return self.scheme.n_agents(self.info)
 
     @property
     def n_features(self) -> int:
         """Number of features that the partition uses."""
-        return partition.as_partition(self.agents).n_features(self.info)
+        return self.scheme.n_features(self.info)
 
     @cached_property
     def as_problem(self) -> problems.AnyProblem:
         """Problem with its parameters; the partition says what is shared out."""
-        sharing = partition.as_partition(self.agents).sharing
-        return problems.as_problem(self.problem or self.info.default_problem, sharing)
+        return problems.as_problem(self.problem or self.info.default_problem, self.scheme.sharing)
 
     @property
     def release(self) -> Release | None:
@@ -424,13 +427,6 @@ class RunSpec(Strict):
                 ledger.add(cost, times * method.updates)
         return ledger
 
-    def plans_nothing(self, t: int, problem: BoundProblem[Any], budget: Privacy) -> bool:
-        """Whether the method plans a round without noisy releases."""
-        method, release = self.method, self.release
-        if release is None or method.steady:
-            return False
-        return not method.plan(t, problem, budget, release)
-
     @property
     def stated_budget(self) -> float:
         """The one that a user stated: of the whole run, or of one release."""
@@ -454,8 +450,8 @@ class RunSpec(Strict):
 
         A method with noise may add some whatever the budget is.
         """
-        method, scheme = self.method, partition.as_partition(self.agents)
-        drawn = scheme.shuffled or self.info.drawn or method.draws or method.sampling < 1
+        method = self.method
+        drawn = self.scheme.shuffled or self.info.drawn or method.draws or method.sampling < 1
         if drawn or method.release is not None or len(self.seeds) == 1:
             return self
         return self.model_copy(update={"seeds": self.seeds[:1]})
@@ -514,7 +510,7 @@ class RunSpec(Strict):
         """Why totals at this delta say little; empty if it is small enough, or there are no totals of records."""
         if not self.private or self.release is None or self.unit_of_privacy != RECORD:
             return ""
-        return delta_warning(self.delta, partition.as_partition(self.agents).n_train(self.info))
+        return delta_warning(self.delta, self.scheme.n_train(self.info))
 
     @property
     def composed_by(self) -> list[Accountant]:
@@ -526,21 +522,13 @@ class RunSpec(Strict):
         """Every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
         params = TypeAdapter(type(self.method)).dump_python(self.method, exclude={"variant"})
         return {
+            **{name: getattr(self, name) for name in type(self).model_fields},
             "dataset": datasets.normalize(self.dataset),
-            "algorithm": self.algorithm,
             "params": params,
-            "variant": self.variant,
             "problem": self.as_problem.describe(),
-            "agents": partition.as_partition(self.agents).model_dump(),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "sensitivity": self.sensitivity,
+            "agents": self.scheme.model_dump(),
             "privacy": self.privacy.model_dump(),
-            "rounds": self.rounds,
-            "evaluate_every": self.evaluate_every,
             "seeds": list(self.seeds),
-            "dtype": self.dtype,
-            "time_limit": self.time_limit,
             "accountants": [each.name for each in self.composed_by],
         }
 

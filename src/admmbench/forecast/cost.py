@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import BLOCK_BYTES
-from admmbench.partition import as_partition
 
 # A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.
 _FLOPS_PER_SECOND = 1e10
@@ -51,7 +50,7 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
         matrices = 4 * (agents + 1) * seeds * info.n_features**2
         data += (8 // size) * (matrices if info.drawn else own)
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
-    copies = 1 + (_DRAWN * seeds if as_partition(spec.agents).shuffled else _USED)
+    copies = 1 + (_DRAWN * seeds if spec.scheme.shuffled else _USED)
     memory = (
         size * data * copies + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
     )

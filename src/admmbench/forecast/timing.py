@@ -16,7 +16,6 @@ from admmbench.engine.rounds import assemble, evaluate
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from admmbench.forecast.cost import model_entries
-from admmbench.partition import as_partition
 from admmbench.problems.constrained import Constrained
 from admmbench.problems.optimum import Limit
 
@@ -121,7 +120,7 @@ def _time(
 
 def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
     """Less of the same: fewer agents, or where they share out columns fewer rows; and what part of the rows that is."""
-    scheme = as_partition(spec.agents)
+    scheme = spec.scheme
     if scheme.sharing == "columns":
         return spec, min(1.0, _SAMPLE_BYTES / (4 * _train(spec) * spec.n_features))
     rows = max(1, _train(spec) // spec.n_agents)
@@ -135,7 +134,7 @@ def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
 
 def _train(spec: RunSpec) -> int:
     """Training rows of all agents."""
-    return as_partition(spec.agents).n_train(spec.info)
+    return spec.scheme.n_train(spec.info)
 
 
 def _random(spec: RunSpec, n_train: int, n_test: int) -> Dataset:

@@ -15,16 +15,13 @@ from threadpoolctl import threadpool_info
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
-from admmbench.partition import as_partition
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
 def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
     """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
-    scheme = as_partition(
-        spec.agents
-    )  # it may train on more rows than the training part has, or on fewer
+    scheme = spec.scheme  # it may train on more rows than the training part has, or on fewer
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),

@@ -30,7 +30,6 @@ from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.figures.base import PARAMETER
 from admmbench.figures.tidy import COURSES
-from admmbench.partition import as_partition
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
@@ -265,7 +264,7 @@ class Experiment(Strict):
             first = labels.setdefault(same, method.label)
             if first != method.label:
                 raise ValueError(f"algorithms: {first!r} and {method.label!r} are the same method")
-            if method.tune and getattr(as_partition(spec.agents), "train", None):
+            if method.tune and getattr(spec.scheme, "train", None):
                 raise ValueError(
                     f"algorithms.{number}.tune: agents.train shares out rows of both parts, also those that tuning "
                     "holds out; leave train out"
