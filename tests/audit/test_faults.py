@@ -571,7 +571,7 @@ SHIFTS = "of agent 0 in round {} shifts by {}"
         (
             "return own + gaussian(std=0.95 * bound / noise.privacy.epsilon * 7.552)",
             "likelihood",
-            "The plan of round 1 has an epsilon of",
+            "Round 1 is stated to cost an epsilon of",
         ),
         (
             "noisy = own + gaussian(); return np.array(0.95 * (noisy - own) + own)",
@@ -646,10 +646,10 @@ def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broke
 
 @pytest.mark.parametrize("number", ["math.nan", "-1.0"])
 def test_a_plan_without_a_number(broken, number):
-    body = f"def plan(self, *given): return Pure({number})"
+    body = f"def cost(self, *given): return Pure({number})"
     path = broken("DPSGD", body.replace("math", "np"))
     found = failed(short_audit(path))["likelihood"]
-    assert found.startswith("The plan of round 1 has an epsilon of inf, the ledger was told")
+    assert found.startswith("Round 1 is stated to cost an epsilon of inf, the ledger was told")
 
 
 def test_noise_that_a_plug_in_enters_itself_is_attacked(broken):

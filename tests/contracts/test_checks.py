@@ -131,13 +131,13 @@ METHODS = [
         r"released {'laplace': 3}; declared: {'gaussian': 3}",
     ),
     (
-        "what is planned is what is drawn",
-        "def plan(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
-        "a plan of 9 rounds costs 0.66.*, what is drawn 1.8",
+        "what is stated is what is drawn",
+        "def cost(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
+        "9 rounds are stated to cost 0.66.*, drawn is 1.8",
     ),
     (
         "noise is solved for a total",
-        "def plan(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
+        "def cost(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
         "for a total of 0.5 its noise has",
     ),
     (

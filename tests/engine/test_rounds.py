@@ -56,8 +56,8 @@ class Quiet(Template):
 PLANNED = """
     steady = False
 
-    def plan(self, t, problem, privacy, release):
-        return super().plan(t, problem, privacy, release) if t <= 3 else None
+    def cost(self, t, problem, privacy, release):
+        return super().cost(t, problem, privacy, release) if t <= 3 else None
 """
 
 

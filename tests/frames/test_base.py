@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from admmbench.frames.base import RhoSchedule
+from admmbench.frames.base import Algorithm, RhoSchedule
 
 
 def test_penalty_schedule():
@@ -15,3 +15,11 @@ def test_penalty_schedule():
     assert mnist(20_000, 1.0) == pytest.approx(2 * 1.44 + 5)
     assert mnist(10**9, 1.0) == 1e9
     assert RhoSchedule(scale=0.01)(1, 0.05) == pytest.approx(1.02)
+
+
+def test_a_method_that_states_its_cost_by_the_name_of_before_is_refused():
+    with pytest.raises(TypeError, match=r"^Mine\.plan: it is now called `cost`; rename it"):
+
+        class Mine(Algorithm):
+            def plan(self, t, problem, privacy, release):
+                return None

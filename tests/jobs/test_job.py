@@ -42,9 +42,9 @@ def test_same_job_gives_the_same_bytes(tmp_path, data):
 
 def test_changed_code_is_refused(tmp_path, data):
     with pytest.raises(job.StaleCodeError, match="nothing was run"):
-        job.execute(SPEC, data, tmp_path / "x.nc", 1, planned="0" * 16)
+        job.execute(SPEC, data, tmp_path / "x.nc", 1, expected="0" * 16)
     assert not list(tmp_path.iterdir())
-    job.execute(SPEC, data, tmp_path / "x.nc", 1, planned=fingerprint.of_run(SPEC))
+    job.execute(SPEC, data, tmp_path / "x.nc", 1, expected=fingerprint.of_run(SPEC))
     assert (tmp_path / "x.nc").exists()
 
 

@@ -29,7 +29,6 @@ from admmbench.privacy import (
     costs,
 )
 from admmbench.privacy.costs import ORDERS
-from admmbench.results.aggregate import _facts
 
 # A plug-in: a kind of release, and a method that makes such releases.
 PLUG_IN = '''
@@ -166,7 +165,7 @@ def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
 
 @pytest.mark.parametrize(
     "check",
-    ["going on from a checkpoint", "what is declared", "what is planned"],
+    ["going on from a checkpoint", "what is declared", "what is stated"],
 )
 def test_a_method_with_a_kind_from_outside_keeps_the_contract(plug_in, check):
     found = [each for each in of_method(str(plug_in)) if check in each.name]
@@ -177,8 +176,8 @@ def test_a_method_with_a_kind_from_outside_keeps_the_contract(plug_in, check):
 
 def test_a_kind_from_outside_is_called_by_its_name_in_results(plug_in):
     given = {"dataset": "digits", "algorithm": str(plug_in), "agents": 2, "rounds": 4, "seeds": 1}
-    facts = _facts(RunSpec.model_validate({**given, "epsilon": 0.5}))
-    assert (facts["noise"], facts["notion"]) == ("silent", "pure")
+    release = RunSpec.model_validate({**given, "epsilon": 0.5}).release
+    assert (release.law, release.kind.pure) == ("silent", True)  # of which results say so
     trace = simulate(epsilon=0.5, evaluate_every=4, **given)
     assert exact(0.5, 0.4, 4, 1e-6) <= float(trace.epsilon_composed[-1]) <= 4 * 0.5
     assert np.isnan(trace.epsilon_moments[-1])
@@ -324,8 +323,8 @@ def test_a_plan_with_the_old_name_is_that_of_the_new_one(tmp_path):
         "from admmbench.algorithms.outp import OutP\n\n"
         "@parameters\n"
         "class Own(OutP):\n"
-        "    def plan(self, t, problem, privacy, release):\n"
-        "        cost = super().plan(t, problem, privacy, release)\n"
+        "    def cost(self, t, problem, privacy, release):\n"
+        "        cost = super().cost(t, problem, privacy, release)\n"
         "        return Releases(gaussian=cost.multiplier**-2)\n"
     )
     given = {"privacy": {"total": 2, "delta": 1e-5}, "sensitivity": "global", "rounds": 2}

@@ -79,7 +79,7 @@ class AMP(OverRows):
         """About so many steps."""
         return 200
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
+    def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """One release, which costs each agent the same."""
         if not privacy.private:
             return None

@@ -67,12 +67,12 @@ class DPADMMSharing(Sharing):
         bracket += (1 + problem.n_agents * self.rho) * self.b1
         return 3 / (n_features * self.rho) * bracket
 
-    def plan(
+    def cost(
         self, t: int, problem: BoundColumns, privacy: Privacy, release: Release
     ) -> Cost | None:
         """If the method sets its own sigma, lemma 1 gives its cost."""
         if self.noise is None:
-            return super().plan(t, problem, privacy, release)
+            return super().cost(t, problem, privacy, release)
         features = {own.stop - own.start for own in problem.columns}
         bounds = [
             on_grid(np.array(self.sensitivity(n, problem)), math.sqrt(min(n, problem.n_samples)))[1]

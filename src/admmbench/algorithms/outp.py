@@ -58,10 +58,10 @@ class OutP(OutputPerturbation):
         bound = sub.solution_sensitivity(c1, stiffness, worst_case=True)
         return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
+    def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """The code's standard deviation is no constant times the sensitivity; an agent with few records pays most."""
         if not self.reference:
-            return super().plan(t, problem, privacy, release)
+            return super().cost(t, problem, privacy, release)
         m = problem.fewest
         stiffness = self.rho(t, privacy.epsilon)
         stiffness += self._theorem4_of_code(t, privacy, problem.size, float(m))
@@ -72,7 +72,7 @@ class OutP(OutputPerturbation):
 
     @property
     def steady(self) -> bool:
-        """The plan of the authors' code is not steady."""
+        """The cost of a round of the authors' code is not the same in all."""
         return not self.reference
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:

@@ -82,7 +82,7 @@ def _compared(
             if one.missed or not np.isfinite(one.model).all():
                 return
             yield coupling.find(one, other, worlds.canary)
-            yield likelihood.of_shifts(one, other, worlds.canary, _over_plan(spec, one))
+            yield likelihood.of_shifts(one, other, worlds.canary, _over_stated(spec, one))
 
 
 def _round(player: Player, t: int, again: Run | None = None) -> Run:
@@ -94,13 +94,13 @@ def _round(player: Player, t: int, again: Run | None = None) -> Run:
     return replace(run, public=[run.public[0] | kept])
 
 
-def _over_plan(spec: RunSpec, run: Run) -> Iterator[str]:
-    """Whether a round costs more than its plan says, from which noise is solved for; or the plan says nothing."""
+def _over_stated(spec: RunSpec, run: Run) -> Iterator[str]:
+    """Whether a round costs more than the method states, from which noise is solved for; or it states nothing."""
     (t,), federation, method = run.rounds, run.federation, spec.method
-    release, planned = spec.release, Ledger()
+    release, stated = spec.release, Ledger()
     assert release is not None
-    if cost := method.plan(t, federation.problem, federation.privacy, release):
-        planned.add(cost, method.updates)
-    most, told = planned.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
+    if cost := method.cost(t, federation.problem, federation.privacy, release):
+        stated.add(cost, method.updates)
+    most, told = stated.epsilon(spec.delta), epsilon_total(federation.ledgers, spec.delta)
     if not told <= most * (1 + _ROUNDING) or math.isinf(most) > math.isinf(told):
-        yield f"The plan of round {t} has an epsilon of {most:.4g}, the ledger was told {told:.4g}."
+        yield f"Round {t} is stated to cost an epsilon of {most:.4g}, the ledger was told {told:.4g}."

@@ -72,10 +72,12 @@ def argument(
 
     Parameters
     ----------
-    *names, **settings
-        What ``ArgumentParser.add_argument`` takes.
+    *names
+        Of the argument, as for ``ArgumentParser.add_argument``.
     complete
         Called by `argcomplete` for the values that a shell offers; None: files.
+    **settings
+        What ``ArgumentParser.add_argument`` takes besides.
     """
 
     def add(parser: argparse.ArgumentParser) -> None:

@@ -346,7 +346,7 @@ def the_total_is_finite_where_there_is_a_guarantee(case: MethodCase) -> None:
         trace = after_start(case.trace(sensitivity=sensitivity))
         ensure(bool(np.isfinite(trace.train_loss).all()), "its loss is not finite")
         kind = case.method.guarantee(sensitivity).kind
-        worth = case.spec(sensitivity=sensitivity).worth
+        worth = case.spec(sensitivity=sensitivity).guarantee_with_noise
         ensure(
             kind == "none" or worth.kind != "none",
             f"with sensitivity: {sensitivity} its guarantee is {kind!r}, but its total is infinite: "
@@ -406,8 +406,8 @@ def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
             )
 
 
-def what_is_planned_is_what_is_drawn(case: MethodCase) -> None:
-    """``plan`` and ``steady`` against the ledgers: noise is calibrated with them."""
+def what_is_stated_is_what_is_drawn(case: MethodCase) -> None:
+    """``cost`` and ``steady`` against the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
     relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)
@@ -415,17 +415,17 @@ def what_is_planned_is_what_is_drawn(case: MethodCase) -> None:
         spec = case.spec(sensitivity="global", privacy={"relation": relation})
         played = play(spec, case.data, rounds=spec.rounds + case.method.extra_rounds)
         problem = played.federation.problem
-        planned = spec.plan(problem, played.federation.privacy).epsilon(spec.delta)
+        stated = spec.ledger(problem, played.federation.privacy).epsilon(spec.delta)
         drawn = epsilon_total(played.federation.ledgers, spec.delta)
         ensure(
-            math.isclose(planned, drawn, rel_tol=1e-6),
-            f"with relation: {relation} a plan of {spec.rounds} rounds costs {planned:.6g}, what is drawn {drawn:.6g}",
+            math.isclose(stated, drawn, rel_tol=1e-6),
+            f"with relation: {relation} {spec.rounds} rounds are stated to cost {stated:.6g}, drawn is {drawn:.6g}",
         )
 
 
 def noise_is_solved_for_a_total(case: MethodCase) -> None:
     """With ``privacy.total``."""
-    if case.spec(sensitivity="global").worth.kind == "none":
+    if case.spec(sensitivity="global").guarantee_with_noise.kind == "none":
         return
     for total in (0.5, 8.0):
         try:
@@ -519,7 +519,7 @@ _ALWAYS: Sequence[Callable[[MethodCase], None]] = (
 )
 _NOISY = (
     what_is_declared_is_what_is_drawn,
-    what_is_planned_is_what_is_drawn,
+    what_is_stated_is_what_is_drawn,
     noise_is_solved_for_a_total,
     worst_case_noise_knows_nothing_of_the_records,
     attacks_find_nothing,

@@ -300,8 +300,7 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
     if made == {declared} or not (spec.private or any(made)):
         return
     if made == {0} and release and not method.steady:
-        planned = method.plan(t, federation.problem, federation.privacy, release)
-        if not planned:
+        if not method.cost(t, federation.problem, federation.privacy, release):
             return
     raise ValueError(
         f"{type(method).__name__}.round, round {t}: noisy releases of an agent: "
@@ -315,7 +314,7 @@ def _check_total(t: int, spec: RunSpec, values: Mapping[str, Any]) -> None:
     if asked is not None and not found <= asked * (1 + _ROUNDING):
         raise ValueError(
             f"privacy.total: asked for {asked:g}, but after round {t} the ledger has {found:.4g}: the noise of "
-            f"{spec.algorithm} is not what its plan says"
+            f"{spec.algorithm} is not what its `cost` says"
         )
 
 

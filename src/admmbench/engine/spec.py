@@ -294,7 +294,7 @@ class RunSpec(Strict):
             raise ValueError(
                 "epsilon: privacy.total is given too, from which it follows; give one of them"
             )
-        found = self.worth
+        found = self.guarantee_with_noise
         if math.isinf(total) or found.kind != "none":
             return
         if self.method.release is None:
@@ -411,11 +411,11 @@ class RunSpec(Strict):
             return Privacy(self.epsilon, *known)
 
         def spend(epsilon: float) -> Ledger:
-            return self.plan(problem, Privacy(epsilon, *known))
+            return self.ledger(problem, Privacy(epsilon, *known))
 
         return Privacy(calibrate(spend, self.privacy.total, self.delta), *known)
 
-    def plan(self, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
+    def ledger(self, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
         """All that the agent who pays most is going to release, without a look at any record."""
         ledger, method, release = Ledger(), self.method, self.release
         if release is None:
@@ -423,7 +423,7 @@ class RunSpec(Strict):
         rounds = range(1, self.rounds + method.extra_rounds + 1)
         for t in rounds[:1] if method.steady else rounds:
             times = len(rounds) if method.steady else 1
-            if cost := method.plan(t, problem, budget, release):
+            if cost := method.cost(t, problem, budget, release):
                 ledger.add(cost, times * method.updates)
         return ledger
 
@@ -457,8 +457,8 @@ class RunSpec(Strict):
         return self.model_copy(update={"seeds": self.seeds[:1]})
 
     @property
-    def worth(self) -> Guarantee:
-        """What totals of the method are worth; what comes from outside the package has no proof here."""
+    def guarantee_with_noise(self) -> Guarantee:
+        """What totals are worth if the budget is finite; what comes from outside the package has no proof here."""
         found = self.method.guarantee(self.sensitivity)
         foreign = not type(self.method).__module__.startswith("admmbench.")
         if found.kind != "none" and foreign and self._beside_ledger:
@@ -493,7 +493,7 @@ class RunSpec(Strict):
     @property
     def guarantee(self) -> Guarantee:
         """What the total of the run is worth."""
-        found = self.worth
+        found = self.guarantee_with_noise
         if found.kind != "none" and not self.private:
             return Guarantee("none", "an infinite budget adds no noise")
         return found

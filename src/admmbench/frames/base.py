@@ -213,6 +213,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     variant: Literal["paper", "reference"] = "paper"
 
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Refuse a name of before, which would be ignored silently."""
+        super().__init_subclass__(**given)
+        if "plan" in vars(cls):
+            raise TypeError(f"{cls.__name__}.plan: it is now called `cost`; rename it")
+
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the problem must have."""
@@ -252,10 +258,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
             "which the values are that noise is added to, and the 2^-53 of the uniform numbers, are not counted",
         )
 
-    def plan(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Cost | None:
+    def cost(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Cost | None:
         """Cost of the release of a local update in round t, for the agent who pays most; None if there is none.
 
-        The plan follows from public facts alone. So the total of a run is known before the run, and its noise can be
+        It follows from public facts alone. So the total of a run is known before the run, and its noise can be
         calibrated to a total.
 
         Parameters
@@ -273,7 +279,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @property
     def steady(self) -> bool:
-        """Whether the plan is the same for every round."""
+        """Whether the cost is the same for every round."""
         return True
 
     @property

@@ -226,7 +226,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         found = total.astype(federation.problem.dtype)
         return found, np.broadcast_to(total, (federation.problem.n_agents, *total.shape))
 
-    def plan(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
+    def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """A gradient shifts as the worst record's contribution does."""
         if release.value != "gradient":
             return release.cost(privacy, sampling=self.sampling)

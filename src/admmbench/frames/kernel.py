@@ -440,10 +440,12 @@ def in_plain_arrays(
 
     Parameters
     ----------
+    fused, sub
+        See `Strategy.update`.
     known
         Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
         is by then: if the agents begin a round, its dual variables are those of the round.
-    fused, sub, draw, schedule, strength, share, total
+    draw, schedule, strength, share, total
         See `Strategy.update`.
     """
     z, like, none = sub.z, sub.z.dtype.type, np.zeros((1, 1))

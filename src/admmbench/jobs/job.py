@@ -33,7 +33,7 @@ def execute(
     data: Dataset,
     output: Path,
     threads: int,
-    planned: str | None = None,
+    expected: str | None = None,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> None:
@@ -52,7 +52,7 @@ def execute(
         File to write.
     threads
         Threads to use.
-    planned
+    expected
         Fingerprint that the job was planned with; other code is refused.
     progress
         See `simulate`.
@@ -67,7 +67,7 @@ def execute(
     InterruptedRunError
         If a signal stopped the run; its checkpoint is written.
     """
-    _refuse_other_code(spec, planned)
+    _refuse_other_code(spec, expected)
     if checkpoint is None:
         write(run_spec(spec, data, threads, progress).drop_vars("seconds"), output)
         return
@@ -83,7 +83,7 @@ def time_one_by_one(
     specs: Sequence[RunSpec],
     data: Dataset,
     outputs: Sequence[Path],
-    planned: Sequence[str],
+    expected: Sequence[str],
     progress: Progress | None = None,
 ) -> None:
     """Make several runs, one after another with one thread each, and keep how long they took.
@@ -96,7 +96,7 @@ def time_one_by_one(
         What to run.
     data
         The data set of all.
-    outputs, planned
+    outputs, expected
         Files to write, and fingerprints, see `execute`.
     progress
         Called with the number of runs made, and of all.
@@ -106,7 +106,7 @@ def time_one_by_one(
     StaleCodeError
         If a fingerprint is another one by now.
     """
-    for spec, fingerprint_ in zip(specs, planned, strict=True):
+    for spec, fingerprint_ in zip(specs, expected, strict=True):
         _refuse_other_code(spec, fingerprint_)
     for number, (spec, output) in enumerate(zip(specs, outputs, strict=True), start=1):
         run_spec(spec.model_copy(update={"rounds": 1}), data)
@@ -115,11 +115,11 @@ def time_one_by_one(
             progress(number, len(specs))
 
 
-def _refuse_other_code(spec: RunSpec, planned: str | None) -> None:
+def _refuse_other_code(spec: RunSpec, expected: str | None) -> None:
     found = fingerprint.of_run(spec)
-    if planned is not None and planned != found:
+    if expected is not None and expected != found:
         raise StaleCodeError(
-            f"the code of this job changed after it was planned (fingerprint {planned}, now {found}): "
+            f"the code of this job changed after it was planned (fingerprint {expected}, now {found}): "
             "nothing was run; start Snakemake again to plan with the present code"
         )
 

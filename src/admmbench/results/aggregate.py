@@ -211,7 +211,8 @@ def _coordinates(
             [r.neighbours(experiment.privacy.relation) if r else "" for r in releases],
         ),
         "guarantee": _coordinate(
-            "what the composed privacy loss is worth", [spec.worth.kind for spec in specs]
+            "what the composed privacy loss is worth",
+            [spec.guarantee_with_noise.kind for spec in specs],
         ),
         "family": _coordinate(
             "mechanism that methods share", [spec.method.family for spec in specs]

@@ -228,7 +228,7 @@ class Experiment(Strict):
         shown = {label: specs[label] for label in figure.algorithms or specs}
         against = str(getattr(figure, "against", ""))
         self._check_axis(f"{where}.against", against, shown)
-        guaranteed = any(spec.worth.kind != "none" for spec in shown.values())
+        guaranteed = any(spec.guarantee_with_noise.kind != "none" for spec in shown.values())
         if "epsilon_total" in (figure.metric, against) and not guaranteed:
             raise ValueError(
                 f"{where}: no method here has a guarantee, so epsilon_total is infinite; set sensitivity: global, or "
