@@ -300,7 +300,8 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
     if made == {declared} or not (spec.private or any(made)):
         return
     if made == {0} and release and not method.steady:
-        if not method.cost(t, federation.problem, federation.privacy, release):
+        stated = method.cost(t, federation.problem, federation.privacy, release)
+        if stated is None:
             return
     raise ValueError(
         f"{type(method).__name__}.round, round {t}: noisy releases of an agent: "
