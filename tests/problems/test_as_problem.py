@@ -252,5 +252,5 @@ def test_a_drawn_problem_is_described_completely():
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_an_error_of_numbers_is_no_part_of_the_records(loss):
-    assert not as_problem(loss, "rows").fraction
-    assert as_problem("logistic", "rows").fraction
+    assert not as_problem(loss, "rows").loss.fraction
+    assert as_problem("logistic", "rows").loss.fraction

@@ -70,6 +70,6 @@ def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
     """What an audit keeps of a round, for each seed."""
-    size = spec.as_problem.outputs(data) * data.n_features * spec.n_agents
+    size = spec.as_problem.loss.outputs(data) * data.n_features * spec.n_agents
     runs = 4 if spec.method.sampling == 1 else 5
     return 8 * runs * _KEPT * size * spec.method.updates

@@ -113,8 +113,8 @@ class Trace:
         for name, comment in COMMENTS.items():
             trace[name].attrs["comment"] = comment
         problem = spec.as_problem
-        if problem.fraction:
-            trace[problem.metric].attrs["valid_range"] = [0.0, 1.0]
+        if problem.loss.fraction:
+            trace[problem.loss.metric].attrs["valid_range"] = [0.0, 1.0]
         for each in spec.composed_by:
             own = {"accountant": each.name, "delta": spec.delta}
             trace[each.variable].attrs.update(

@@ -38,7 +38,7 @@ def measured(spec: RunSpec) -> Variables:
     totals: Variables = {
         each.variable: (("round",), "1", each.long_name) for each in spec.composed_by
     }
-    unit = spec.as_problem.unit(spec.info)
+    unit = spec.as_problem.loss.unit(spec.info)
     own = {
         name: (unit if units == UNIT_OF_LOSS else units, long_name)
         for name, (units, long_name) in spec.method.variables.items()

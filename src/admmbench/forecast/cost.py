@@ -74,7 +74,7 @@ def work(spec: RunSpec) -> float:
 
 def model_entries(spec: RunSpec) -> int:
     """Entries of one model, for all seeds that are computed."""
-    return len(spec.computed.seeds) * spec.as_problem.outputs(spec.info) * spec.n_features
+    return len(spec.computed.seeds) * spec.as_problem.loss.outputs(spec.info) * spec.n_features
 
 
 def state_bytes(spec: RunSpec) -> int:

@@ -49,7 +49,7 @@ def requested(spec: RunSpec) -> dict[str, Any]:
         "variant": spec.variant,
         "params": _json(complete["params"]),
         "problem": _json(complete["problem"]),
-        "metric": spec.as_problem.metric,
+        "metric": spec.as_problem.loss.metric,
         "partition": _json(complete["agents"]),
         "agents": spec.n_agents,
         "epsilon": spec.epsilon,

@@ -86,14 +86,14 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
             raise ValueError(
                 "problem.strength: parties whose columns depend on each other need one above 0"
             )
-        return Columns(given.penalty, strength, name, loss)
+        return Columns(given.penalty, strength, loss, name)
     if given.objective or given.constraints is not None or given.server is not None:
         return _constrained(given, name, loss)
     return Rows(
         given.penalty,
         usual.strength if given.strength is None else given.strength,
-        name,
         loss,
+        name,
         given.per or usual.per,
         given.average or usual.average,
         given.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
@@ -110,8 +110,8 @@ def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
     return Constrained(
         given.penalty,
         given.strength or 0.0,
-        name,
         loss,
+        name,
         (given.objective or _Objective()).mean_loss,
         given.constraints or (),
         given.server or 0.0,

@@ -36,6 +36,47 @@ class RecordBounds(Strict):
     max_l2_norm: Annotated[Number, Field(gt=0)] | None = None
 
 
+class Formulas(Protocol):
+    """What a problem minimises, as far as its results need it: a loss, or forms that have no records."""
+
+    metric: ClassVar[str]
+    """Name of the variable that says how good a model is."""
+    fraction: ClassVar[bool]
+    """Whether the metric is a part of the records, 0 to 1."""
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """K, rows of a model."""
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Unit of the objective."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a problem is joined with data.
+
+    Attributes
+    ----------
+    n_seeds
+        S, the number of seeds in the batch.
+    sensitivity
+        Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
+        ones. Problems without rows have sensitivities of their own.
+    dtype
+        Precision of models and records.
+    released
+        Precision of all that noise is added to.
+    limit
+        Limit of the search for an optimum; none if absent.
+    """
+
+    n_seeds: int
+    sensitivity: Literal["local", "global"]
+    dtype: np.dtype[Any]
+    released: np.dtype[Any]
+    limit: Limit | None
+
+
 @dataclass(frozen=True)
 class Problem(ABC):
     """Parameters of an objective; `bind` joins them with data.
@@ -46,40 +87,25 @@ class Problem(ABC):
         ``l1`` or ``l2``.
     strength
         Weight of the penalty.
+    loss
+        The formulas of the objective without its penalty.
     """
 
     sharing: ClassVar[Sharing]
 
     penalty_name: PenaltyName
     strength: float
+    loss: Formulas
 
     @property
     def penalty(self) -> Penalty:
-        """R."""
+        """The penalty R itself."""
         return PENALTIES[self.penalty_name]
 
     @property
-    @abstractmethod
-    def metric(self) -> str:
-        """Name of the variable that says how good a model is."""
-
-    @property
-    @abstractmethod
-    def fraction(self) -> bool:
-        """Whether the metric is a part of the records, 0 to 1."""
-
-    @property
-    @abstractmethod
     def module(self) -> str:
         """Name of the module that has its formulas."""
-
-    @abstractmethod
-    def unit(self, data: DatasetInfo) -> str:
-        """Unit of the objective."""
-
-    @abstractmethod
-    def outputs(self, data: DatasetInfo) -> int:
-        """K, rows of a model."""
+        return type(self.loss).__module__
 
     @abstractmethod
     def check(self, data: DatasetInfo) -> None:
@@ -89,7 +115,6 @@ class Problem(ABC):
     def describe(self) -> dict[str, Any]:
         """Settings as a user would write them, complete."""
 
-    @abstractmethod
     def bind(
         self,
         split: Split | ColumnSplit,
@@ -99,11 +124,14 @@ class Problem(ABC):
         released: DTypeLike | None = None,
         limit: Limit | None = None,
     ) -> BoundProblem[Any]:
-        """Join parameters and data, for a batch of so many seeds.
+        """Join parameters and data; see `Setting`. What is released has the precision of models if none is given."""
+        precision = np.dtype(dtype)
+        released = np.dtype(released or precision)
+        return self.bound(split, Setting(n_seeds, sensitivity, precision, released, limit))
 
-        Models have the precision ``dtype``. What noise is added to has the precision ``released``, if it is given.
-        Searches for an optimum end at the limit, if there is one.
-        """
+    @abstractmethod
+    def bound(self, split: Any, setting: Setting) -> BoundProblem[Any]:
+        """Return the problem on data whose rows or columns are shared out, as `sharing` says."""
 
     @abstractmethod
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
@@ -118,38 +146,13 @@ class LossProblem(Problem):
     ----------
     loss_name
         Name of the loss, as the user wrote it.
-    loss
-        The loss itself.
     """
 
-    loss_name: str
     loss: Loss
-
-    @property
-    def metric(self) -> str:
-        """That of the loss."""
-        return self.loss.metric
-
-    @property
-    def fraction(self) -> bool:
-        """That of the loss."""
-        return self.loss.fraction
-
-    @property
-    def module(self) -> str:
-        """That of the loss."""
-        return type(self.loss).__module__
-
-    def unit(self, data: DatasetInfo) -> str:
-        """That of the loss."""
-        return self.loss.unit(data)
-
-    def outputs(self, data: DatasetInfo) -> int:
-        """That of the loss."""
-        return self.loss.outputs(data)
+    loss_name: str
 
     def check(self, data: DatasetInfo) -> None:
-        """Targets must be those of the loss."""
+        """Raise a ValueError if a data set has no targets as the loss takes them."""
         if data.drawn:
             raise ValueError(
                 f"problem: {data.name} has no records for the loss {self.loss_name}; leave the problem out"

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy import linalg
 
 from admmbench.datasets import DatasetInfo
-from admmbench.partition import ColumnSplit, Split
+from admmbench.partition import ColumnSplit
 from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
@@ -29,12 +29,12 @@ from admmbench.problems.base import (
     Fit,
     LossProblem,
     Map,
+    Setting,
     Sharing,
     State,
     weights_and_intercepts,
 )
 from admmbench.problems.loss import ScalarLoss
-from admmbench.problems.optimum import Limit
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
 _RANK_TOLERANCE = 1e-11
@@ -50,7 +50,7 @@ class Columns(LossProblem):
     sharing: ClassVar[Sharing] = "columns"
 
     def check(self, data: DatasetInfo) -> None:
-        """Parties share predictions, one for each sample."""
+        """Raise a ValueError if the loss has several outputs: parties share one prediction for each sample."""
         super().check(data)
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
@@ -58,21 +58,12 @@ class Columns(LossProblem):
             )
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Those of the loss."""
+        """Return those of the loss."""
         return self.loss.variables(data)
 
-    def bind(
-        self,
-        split: Split | ColumnSplit,
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        dtype: DTypeLike = np.float32,
-        released: DTypeLike | None = None,
-        limit: Limit | None = None,
-    ) -> BoundColumns:
-        """Join parameters and data; see `BoundColumns`. Sensitivities are the method's own here."""
-        assert isinstance(split, ColumnSplit)
-        return BoundColumns(self, split, n_seeds, np.dtype(dtype), limit)
+    def bound(self, split: ColumnSplit, setting: Setting) -> BoundColumns:
+        """Return the problem on shared columns; sensitivities are the method's own here."""
+        return BoundColumns(self, split, setting)
 
 
 class BoundColumns(BoundProblem["Party"]):
@@ -84,12 +75,8 @@ class BoundColumns(BoundProblem["Party"]):
         Loss and penalty.
     split
         Data, and who gets which columns.
-    n_seeds
-        S, the number of seeds in the batch.
-    dtype
-        Precision of models and predictions; subproblems are solved in float64.
-    limit
-        Of the search for an optimum; none if absent.
+    setting
+        Seeds, and the precision of models and predictions; subproblems are solved in float64.
 
     Raises
     ------
@@ -97,20 +84,13 @@ class BoundColumns(BoundProblem["Party"]):
         If the data set lacks the targets of the loss, or the loss has several outputs.
     """
 
-    def __init__(
-        self,
-        problem: Columns,
-        split: ColumnSplit,
-        n_seeds: int,
-        dtype: np.dtype[Any],
-        limit: Limit | None = None,
-    ) -> None:
-        data = split.dataset
+    def __init__(self, problem: Columns, split: ColumnSplit, setting: Setting) -> None:
+        data, dtype = split.dataset, setting.dtype
         problem.check(data.info)
         assert isinstance(problem.loss, ScalarLoss)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.columns = split.columns
-        self.n_seeds, self.dtype, self.limit = n_seeds, dtype, limit
+        self.n_seeds, self.dtype, self.limit = setting.n_seeds, dtype, setting.limit
         self.n_agents = len(split.columns)
         self.n_samples = data.n_train
         used = self.columns[-1].stop

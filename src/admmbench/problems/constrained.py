@@ -10,23 +10,30 @@ which a data set without records draws from the seed.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import DTypeLike
 from pydantic import Field, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo, synthetic_qp
-from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
-from admmbench.problems.base import Array, BoundProblem, LossProblem, Map, Problem, Sharing, State
+from admmbench.partition import RowSelection, Split, n_rows
+from admmbench.problems.base import (
+    Array,
+    BoundProblem,
+    Formulas,
+    LossProblem,
+    Map,
+    Problem,
+    Setting,
+    Sharing,
+    State,
+)
 from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
 from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
 from admmbench.problems.loss import ScalarLoss
-from admmbench.problems.optimum import Limit
 from admmbench.validation import Number, Strict
 
 Where = dict[str, str | int]
@@ -102,26 +109,9 @@ class _Base(Problem):
 
     sharing: ClassVar[Sharing] = "constrained"
 
-    def bind(
-        self,
-        split: Split | ColumnSplit,
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        dtype: DTypeLike = np.float32,
-        released: DTypeLike | None = None,
-        limit: Limit | None = None,
-    ) -> BoundConstrained:
-        """Join parameters and data; arithmetic is in double precision, and there is no search to limit."""
-        assert isinstance(split, Split)
-        return self.bound(split, n_seeds)
-
-    @abstractmethod
-    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
-        """The problem on data."""
-
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
         """Objective and feasibility."""
-        unit = self.unit(data)
+        unit = self.loss.unit(data)
         return {
             "train_loss": (unit, "objective"),
             "feasibility": ("1", "largest violation of a constraint"),
@@ -208,13 +198,13 @@ class Constrained(_Base, LossProblem):
                 )
         return found
 
-    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
-        """See `BoundConstrained`."""
-        return OverRecords(self, split, n_seeds)
+    def bound(self, split: Split, setting: Setting) -> BoundConstrained:
+        """Return the problem on shared records."""
+        return OverRecords(self, split, setting)
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
         """Those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
-        unit = self.unit(data)
+        unit = self.loss.unit(data)
         found = {**self.loss.variables(data), **super().variables(data)}
         for name, where in self.groups_by_name(data.class_names).items():
             for what in ("mean", "min", "max"):
@@ -234,11 +224,32 @@ class Constrained(_Base, LossProblem):
 
 
 @dataclass(frozen=True)
+class Form:
+    """A quadratic form of one vector of variables; how good a model is, its value says."""
+
+    metric: ClassVar[str] = "train_loss"
+    fraction: ClassVar[bool] = False
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """K is one."""
+        return 1
+
+    def unit(self, data: DatasetInfo) -> str:
+        """The form has no unit."""
+        return "1"
+
+
+@dataclass(frozen=True)
 class Quadratic(_Base):
-    """sum_i (w^T A_i w / 2 + b_i^T w) subject to C_i w + d_i = 0, i = 0..n: (25) of he2023, drawn from the seed."""
+    """``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
+
+    The matrices and vectors are drawn from the seed.
+    """
+
+    loss: Formulas = Form()
 
     def check(self, data: DatasetInfo) -> None:
-        """It takes no records."""
+        """Raise a ValueError if a data set has records: nothing takes them."""
         if not data.drawn:
             raise ValueError(
                 "problem: quadratic is for data sets that draw instances, such as synthetic_qp; "
@@ -249,32 +260,9 @@ class Quadratic(_Base):
         """Settings as a user would write them, complete."""
         return {"loss": "quadratic", "penalty": self.penalty_name, "strength": self.strength}
 
-    def bound(self, split: Split, n_seeds: int) -> BoundConstrained:
-        """See `BoundConstrained`."""
-        return Drawn(self, split, n_seeds)
-
-    @property
-    def metric(self) -> str:
-        """The objective."""
-        return "train_loss"
-
-    @property
-    def fraction(self) -> bool:
-        """It has any value."""
-        return False
-
-    @property
-    def module(self) -> str:
-        """There is no loss: it has the formulas."""
-        return __name__
-
-    def outputs(self, data: DatasetInfo) -> int:
-        """One vector of variables."""
-        return 1
-
-    def unit(self, data: DatasetInfo) -> str:
-        """None."""
-        return "1"
+    def bound(self, split: Split, setting: Setting) -> BoundConstrained:
+        """Return the instances that the seeds draw."""
+        return Drawn(self, split, setting)
 
 
 class BoundConstrained(BoundProblem[Functions]):
@@ -291,7 +279,8 @@ class BoundConstrained(BoundProblem[Functions]):
     server: Functions
     undefined: Array
 
-    def __init__(self, problem: Constrained | Quadratic, split: Split, n_seeds: int) -> None:
+    def __init__(self, problem: Constrained | Quadratic, split: Split, setting: Setting) -> None:
+        n_seeds = setting.n_seeds
         self.problem, self.penalty, self.strength = problem, problem.penalty, problem.strength
         self.n_seeds, self.n_agents, self.dtype = n_seeds, len(split.shares), np.dtype(np.float64)
         self.n_samples = sum(n_rows(own[0][1]) for own in split.shares)
@@ -327,8 +316,8 @@ class Drawn(BoundConstrained):
 
     problem: Quadratic
 
-    def __init__(self, problem: Quadratic, split: Split, n_seeds: int) -> None:
-        super().__init__(problem, split, n_seeds)
+    def __init__(self, problem: Quadratic, split: Split, setting: Setting) -> None:
+        super().__init__(problem, split, setting)
         self._instances = split.instances
         self._m = int(split.dataset.settings["m"])
         self.server = self._functions([None])
@@ -366,8 +355,8 @@ class OverRecords(BoundConstrained):
 
     problem: Constrained
 
-    def __init__(self, problem: Constrained, split: Split, n_seeds: int) -> None:
-        super().__init__(problem, split, n_seeds)
+    def __init__(self, problem: Constrained, split: Split, setting: Setting) -> None:
+        super().__init__(problem, split, setting)
         data = split.dataset
         problem.check(data.info)
         self._split, self._groups = split, problem.groups()
@@ -377,7 +366,7 @@ class OverRecords(BoundConstrained):
         )
         shared = all(len(own) == 1 for own in split.shares)
         self._rows = [
-            [rows_of_seed(own, seed) for seed in range(1 if shared else n_seeds)]
+            [rows_of_seed(own, seed) for seed in range(1 if shared else self.n_seeds)]
             for own in split.shares
         ]
         for own in self._rows:

@@ -24,10 +24,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from admmbench.datasets import DatasetInfo
-from admmbench.partition import ColumnSplit, RowSelection, Split, n_rows
+from admmbench.partition import RowSelection, Split, n_rows
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems import optimum
 from admmbench.problems.base import (
@@ -38,6 +37,7 @@ from admmbench.problems.base import (
     LossProblem,
     Map,
     RecordBounds,
+    Setting,
     Sharing,
     State,
     weights_and_intercepts,
@@ -57,7 +57,6 @@ from admmbench.problems.batches import (
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
-from admmbench.problems.optimum import Limit
 from admmbench.problems.sparse import MOST, column_type, density
 
 # Records that go forward and backward together: they are still in the cache for the second product.
@@ -126,21 +125,9 @@ class Rows(LossProblem):
             )
         return found
 
-    def bind(
-        self,
-        split: Split | ColumnSplit,
-        n_seeds: int,
-        sensitivity: Literal["local", "global"] = "local",
-        dtype: DTypeLike = np.float32,
-        released: DTypeLike | None = None,
-        limit: Limit | None = None,
-    ) -> BoundRows:
-        """Join parameters and data; see `BoundRows`."""
-        assert isinstance(split, Split)
-        precision = np.dtype(dtype)
-        return BoundRows(
-            self, split, n_seeds, sensitivity, precision, np.dtype(released or precision), limit
-        )
+    def bound(self, split: Split, setting: Setting) -> BoundRows:
+        """Return the problem on shared rows."""
+        return BoundRows(self, split, setting)
 
 
 class BoundRows(BoundProblem["RowParts"]):
@@ -152,17 +139,8 @@ class BoundRows(BoundProblem["RowParts"]):
         Loss, penalty and bounds.
     split
         Data, and who gets which rows.
-    n_seeds
-        S, the number of seeds in the batch.
-    sensitivity
-        Which bounds gradients come with: ``local``, those of the agent's own records, or ``global``, of all admissible
-        ones.
-    dtype
-        Precision of models and records.
-    released
-        Precision of gradients, and of all that noise is added to.
-    limit
-        Of the search for an optimum; none if absent.
+    setting
+        Seeds, kind of sensitivity, and precision.
 
     Raises
     ------
@@ -170,24 +148,15 @@ class BoundRows(BoundProblem["RowParts"]):
         If the data set lacks the targets of the loss, or there is no worst case to bound.
     """
 
-    def __init__(
-        self,
-        problem: Rows,
-        split: Split,
-        n_seeds: int,
-        sensitivity: Literal["local", "global"],
-        dtype: np.dtype[Any],
-        released: np.dtype[Any],
-        limit: Limit | None = None,
-    ) -> None:
-        data = split.dataset
+    def __init__(self, problem: Rows, split: Split, setting: Setting) -> None:
+        data, dtype = split.dataset, setting.dtype
         problem.check(data.info)
-        if sensitivity == "global":
+        if setting.sensitivity == "global":
             problem.check_worst_case(data.info)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
-        self.n_seeds, self.sensitivity = n_seeds, sensitivity
-        self.dtype, self.released = dtype, released
-        self.split, self.limit = split, limit
+        self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
+        self.dtype, self.released = dtype, setting.released
+        self.split, self.limit = split, setting.limit
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
         self.size = math.prod(self.model_shape)
         self.n_agents = len(split.shares)

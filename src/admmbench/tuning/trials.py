@@ -121,7 +121,7 @@ def _score(spec: RunSpec, data: Dataset) -> Score:
     trace = run_rounds(spec, data).variables()
     if not np.isin(trace["status"], SUCCESSFUL).all():
         return _FAILED
-    names = spec.as_problem.metric, "test_loss"
+    names = spec.as_problem.loss.metric, "test_loss"
     return Score(*(float(trace["arrays"][name][:, -1].mean()) for name in names))
 
 
