@@ -46,7 +46,7 @@ class Scale(Strict):
 
 
 class Statement(Strict):
-    """Fields that all kinds of claims share."""
+    """All kinds of claims have these fields."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9.\-]+$")]
     statement: Annotated[str, Field(description="what the paper says, in one sentence")]
@@ -75,12 +75,12 @@ class Statement(Strict):
     file: str = ""
 
     def selections(self) -> Iterator[tuple[str, float]]:
-        """Every (label, epsilon) that the claim looks at."""
+        """Yield every pair of a label and an epsilon that the claim looks at."""
         raise NotImplementedError
 
 
 class Comparison(Statement):
-    """A statement on differences, of which tiny ones do not count."""
+    """A claim of this kind states differences, of which tiny ones do not count."""
 
     relevant: Annotated[
         float | None,
@@ -92,14 +92,14 @@ class Comparison(Statement):
     ] = None
 
     def smallest(self, *means: float) -> float:
-        """Smallest difference of these means that counts, in the unit of the claim."""
+        """Return the smallest difference of these means that counts, in the unit of the claim."""
         if self.relevant is not None:
             return self.relevant
         return 0.1 if self.unit == "%" else 0.001 * max(map(abs, means))
 
 
 class Value(Statement):
-    """A published number and a tolerance, for one method, or for one minus or over another."""
+    """A paper prints a number, for one method, or for one minus or over another; ours lies within a tolerance."""
 
     kind: Literal["value"]
     algorithm: str
@@ -137,7 +137,7 @@ class Value(Statement):
 
 
 class Order(Comparison):
-    """Strictly increasing from tier to tier, at each epsilon; within a tier nothing is compared."""
+    """Means strictly increase from tier to tier, at each epsilon; within a tier nothing is compared."""
 
     kind: Literal["order"]
     labels: Annotated[list[Tier], Field(min_length=2)]
@@ -148,13 +148,13 @@ class Order(Comparison):
         return itertools.product(itertools.chain(*self.labels), self.epsilon)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """(lower, higher) label of each comparison, between neighbouring tiers."""
+        """Yield the lower and the higher label of each comparison, between neighbouring tiers."""
         for low, high in itertools.pairwise(self.labels):
             yield from itertools.product(low, high)
 
 
 class Reference(Strict):
-    """The run that others are compared with."""
+    """A label and a budget name the run that others are compared with."""
 
     algorithm: str
     epsilon: Epsilon
@@ -205,7 +205,7 @@ class Trend(Comparison):
 
 
 class Group(Strict):
-    """Methods x budgets whose means spread over one of the two."""
+    """The means of methods at budgets spread over one of the two."""
 
     algorithms: Labels
     epsilon: Annotated[list[Epsilon], Field(min_length=1)]

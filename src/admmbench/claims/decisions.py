@@ -49,7 +49,7 @@ _COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operato
 
 
 class Bound(NamedTuple):
-    """The statement that a quantity lies on one side of a number, and the level of the test that shows it."""
+    """A quantity lies on one side of a number; a test of this level shows it."""
 
     side: Literal[">", ">=", "<", "<="]
     limit: float
@@ -57,11 +57,11 @@ class Bound(NamedTuple):
 
     @property
     def above(self) -> bool:
-        """Whether the side is that of larger numbers."""
+        """Say whether the side is that of larger numbers."""
         return self.side in (">", ">=")
 
     def shown(self, estimate: Estimate) -> bool:
-        """Whether the interval with this level beyond each end lies on the side."""
+        """Say whether the interval with this level beyond each end lies on the side."""
         lower, upper = estimate.bounds(1 - 2 * self.level)
         return bool(_COMPARE[self.side](lower if self.above else upper, self.limit))
 
@@ -70,25 +70,25 @@ Estimate = statistics.Estimate | statistics.Difference
 
 
 class Evidence(NamedTuple):
-    """What shows something: all of several bounds, or any of them."""
+    """All of several bounds together show something, or any of them does."""
 
     how: Literal["all", "any"]
     bounds: tuple[Bound, ...]
 
-    def found(self, estimate: Estimate) -> list[Bound]:
-        """Bounds that are shown; none if not enough of them are."""
+    def shown(self, estimate: Estimate) -> list[Bound]:
+        """Return the bounds that an estimate shows; none if not enough of them are shown."""
         shown = [bound for bound in self.bounds if bound.shown(estimate)]
         return shown if self.how == "any" or len(shown) == len(self.bounds) else []
 
     def among(self, parts: int) -> Evidence:
-        """At levels that are corrected for so many parts, any of which would do."""
+        """Return this evidence at levels that are corrected for so many parts, any of which would do."""
         bounds = tuple(bound._replace(level=bound.level / parts) for bound in self.bounds)
         return self._replace(bounds=bounds)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where a quantity should lie: what shows it, what refutes it, and its name in a sentence."""
+    """A quantity should lie here: what shows it, what refutes it, and how a sentence goes on about it."""
 
     shown: Evidence
     refuted: Evidence
@@ -98,7 +98,7 @@ class Region:
 
 
 def within(centre: float, margin: float, words: str) -> Region:
-    """No farther from the centre than the margin: shown by two one-sided tests (Schuirmann 1987)."""
+    """Make the region no farther from the centre than the margin: two one-sided tests show it (Schuirmann 1987)."""
     low, high = centre - margin, centre + margin
     return Region(
         Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
@@ -108,7 +108,7 @@ def within(centre: float, margin: float, words: str) -> Region:
 
 
 def apart(centre: float, margin: float, words: str) -> Region:
-    """Farther from the centre than the margin: the contrary of `within`."""
+    """Make the region farther from the centre than the margin, the contrary of `within`."""
     low, high = centre - margin, centre + margin
     return Region(
         Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
@@ -118,7 +118,7 @@ def apart(centre: float, margin: float, words: str) -> Region:
 
 
 def above_zero(relevant: float, words: str) -> Region:
-    """Above 0; refuted if it is shown to be less than the smallest relevant difference."""
+    """Make the region above 0, which is refuted by less than the smallest relevant difference."""
     return Region(
         Evidence("all", (Bound(">", 0.0, TAIL),)),
         Evidence("all", (Bound("<", relevant, TAIL),)),
@@ -128,7 +128,7 @@ def above_zero(relevant: float, words: str) -> Region:
 
 
 def at_most(limit: float, words: str) -> Region:
-    """At most the limit."""
+    """Make the region of at most the limit."""
     return Region(
         Evidence("all", (Bound("<=", limit, TEST),)),
         Evidence("all", (Bound(">", limit, TAIL),)),
@@ -138,7 +138,7 @@ def at_most(limit: float, words: str) -> Region:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a claim says: that a quantity lies in a region.
+    """A claim says, among other things, that a quantity lies in a region.
 
     Attributes
     ----------
@@ -168,16 +168,16 @@ class Part:
 
     @property
     def is_random(self) -> bool:
-        """Whether seeds differ."""
+        """Say whether seeds differ."""
         return self.estimate.sd > 0
 
     @property
     def is_negligible(self) -> bool:
-        """Whether a difference is too small to matter: above 0 all the same, or without variance on either side."""
+        """Say whether a difference is too small to matter: above 0 all the same, or without variance on either side."""
         region = self.region
         if not self.is_random:
             return abs(self.estimate.value) < region.relevant
-        both = region.shown.found(self.estimate) and region.refuted.found(self.estimate)
+        both = region.shown.shown(self.estimate) and region.refuted.shown(self.estimate)
         return bool(region.relevant and both)
 
     def outcome(self, parts: int) -> Judgement:
@@ -188,31 +188,32 @@ class Part:
             return "not run"
         if self.is_negligible:
             return "undecided"
-        if self.region.refuted.among(parts).found(self.estimate):
+        if self.region.refuted.among(parts).shown(self.estimate):
             return "contradicted"
-        return "supported" if self.region.shown.found(self.estimate) else "undecided"
+        return "supported" if self.region.shown.shown(self.estimate) else "undecided"
 
     def with_seeds(self, n: int) -> Part:
-        """The same means and spreads from so many seeds."""
+        """Return the part with the same means and spreads from so many seeds."""
         return replace(self, estimate=self.estimate.with_seeds(n))
 
     def size(self) -> float:
-        """Largest level of its tests; 0 where nothing is random."""
+        """Return the largest level of its tests; 0 where nothing is random."""
         bounds = (*self.region.shown.bounds, *self.region.refuted.bounds)
         return max(bound.level for bound in bounds) if self.is_random else 0.0
 
 
 def decide(parts: Sequence[Part]) -> Judgement:
-    """Outcome of a claim with these parts."""
-    found = [part.outcome(len(parts)) for part in parts]
-    outcomes: tuple[Judgement, ...] = ("contradicted", "not run", "undecided")
-    return next((each for each in outcomes if each in found), "supported" if found else "not run")
+    """Return the outcome of a claim with these parts."""
+    outcomes = {part.outcome(len(parts)) for part in parts}
+    decisive: tuple[Judgement, ...] = ("contradicted", "not run", "undecided", "supported")
+    return next((outcome for outcome in decisive if outcome in outcomes), "not run")
 
 
 def seeds_to_decide(parts: Sequence[Part]) -> int | None:
-    """Fewest seeds at which an undecided claim would be decided if means and spreads stayed as they are.
+    """Find the fewest seeds at which an undecided claim would be decided if means and spreads stayed as they are.
 
-    None if more than `MOST`, or no number of them: where runs were lost, or a quantity lies on the edge of its region.
+    The answer is None if more than `MOST` would, or no number of them: where runs were lost, or a quantity lies on the
+    edge of its region.
     """
     more = range(max(part.estimate.n for part in parts) + 1, MOST + 1)
 
@@ -251,4 +252,4 @@ def _settled_by(parts: Sequence[Part], outcome: Judgement) -> Iterator[tuple[Par
             region = part.region
             by = {"supported": region.shown, "contradicted": region.refuted.among(len(parts))}
             if outcome in by:
-                yield from ((part, bound) for bound in by[outcome].found(part.estimate))
+                yield from ((part, bound) for bound in by[outcome].shown(part.estimate))

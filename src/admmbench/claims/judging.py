@@ -101,11 +101,11 @@ def _of_the_best(
 ) -> tuple[float, Estimate | Difference]:
     """Lowest of so many runs, or its difference to that of another method: the number, and the estimate."""
     depth = statistics.normal_minimum(of)
-    number, own = statistics.lowest(values, of), Estimate.of(values, redrawn, depth)
+    number, first = statistics.lowest(values, of), Estimate.of(values, redrawn, depth)
     if other is None:
-        return number, own
+        return number, first
     second = Estimate.of(other, redrawn, depth)
-    return number - statistics.lowest(other, of), Difference(own, second)
+    return number - statistics.lowest(other, of), Difference(first, second)
 
 
 def _judge_order(claim: Order, runs: Selection) -> Verdict:
@@ -223,11 +223,11 @@ def _falls_in_epsilon(claim: Trend, runs: Selection) -> Verdict:
             continue
         means = [runs.mean(label, epsilon) for epsilon in epsilons]
         ours.append(f"{label}: {runs.text(*means, join=' → ')}")
-        own = list(_falling(claim, runs, label, epsilons))
+        steps = list(_falling(claim, runs, label, epsilons))
         intervals += [
-            f"{part.name.removeprefix('The ')}: {_bounds(part, runs.gap)}" for part in own
+            f"{part.name.removeprefix('The ')}: {_bounds(part, runs.gap)}" for part in steps
         ]
-        parts += own
+        parts += steps
     return runs.verdict(
         parts,
         "Falls from the first to the last budget, and rises by no relevant difference at any step.",
@@ -300,18 +300,20 @@ def _range(group: Group, values: xr.DataArray) -> float:
 
 
 def _bounds(part: Part, show: Callable[..., str]) -> str:
-    """Interval of the report's level."""
+    """Write the interval of the report's level."""
     if not part.is_random:
         return "all seeds agree" if part.estimate.n > 1 else "none"
     return show(*part.estimate.bounds(statistics.LEVEL))
 
 
 def _both(part: Part, show: Callable[..., str]) -> str:
-    """Intervals that refute and show equivalence."""
+    """Write the intervals that refute and show equivalence."""
     if not part.is_random:
         return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
     levels = statistics.LEVEL, 1 - 2 * TEST
-    return "\n".join(f"{confidence(each)}: {show(*part.estimate.bounds(each))}" for each in levels)
+    return "\n".join(
+        f"{confidence(level)}: {show(*part.estimate.bounds(level))}" for level in levels
+    )
 
 
 def _and_interval(part: Part) -> str:

@@ -37,7 +37,7 @@ NAMED = 3
 
 
 class Verdict(Strict):
-    """What the results say about one claim; all numbers as text, ready for a table.
+    """The results say this about one claim; all numbers are text, ready for a table.
 
     ``ours`` and ``interval`` may have several lines, one for each comparison.
 
@@ -68,12 +68,12 @@ class Verdict(Strict):
 
     @property
     def is_exploratory(self) -> bool:
-        """Whether it comes from fewer seeds than a paper has."""
+        """Say whether it comes from fewer seeds than a paper has."""
         return 0 < self.seeds < FIRM
 
 
 class Selection:
-    """The runs that a claim selects, one number each, in the unit of the claim."""
+    """A claim selects these runs; each is one number, in the unit of the claim."""
 
     def __init__(self, claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> None:
         self.claim = claim
@@ -84,12 +84,12 @@ class Selection:
         self.values = statistics.reduce(ds, claim.metric, claim.run) * factor
 
     def at(self, label: str, epsilon: float) -> xr.DataArray:
-        """One number for each seed."""
+        """Return one number for each seed."""
         values: xr.DataArray = self.values.sel(algorithm=label, epsilon=epsilon, drop=True)
         return values
 
     def mean(self, label: str, epsilon: float) -> float:
-        """Mean over seeds."""
+        """Return the mean over seeds."""
         return float(self.at(label, epsilon).mean("seed"))
 
     def part(
@@ -126,7 +126,7 @@ class Selection:
         )
 
     def _is_of_one_run(self) -> bool:
-        """Whether the file says that one run is all there is to compare."""
+        """Say whether one run is all there is to compare, by the file of claims."""
         return self.claim.requires is not None and self.claim.requires.seeds == 1
 
     def lost(self, needs: Iterable[tuple[str, float]]) -> tuple[str, bool]:
@@ -134,11 +134,11 @@ class Selection:
         texts: list[str] = []
         ends: set[int] = set()
         for label, epsilon in dict.fromkeys(needs):
-            own = self.ds[["status"]].sel(algorithm=label, epsilon=epsilon)
-            found = set(own["status"].values.tolist()) & set(FAILED)
-            ends |= found
-            if found:
-                parts, total = statistics.lost(statistics.counts(own))
+            runs = self.ds[["status"]].sel(algorithm=label, epsilon=epsilon)
+            failures = set(runs["status"].values.tolist()) & set(FAILED)
+            ends |= failures
+            if failures:
+                parts, total = statistics.lost(statistics.counts(runs))
                 name = at(label, epsilon)
                 texts.append(f"{name}: {' and '.join(parts)} of {total} runs")
         return "; ".join(texts), ends <= set(LIMITS)
@@ -194,9 +194,9 @@ class Selection:
 
 def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str]) -> str:
     """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it."""
-    found = [part for part in parts if part.outcome(len(parts)) == outcome]
-    lost = [f"{part.lost}." for part in found if part.lost]
-    tested = [part for part in found if not part.lost]
+    decisive = [part for part in parts if part.outcome(len(parts)) == outcome]
+    lost = [f"{part.lost}." for part in decisive if part.lost]
+    tested = [part for part in decisive if not part.lost]
     texts = list(dict.fromkeys(lost))
     if tested:
         first, *others = tested
@@ -216,7 +216,7 @@ def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str])
             named.append(f"{len(others) - NAMED} more")
         if named:
             texts.append(f"Likewise {', '.join(named)}.")
-    if outcome == "undecided" and not lost and not any(part.is_negligible for part in found):
+    if outcome == "undecided" and not lost and not any(part.is_negligible for part in decisive):
         n = seeds_to_decide(parts)
         number = f"About {n:,}" if n else f"More than {MOST:,}"
         texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")

@@ -32,7 +32,7 @@ def evaluate(
     Parameters
     ----------
     claims
-        As :func:`load` gives them.
+        As :func:`admmbench.claims.claims.load` gives them.
     results
         Experiment name -> its results. A claim on an experiment that is not here was not run.
     known
@@ -54,11 +54,12 @@ def evaluate(
     names = {name: [str(x) for x in ds["algorithm"].values] for name, ds in results.items()}
     check(given, {**names, **(known or {})}, complete=known is not None)
     return [
-        _found(claim, results).model_copy(update={"published": published(claim)}) for claim in given
+        _judged(claim, results).model_copy(update={"published": published(claim)})
+        for claim in given
     ]
 
 
-def _found(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
+def _judged(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
     """Judge a claim whose names exist; all but what the paper gives."""
     ds = results.get(claim.experiment)
     if ds is None:
@@ -102,18 +103,18 @@ def _split(claim: Claim, ds: xr.Dataset) -> tuple[list[tuple[str, float]], list[
 
 
 def _named(selections: Iterable[tuple[str, float]]) -> str:
-    """Methods and budgets in words; methods with the same budgets share them."""
+    """Name methods and budgets; methods with the same budgets share them."""
     budgets: dict[str, list[float]] = {}
     for label, epsilon in selections:
         budgets.setdefault(label, []).append(epsilon)
     labels: dict[tuple[float, ...], list[str]] = {}
-    for label, own in budgets.items():
-        labels.setdefault(tuple(own), []).append(label)
-    return "; ".join(at(", ".join(those), *own) for own, those in labels.items())
+    for label, epsilons in budgets.items():
+        labels.setdefault(tuple(epsilons), []).append(label)
+    return "; ".join(at(", ".join(group), *epsilons) for epsilons, group in labels.items())
 
 
 def _lacking(claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> list[str]:
-    """How the runs fall short of the paper's scale."""
+    """Say how the runs fall short of the paper's scale."""
     scale = claim.requires
     if scale is None:
         return []

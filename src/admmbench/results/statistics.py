@@ -45,7 +45,7 @@ EQUAL_TOTALS = 1.02
 
 
 def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """Value of a metric at the last evaluated round of each run, which is not the start.
+    """Return the value of a metric at the last evaluated round of each run, which is not the start.
 
     Parameters
     ----------
@@ -68,22 +68,22 @@ def final(ds: xr.Dataset, metric: str) -> xr.DataArray:
 
 
 def after_start(values: Labelled) -> Labelled:
-    """Without round 0, when the model is what it starts as: equal for all methods, so that it tells none apart."""
+    """Leave out round 0, when the model is what it starts as: equal for all methods, so that it tells none apart."""
     return values.sel(round=values["round"] > 0)
 
 
 def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
-    """:func:`final`, but NaN for all seeds of a method at a budget where it lost one: what is left would favour it."""
+    """Do as :func:`final`, with NaN for all seeds of a method at a budget where it lost one: the rest favours it."""
     return final(ds, metric).where(~lost_any(ds))
 
 
 def lost_any(ds: xr.Dataset) -> xr.DataArray:
-    """Whether a method lost a run at a budget, over ``algorithm`` and ``epsilon`` as far as there are such."""
+    """Say whether a method lost a run at a budget, over ``algorithm`` and ``epsilon`` as far as there are such."""
     return ds["status"].isin(FAILED).any("seed")
 
 
 def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
-    """Methods and budgets that were run with fewer seeds than there are: label, epsilon, and how many they have."""
+    """List methods and budgets that were run with fewer seeds than there are: label, epsilon, number of seeds."""
     started = (ds["status"] != Outcome.NOT_RUN).sum("seed").stack(point=["algorithm", "epsilon"])
     fewer = started[(started > 0) & (started < ds.sizes["seed"])]
     points = zip(fewer["point"].values, fewer.values, strict=True)
@@ -123,7 +123,7 @@ def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
 
 
 def lowest(values: xr.DataArray, of: int) -> float:
-    """Mean over all choices of ``of`` runs of the lowest value among them.
+    """Average the lowest value of ``of`` runs over all choices of so many.
 
     This is how the claims read "among the 10 runs, the best testing error" (ryu2022, section IV-A), with :func:`final`
     values: the minimum over runs of the error of each run's last model. The paper does not say which round stands for
@@ -152,7 +152,7 @@ def lowest(values: xr.DataArray, of: int) -> float:
 
 
 def band(values: xr.DataArray) -> xr.Dataset:
-    """Mean and 20th to 80th percentile over seeds.
+    """Compute the mean and the 20th to 80th percentile over seeds.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def band(values: xr.DataArray) -> xr.Dataset:
 
 
 def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
-    """Whether several seeds have a value, and all have the same value up to rounding; without ``seed``."""
+    """Say whether several seeds have a value, and all have the same up to rounding; the result is without ``seed``."""
     # Asked for every cell of a table: a tenth of the time that xarray's own reductions take.
     array, axis = values.values, values.get_axis_num("seed")
     low, high = np.fmin.reduce(array, axis), np.fmax.reduce(array, axis)  # these leave out NaN
@@ -194,11 +194,11 @@ def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
 
 
 def redrawn(ds: xr.Dataset) -> float:
-    """Ratio of test to training records where every seed draws both from one pool, and 0 elsewhere.
+    """Return the ratio of test to training records where every seed draws both from one pool, and 0 elsewhere.
 
     Seeds then share most of their records, and their errors are not independent: the variance of a mean over n seeds
-    is not s^2 / n. Nadeau and Bengio (2003, Machine Learning 52, section 3) estimate it by
-    s^2 (1 / n + n_test / n_train), which takes the correlation of two seeds for the part of the pool that tests.
+    is not ``s^2 / n``. Nadeau and Bengio (2003, Machine Learning 52, section 3) estimate it by
+    ``s^2 (1 / n + n_test / n_train)``, which takes the correlation of two seeds for the part of the pool that tests.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def redrawn(ds: xr.Dataset) -> float:
 
 
 def interval(values: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0) -> xr.Dataset:
-    """Student t interval of the mean over seeds.
+    """Compute Student's t interval of the mean over seeds.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def interval(values: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0) -
     level
         Confidence level, in (0, 1).
     redrawn
-        What :func:`redrawn` gives: by how much the squared standard error exceeds s^2 / n, in s^2.
+        What :func:`redrawn` gives: by how much the squared standard error exceeds ``s^2 / n``, in ``s^2``.
 
     Returns
     -------
@@ -257,9 +257,9 @@ def difference(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
 
 
 def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> float:
-    """How far the mean of another sample may lie from the mean of its population, with some confidence.
+    """Say how far the mean of another sample may lie from the mean of its population, with some confidence.
 
-    The half width of its t interval, by the standard deviation of the sample at hand: t s / sqrt(others).
+    That is the half width of its t interval, by the standard deviation of the sample at hand: ``t s / sqrt(others)``.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def sampling_error(values: xr.DataArray, others: int, level: float = LEVEL) -> f
 
 
 def normal_minimum(of: int) -> float:
-    """How far the lowest of ``of`` normal values lies below their mean on average, in standard deviations."""
+    """Say how far the lowest of ``of`` normal values lies below their mean on average, in standard deviations."""
 
     def density(x: float) -> float:
         return float(of * x * stats.norm.pdf(x) * stats.norm.cdf(x) ** (of - 1))
@@ -292,15 +292,15 @@ def normal_minimum(of: int) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds less ``depth`` standard deviations, and what its interval needs.
+    """An estimate is a mean over seeds less ``depth`` standard deviations; it holds what its interval needs.
 
     ``depth`` is 0 for the mean itself, and :func:`normal_minimum` for the lowest of so many runs, whose expectation is
-    mu - depth sigma if the values of runs are normal.
+    ``mu - depth sigma`` if the values of runs are normal.
 
     Attributes
     ----------
     mean, sd
-        Of the values; ``sd`` with n - 1, and 0 for one value.
+        Of the values; ``sd`` with ``n - 1``, and 0 for one value.
     n
         Number of seeds.
     redrawn
@@ -317,24 +317,25 @@ class Estimate:
 
     @classmethod
     def of(cls, values: xr.DataArray, redrawn: float = 0.0, depth: float = 0.0) -> Self:
-        """Make it from one value for each ``seed``; NaN do not count, nor does rounding."""
-        found = values.values[np.isfinite(values.values)]
-        if not len(found):
+        """Estimate from one value for each ``seed``; NaN do not count, nor does rounding."""
+        finite = values.values[np.isfinite(values.values)]
+        if not len(finite):
             return cls(math.nan, 0.0, 0, redrawn, depth)
-        sd = float(found.std(ddof=1)) if len(found) > 1 else 0.0
-        agree = sd <= ROUNDING * float(np.abs(found).max())
-        return cls(float(found.mean()), 0.0 if agree else sd, len(found), redrawn, depth)
+        sd = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
+        agree = sd <= ROUNDING * float(np.abs(finite).max())
+        return cls(float(finite.mean()), 0.0 if agree else sd, len(finite), redrawn, depth)
 
     @property
     def value(self) -> float:
-        """The estimate itself."""
+        """Return the estimate itself."""
         return self.mean - self.depth * self.sd
 
     def bounds(self, level: float) -> tuple[float, float]:
-        """Lower and upper end of the interval: exact for normal values, by the noncentral t distribution.
+        """Return both ends of the interval, which is exact for normal values.
 
-        (mean - theta) / (s sqrt(v)) with theta = mu - depth sigma and v = 1 / n + redrawn is noncentral t with n - 1
-        degrees of freedom and noncentrality depth / sqrt(v); without depth, this is Student's interval.
+        ``(mean - theta) / (s sqrt(v))`` with ``theta = mu - depth sigma`` and ``v = 1 / n + redrawn`` is noncentral t
+        with ``n - 1`` degrees of freedom and noncentrality ``depth / sqrt(v)``; without depth, this is Student's
+        interval.
         """
         if self.sd == 0 or self.n < 2:
             return self.value, self.value
@@ -347,13 +348,13 @@ class Estimate:
         return self.mean - ends[0] * self.sd * error, self.mean - ends[1] * self.sd * error
 
     def with_seeds(self, n: int) -> Self:
-        """The same mean and spread from ``n`` seeds."""
+        """Return the same mean and spread from ``n`` seeds."""
         return replace(self, n=n)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two estimates that have intervals, and none of their own: of two minima over runs.
+    """A difference is that of two estimates, such as two minima over runs.
 
     Its interval comes from theirs (Zou and Donner 2008, Statistics in Medicine 27, equation 7, "MOVER"). They count as
     independent; methods that share seeds vary together, if at all, so that the interval is rather too wide.
@@ -364,38 +365,38 @@ class Difference:
 
     @property
     def value(self) -> float:
-        """The estimate itself."""
+        """Return the estimate itself."""
         return self.first.value - self.second.value
 
     @property
     def sd(self) -> float:
-        """Standard deviation of a difference of values."""
+        """Return the standard deviation of a difference of values."""
         return math.hypot(self.first.sd, self.second.sd)
 
     @property
     def n(self) -> int:
-        """Number of seeds of both."""
+        """Return the number of seeds that both have."""
         return min(self.first.n, self.second.n)
 
     def bounds(self, level: float) -> tuple[float, float]:
-        """Lower and upper end of the interval."""
+        """Return both ends of the interval."""
         (low, high), (other_low, other_high) = (
-            each.bounds(level) for each in (self.first, self.second)
+            estimate.bounds(level) for estimate in (self.first, self.second)
         )
         below = math.hypot(self.first.value - low, other_high - self.second.value)
         above = math.hypot(high - self.first.value, self.second.value - other_low)
         return self.value - below, self.value + above
 
     def with_seeds(self, n: int) -> Self:
-        """The same means and spreads from ``n`` seeds."""
+        """Return the same means and spreads from ``n`` seeds."""
         return replace(self, first=self.first.with_seeds(n), second=self.second.with_seeds(n))
 
 
 def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) -> xr.DataArray:
-    """Pseudo-values of a statistic of means, one for each seed, whose t interval is about it.
+    """Compute pseudo-values of a statistic of means, one for each seed; their t interval is about it.
 
-    n T - (n - 1) T_k, where T_k leaves out seed k (Tukey 1958). For a statistic that is linear in the values of seeds
-    these are its values seed by seed; for others, their mean has less bias than T.
+    They are ``n T - (n - 1) T_k``, where ``T_k`` leaves out seed ``k`` (Tukey 1958). For a statistic that is
+    linear in the values of seeds these are its values seed by seed; for others, their mean has less bias than ``T``.
 
     Parameters
     ----------
@@ -414,15 +415,15 @@ def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) 
     if n < 2:
         return xr.DataArray([statistic(whole)] * n, dims="seed")
     total = statistic(whole)
-    left = [statistic(whole.drop_isel(seed=k)) for k in range(n)]
-    return xr.DataArray([n * total - (n - 1) * each for each in left], dims="seed")
+    others = [statistic(whole.drop_isel(seed=k)) for k in range(n)]
+    return xr.DataArray([n * total - (n - 1) * other for other in others], dims="seed")
 
 
 def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> float:
-    """p-value of the permutation test that values are centred beyond a bound, against the contrary.
+    """Return the p-value of the permutation test that values are centred beyond a bound.
 
     Under the contrary, values are symmetric about the bound, and each may as well lie as far on its other side. All
-    2^n patterns are counted up to n = 13, and 9,999 random ones of more.
+    ``2^n`` patterns are counted up to ``n = 13``, and 9,999 random ones of more.
 
     Parameters
     ----------
@@ -433,7 +434,7 @@ def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> flo
     above
         Whether above the bound, or below.
     """
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         (values - bound,),
         lambda x, axis: x.mean(axis=axis),
         permutation_type="samples",
@@ -442,16 +443,16 @@ def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> flo
         n_resamples=9999,
         rng=np.random.default_rng(0),
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def of_whole_runs(ds: xr.Dataset) -> bool:
-    """Whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
+    """Say whether budgets are totals, to which noise was calibrated, and not budgets of one iteration."""
     return bool(ds["epsilon"].attrs["budget_of"] == "the whole run")
 
 
 def is_constrained(ds: xr.Dataset) -> bool:
-    """Whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
+    """Say whether the problem has constraints; then nothing is private, and arithmetic is in double precision."""
     return "feasibility" in ds
 
 
@@ -487,10 +488,10 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "neighbours"):
         equal &= _of_rivals(facts[fact]) == facts[fact]
-    found = (equal & guaranteed & _of_rivals(guaranteed)) | (
+    rivals = (equal & guaranteed & _of_rivals(guaranteed)) | (
         free & _of_rivals(free) & ran & _of_rivals(ran)
     )
-    return found.transpose("algorithm", "rival", "epsilon")
+    return rivals.transpose("algorithm", "rival", "epsilon")
 
 
 def noisy(ds: xr.Dataset) -> xr.DataArray:
@@ -509,7 +510,7 @@ def _of_rivals(values: xr.DataArray) -> xr.DataArray:
 
 
 def is_fraction(ds: xr.Dataset) -> bool:
-    """Whether the metric of the problem is a part of the records, which is shown in percent."""
+    """Say whether the metric of the problem is a part of the records, which is shown in percent."""
     return "valid_range" in ds[ds.attrs["metric"]].attrs
 
 
@@ -521,7 +522,7 @@ def counts(ds: xr.Dataset) -> xr.Dataset:
     xarray.Dataset
         One variable for each `Outcome`, such as ``timed_out``, over ``algorithm`` and ``epsilon``.
     """
-    return xr.Dataset({each.word: (ds["status"] == each).sum("seed") for each in Outcome})
+    return xr.Dataset({outcome.word: (ds["status"] == outcome).sum("seed") for outcome in Outcome})
 
 
 def lost(counts: xr.Dataset) -> tuple[list[str], int]:
@@ -533,14 +534,13 @@ def lost(counts: xr.Dataset) -> tuple[list[str], int]:
         What :func:`counts` gives, without dimensions.
     """
     # Variables without labels, as a report asks for thousands.
-    number = {each: int(counts.variables[each.word]) for each in (*SUCCESSFUL, *FAILED)}
-    found = [f"{number[each]} {each.words}" for each in FAILED if number[each]]
-    return found, sum(number.values())
+    number = {end: int(counts.variables[end.word]) for end in (*SUCCESSFUL, *FAILED)}
+    return [f"{number[end]} {end.words}" for end in FAILED if number[end]], sum(number.values())
 
 
 def _completed(ds: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
     """Blank the runs that did not complete; arrays without seeds pass through."""
     if "seed" not in values.dims:
         return values
-    kept: xr.DataArray = values.where(ds["status"].isin(SUCCESSFUL))
-    return kept
+    completed: xr.DataArray = values.where(ds["status"].isin(SUCCESSFUL))
+    return completed

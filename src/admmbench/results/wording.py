@@ -24,12 +24,12 @@ def quantity(
 
 
 def percent(*values: float) -> str:
-    """Percentages."""
+    """Write percentages, with three digits each."""
     return f"{' to '.join(short(value) for value in values)} %"
 
 
 def confidence(level: float) -> str:
-    """Level of an interval."""
+    """Write the level of an interval, in percent."""
     return f"{100 * level:.4g} %"
 
 
@@ -40,7 +40,7 @@ def short(value: float) -> str:
 
 def at(what: str, *epsilons: float) -> str:
     """Say something at some budgets, or without one."""
-    finite = [short(each) for each in epsilons if each < math.inf]
+    finite = [short(epsilon) for epsilon in epsilons if epsilon < math.inf]
     places = [f"at ε = {', '.join(finite)}"] if finite else []
     if math.inf in epsilons:
         places.append("without a budget")
