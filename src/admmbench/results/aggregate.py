@@ -64,7 +64,7 @@ def aggregate(name: str, experiment: Experiment, folder: Path) -> xr.Dataset:
 
 
 def join_runs(
-    name: str, experiment: Experiment, found: Sequence[tuple[Run, xr.Dataset]]
+    name: str, experiment: Experiment, traces: Sequence[tuple[Run, xr.Dataset]]
 ) -> xr.Dataset:
     """Join runs of an experiment, all or some.
 
@@ -74,7 +74,7 @@ def join_runs(
         Name of the experiment.
     experiment
         Its definition.
-    found
+    traces
         At least one run, each with what `read` gave.
 
     Returns
@@ -83,26 +83,26 @@ def join_runs(
         Dims ``algorithm`` (labels with a run, in the order of the configuration), ``epsilon``, ``seed``, ``round``.
         Points of the grid without a run are NaN, with ``status`` -1.
     """
-    traces: dict[str, dict[float, list[xr.Dataset]]] = {}
-    for run, trace in found:
-        of_method = traces.setdefault(run.label, {})
+    blocks: dict[str, dict[float, list[xr.Dataset]]] = {}
+    for run, trace in traces:
+        of_method = blocks.setdefault(run.label, {})
         of_method.setdefault(run.spec.stated_budget, []).append(_for_each_seed(trace, run))
-    methods = [method for method in experiment.algorithms if method.label in traces]
+    methods = [method for method in experiment.algorithms if method.label in blocks]
     joined = _along(
         "algorithm",
         {
             method.label: _along(
                 "epsilon",
                 {
-                    budget: xr.concat(blocks, "seed", data_vars="minimal", join="exact")
-                    for budget, blocks in sorted(traces[method.label].items())
+                    budget: xr.concat(of_seeds, "seed", data_vars="minimal", join="exact")
+                    for budget, of_seeds in sorted(blocks[method.label].items())
                 },
             )
             for method in methods
         },
     ).sortby("epsilon")
-    joined = joined.assign_coords(_coordinates(experiment, methods, [run for run, _ in found]))
-    firsts = [blocks[0] for of_method in traces.values() for blocks in of_method.values()]
+    joined = joined.assign_coords(_coordinates(experiment, methods, [run for run, _ in traces]))
+    firsts = [of_seeds[0] for of_method in blocks.values() for of_seeds in of_method.values()]
     return _described(joined, name, experiment, firsts)
 
 
@@ -125,14 +125,16 @@ def _described(
     for trace in reversed(firsts):  # a method may measure what others do not
         for variable in set(trace.variables) & set(joined.variables):
             joined[variable].attrs = dict(trace[variable].attrs)
-    for own in joined.data_vars.values():
+    for measured in joined.data_vars.values():
         for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
-            own.attrs.pop(fact, None)
+            measured.attrs.pop(fact, None)
         for fact in ("unit_of_privacy", "warning"):
             if text := each_once(
-                str(trace[own.name].attrs.get(fact, "")) for trace in firsts if own.name in trace
+                str(trace[measured.name].attrs.get(fact, ""))
+                for trace in firsts
+                if measured.name in trace
             ):
-                own.attrs[fact] = text
+                measured.attrs[fact] = text
     joined["epsilon_total"].attrs["comment"] = COMMENTS["epsilon_total"]  # each method has its own
     status = status_attrs()
     status["flag_values"] = np.array([Outcome.NOT_RUN, *status["flag_values"]], np.int8)
@@ -161,16 +163,16 @@ def _described(
 
 
 def _in_common(problems: list[str]) -> str:
-    """Settings that are the same in all problems; those that are tuned are not."""
-    found = [json.loads(each) for each in dict.fromkeys(problems)]
-    return json.dumps(_shared(found), sort_keys=True) if len(found) > 1 else problems[0]
+    """Keep the settings that are the same in all problems; those that are tuned are not."""
+    several = [json.loads(problem) for problem in dict.fromkeys(problems)]
+    return json.dumps(_shared(several), sort_keys=True) if len(several) > 1 else problems[0]
 
 
 def _shared(mappings: list[dict[str, Any]]) -> dict[str, Any]:
     first = mappings[0]
     common = {}
     for key in first:
-        values = [each.get(key) for each in mappings]
+        values = [mapping.get(key) for mapping in mappings]
         settings = [value for value in values if isinstance(value, dict)]
         if len(settings) == len(values):
             common[key] = _shared(settings)
@@ -226,11 +228,11 @@ def _coordinates(
         "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
         "rounds": _coordinate(
             "rounds of a run, 0 where nothing was run",
-            [[spec.rounds if spec else 0 for spec in own] for own in ran],
+            [[spec.rounds if spec else 0 for spec in specs_of] for specs_of in ran],
         ),
         "tuned": _coordinate(
             "settings that tuning chose, as JSON",
-            [[json.dumps(settings) if settings else "" for settings in own] for own in tuned],
+            [[json.dumps(chosen) if chosen else "" for chosen in chosen_of] for chosen_of in tuned],
         ),
     }
 
@@ -238,7 +240,7 @@ def _coordinates(
 def _coordinate(
     long_name: str, values: Iterable[Any]
 ) -> tuple[tuple[str, ...], Any, dict[str, str]]:
-    """Values of each method, or of each at each budget, with what they are called; numbers have the unit 1."""
+    """Make a coordinate of values of each method, or of each at each budget; numbers have the unit 1."""
     array = np.array(list(values))
     units = {} if array.dtype.kind == "U" else {"units": "1"}
     return ("algorithm", "epsilon")[: array.ndim], array, {"long_name": long_name, **units}

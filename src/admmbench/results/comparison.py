@@ -39,7 +39,7 @@ def compare(
 
     The data choose the winner of a cell, so any pair of its rivals may come to be the one that is reported. The
     intervals of differences are therefore simultaneous for all pairs of all cells: each is that of the paired t test
-    at level 1 - (1 - level) / comparisons (Bonferroni). For normal differences, all of them hold together with a
+    at level ``1 - (1 - level) / comparisons`` (Bonferroni). For normal differences, all of them hold together with a
     probability of at least ``level``. Pairs count whether or not runs were lost, so that results do not choose the
     number of comparisons.
 
@@ -103,16 +103,16 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
     ran &= ~statistics.is_optimum(results)
-    found = []
+    # An objective may add up over agents.
+    by = ["features", "agents"] if constrained else ["features"]
+    cells = []
     for epsilon in map(float, facts["epsilon"].values):
-        own = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
-        # An objective may add up over agents.
-        by = ["features", "agents"] if constrained else ["features"]
-        for _, group in own.groupby(by) if own.sizes["algorithm"] else ():
+        methods = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
+        for _, group in methods.groupby(by) if methods.sizes["algorithm"] else ():
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
-                found.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
-    return _together(found, level)
+                cells.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
+    return _together(cells, level)
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
@@ -127,12 +127,12 @@ def _together(cells: Sequence[_Cell], level: float) -> xr.Dataset | None:
     if not cells:
         return None
     comparisons = sum(math.comb(len(cell.rivals), 2) for cell in cells)
-    found = [_compared(cell, level, 1 - (1 - level) / comparisons) for cell in cells]
-    labels = list(dict.fromkeys(str(label) for each in found for label in each["algorithm"].values))
-    fills = {name: _FILLS.get(str(name), np.nan) for name in found[0].data_vars}
-    cells_alike = [each.reindex(algorithm=labels, rival=labels, fill_value=fills) for each in found]
+    parts = [_compared(cell, level, 1 - (1 - level) / comparisons) for cell in cells]
+    labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
+    fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
+    alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
     together = xr.concat(
-        cells_alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
+        alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
     )
     return together.assign_attrs(level=level, comparisons=comparisons)
 
@@ -145,8 +145,8 @@ def ranks(
     """Rank methods in each cell, and tell which differ over all cells (Demsar 2006, section 3.2.2).
 
     Friedman's test asks whether all methods are alike. By Nemenyi's test two of them differ if their mean ranks do by
-    the critical difference q sqrt(k (k + 1) / (6 N)) or more, for k methods in N cells, with the quantile q of the
-    studentized range over sqrt 2.
+    the critical difference ``q sqrt(k (k + 1) / (6 N))`` or more, for ``k`` methods in ``N`` cells, with the quantile
+    ``q`` of the studentized range over ``sqrt(2)``.
 
     Both tests take cells for independent. Cells of one data set at several budgets are not, so the critical
     difference is smaller than it should be: it describes these cells, and promises nothing about other data sets.
@@ -225,7 +225,7 @@ class _Cell:
 
 
 def _facts(results: xr.Dataset) -> xr.Dataset:
-    """What comparisons read, all of it variables: selecting from all variables takes most of the time."""
+    """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
     names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
     names += ["agents", "features", "method"]
     return results.reset_coords()[[results.attrs["metric"], *names]]
@@ -243,37 +243,37 @@ def _cells(results: xr.Dataset) -> Iterator[_Cell]:
                 yield _Cell(facts, epsilon, list(table["rival"].values[group]))
 
 
-def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
-    """Everything about one cell; ``each`` is the level of the interval of one difference."""
+def _compared(cell: _Cell, level: float, level_of_pairs: float) -> xr.Dataset:
+    """Compare the rivals of one cell; the levels are of the interval of a mean, and of a difference."""
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
     compared = at["algorithm"].isin(cell.rivals)
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
-    own = statistics.interval(values, level, redrawn)
+    means = statistics.interval(values, level, redrawn)
     pairs = statistics.difference(values, values.rename(algorithm="rival"))
-    gap = statistics.interval(pairs, each, redrawn)
-    ascending = own["mean"].sortby(own["mean"]).dropna("algorithm")
+    gap = statistics.interval(pairs, level_of_pairs, redrawn)
+    ascending = means["mean"].sortby(means["mean"]).dropna("algorithm")
     winner, runner_up, *_ = [*map(str, ascending["algorithm"].values), "", ""]
-    found = xr.Dataset(
+    comparison = xr.Dataset(
         {
             "compared": compared,
             "excluded": ran.any("seed") & ~compared,
             "guarantee": at["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
             "lost": at["status"].isin(FAILED).sum("seed"),
-            **own[["mean", "lower", "upper"]],
+            **means[["mean", "lower", "upper"]],
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "tied": own["mean"].notnull(),
+            "tied": means["mean"].notnull(),
             "winner": winner,
             "runner_up": runner_up,
             **_floor(cell.facts, level),
         }
     )
     if winner:
-        found["tied"] &= ~(gap["lower"].sel(rival=winner, drop=True) > 0)
+        comparison["tied"] &= ~(gap["lower"].sel(rival=winner, drop=True) > 0)
     metric = at.attrs["metric"]
     rival = at.sel(algorithm=cell.rivals[0])
     facts = {
@@ -283,25 +283,19 @@ def _compared(cell: _Cell, level: float, each: float) -> xr.Dataset:
         "fraction": statistics.is_fraction(at),
         "epsilon": cell.epsilon,
     }
-    return found.assign_coords(facts)
+    return comparison.assign_coords(facts)
 
 
 def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
     """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
-    found: dict[str, float | str] = {
-        "floor": math.nan,
-        "floor_lower": math.nan,
-        "floor_upper": math.nan,
-        "floor_method": "",
-    }
+    names = {"floor": "mean", "floor_lower": "lower", "floor_upper": "upper"}
     if math.inf in facts["epsilon"].values:
-        own = facts.sel(epsilon=math.inf)
-        values = statistics.unlost(own, own.attrs["metric"]).where(~statistics.noisy(own))
-        free = statistics.interval(values, level, statistics.redrawn(own))
-        free = free.sortby(free["mean"]).dropna("algorithm", subset=["mean"])
-        if free.sizes["algorithm"]:
-            best = free.isel(algorithm=0)
-            names = {"floor": "mean", "floor_lower": "lower", "floor_upper": "upper"}
-            found |= {name: best[of].item() for name, of in names.items()}
-            found["floor_method"] = str(best["algorithm"].item())
-    return found
+        at = facts.sel(epsilon=math.inf)
+        values = statistics.unlost(at, at.attrs["metric"]).where(~statistics.noisy(at))
+        means = statistics.interval(values, level, statistics.redrawn(at))
+        means = means.sortby(means["mean"]).dropna("algorithm", subset=["mean"])
+        if means.sizes["algorithm"]:
+            best = means.isel(algorithm=0)
+            numbers = {name: best[of].item() for name, of in names.items()}
+            return {**numbers, "floor_method": str(best["algorithm"].item())}
+    return {**dict.fromkeys(names, math.nan), "floor_method": ""}

@@ -59,18 +59,18 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
         )
     labels = [label for label in first["algorithm"].values if label in second["algorithm"].values]
     budgets = [value for value in first["epsilon"].values if value in second["epsilon"].values]
-    both = [each.sel(algorithm=labels, epsilon=budgets) for each in (first, second)]
-    ends = [statistics.final(each.reset_coords(), metrics[0]) for each in both]
+    both = [ds.sel(algorithm=labels, epsilon=budgets) for ds in (first, second)]
+    ends = [statistics.final(ds.reset_coords(), metrics[0]) for ds in both]
     cells = ends[0].notnull().any("seed") & ends[1].notnull().any("seed")
     if not cells.any():
         raise ValueError("the files have no method and budget in common that ran in both")
     # Results of an earlier version may lack the start.
-    curves = [statistics.after_start(each.reset_coords()[metrics[0]]) for each in both]
+    curves = [statistics.after_start(ds.reset_coords()[metrics[0]]) for ds in both]
     a, b = xr.align(*curves, join="inner", exclude=("algorithm", "epsilon"))
     same_rounds = curves[0].sizes["round"] == curves[1].sizes["round"] == a.sizes["round"]
     gap = statistics.difference(ends[1], ends[0])
     shared = gap.sizes["seed"]
-    ran = [each["status"].reset_coords(drop=True) != Outcome.NOT_RUN for each in both]
+    ran = [ds["status"].reset_coords(drop=True) != Outcome.NOT_RUN for ds in both]
     both_ran = ran[0] & ran[1]  # of seeds in both files
     same = ((a == b) | (a.isnull() & b.isnull()) | ~both_ran).all(["seed", "round"])
     identical = same & same_rounds & both_ran.any("seed")
@@ -78,8 +78,10 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     other_losses = ((ends[0].notnull() != ends[1].notnull()) & both_ran).any("seed")
     rounded = (largest <= _rounding(first, ends)) & ~other_losses
     still_open = cells & ~(identical | rounded)
-    each = 1 - (1 - level) / max(int(still_open.sum()), 1)
-    between = statistics.interval(gap, each) if shared > 1 else _welch(ends[1], ends[0], each)
+    corrected = 1 - (1 - level) / max(int(still_open.sum()), 1)
+    between = (
+        statistics.interval(gap, corrected) if shared > 1 else _welch(ends[1], ends[0], corrected)
+    )
     outside = (between["lower"] > 0) | (between["upper"] < 0)
     tests = {
         "": ~cells,
@@ -113,14 +115,14 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
 
 
 def _rounding(results: xr.Dataset, ends: list[xr.DataArray]) -> xr.DataArray | float:
-    """Differences that rounding explains."""
+    """Return the largest difference that rounding explains."""
     if statistics.is_fraction(results) and results.attrs["n_test"]:
         return FLIPPED / float(results.attrs["n_test"]) + statistics.ROUNDING
     return ROUNDING * abs(ends[0]).max("seed")
 
 
 def _welch(first: xr.DataArray, second: xr.DataArray, level: float) -> xr.Dataset:
-    """Difference of the means of independent samples (Welch 1947)."""
+    """Compute the difference of the means of independent samples, with its interval (Welch 1947)."""
     means, errors, freedoms = [], [], []
     for values in (first, second):
         n = values.notnull().sum("seed")
@@ -137,7 +139,7 @@ def _welch(first: xr.DataArray, second: xr.DataArray, level: float) -> xr.Datase
 
 
 def rows(found: xr.Dataset) -> Iterator[dict[str, str]]:
-    """Write the cells of a contrast that ran in both; values of fractions are in percent.
+    """Write the cells of a contrast that ran in both files; values of fractions are in percent.
 
     Yields
     ------
@@ -186,7 +188,7 @@ def _number(cell: xr.Dataset, name: str) -> str:
 
 
 def summary(found: xr.Dataset) -> str:
-    """How many cells are in which state, in a sentence."""
+    """Say how many cells are in which state, in a sentence."""
     states = found["state"].values
     counts = {
         "identical": "identical bit for bit",
@@ -200,12 +202,12 @@ def summary(found: xr.Dataset) -> str:
 
 
 def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
-    """Other differences between the two files, a sentence for each."""
+    """Name other differences between the two files, a sentence for each."""
     for name, words in _FACTS.items():
-        values = [str(each.attrs.get(name, "")) for each in (first, second)]
+        values = [str(ds.attrs.get(name, "")) for ds in (first, second)]
         if values[0] != values[1]:
             yield f"{words}: {values[0]} and {values[1]}."
-    versions = [json.loads(each.attrs["versions"]) for each in (first, second)]
+    versions = [json.loads(ds.attrs["versions"]) for ds in (first, second)]
     packages = [
         f"{name} {versions[0].get(name, 'none')} and {versions[1].get(name, 'none')}"
         for name in sorted({*versions[0], *versions[1]})
@@ -213,13 +215,13 @@ def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
     ]
     if packages:
         yield f"Versions: {', '.join(packages)}."
-    labels = [list(map(str, each["algorithm"].values)) for each in (first, second)]
-    for own, other, which in ((*labels, "first"), (*labels[::-1], "second")):
-        if alone := [label for label in own if label not in other]:
+    labels = [list(map(str, ds["algorithm"].values)) for ds in (first, second)]
+    for here, there, which in ((*labels, "first"), (*labels[::-1], "second")):
+        if alone := [label for label in here if label not in there]:
             yield f"Only in the {which}: {', '.join(alone)}."
     common = [label for label in labels[0] if label in labels[1]]
     for name, words in {"fingerprint": "Other code", "params": "Other parameters"}.items():
-        a, b = (each[name].sel(algorithm=common).values for each in (first, second))
+        a, b = (ds[name].sel(algorithm=common).values for ds in (first, second))
         if changed := [label for label, x, y in zip(common, a, b, strict=True) if x != y]:
             yield f"{words}: {', '.join(changed)}."
 

@@ -13,13 +13,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def kinship(method: Algorithm[Any, Any]) -> dict[str, str]:
-    """Coordinates of a method that say how it stands to others, see `Algorithm`."""
-    return {"family": method.family, "role": method.role}
-
-
 def with_kinship(results: xr.Dataset) -> xr.Dataset:
-    """Results with the coordinates ``family`` and ``role``.
+    """Give results the coordinates ``family`` and ``role``, which say how a method stands to others, see `Algorithm`.
 
     Files of earlier versions lack them. There the methods are asked, by the coordinates ``method`` and ``params``; one
     that is not to be found, such as a plug-in of another machine, is a contender without a family.
@@ -27,15 +22,16 @@ def with_kinship(results: xr.Dataset) -> xr.Dataset:
     if {"family", "role"} <= set(results.coords):
         return results
     columns = (results[name].values.tolist() for name in ("method", "variant", "params"))
-    facts = [_kinship_of(*each) for each in zip(*columns, strict=True)]
+    families, roles = zip(*map(_kinship, *columns), strict=True)
     return results.assign_coords(
-        {name: ("algorithm", [each[name] for each in facts]) for name in ("family", "role")}
+        family=("algorithm", list(families)), role=("algorithm", list(roles))
     )
 
 
-def _kinship_of(name: str, variant: str, params: str) -> dict[str, str]:
+def _kinship(name: str, variant: str, params: str) -> tuple[str, str]:
     try:
         given = {**json.loads(params), "variant": variant}
-        return kinship(configured(algorithms.resolve(name), given, "params", name))
+        method: Algorithm[Any, Any] = configured(algorithms.resolve(name), given, "params", name)
     except ValueError:
-        return {"family": "", "role": "contender"}
+        return "", "contender"
+    return method.family, method.role

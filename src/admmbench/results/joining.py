@@ -29,8 +29,9 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
 
     Returns
     -------
-    All methods, budgets and seeds. ``fingerprint`` of a method, ``arithmetic``, ``machine`` and ``versions`` name those
-    of both files.
+    xarray.Dataset
+        All methods, budgets and seeds. ``fingerprint`` of a method, ``arithmetic``, ``machine`` and ``versions`` name
+        those of both files.
 
     Raises
     ------
@@ -64,13 +65,13 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
 
 
 def each_once(texts: Iterable[str], separator: str = "; ") -> str:
-    """Lists in words as one, in which nothing stands twice."""
+    """Make one of several lists in words, in which nothing stands twice."""
     parts = [part for text in texts for part in text.split(separator) if part]
     return separator.join(dict.fromkeys(parts))
 
 
 def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """In what the files differ, in words."""
+    """Say in what settings the files differ."""
     names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER)
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
     if not first["round"].equals(second["round"]):
@@ -90,7 +91,7 @@ def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
 
 
 def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list[str]:
-    """Methods that both ran, and to which the files give other values of a coordinate."""
+    """List the methods that both ran, and to which the files give other values of a coordinate."""
     a, b = xr.align(*(each[name].reset_coords(drop=True) for each in (first, second)))
     beside = [dim for dim in ("epsilon", "seed") if dim not in a.dims]
     ran = [_ran(each).any(beside) for each in (first, second)]
@@ -100,7 +101,7 @@ def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list
 
 
 def _in_both(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Runs that both files have, in words."""
+    """Name the runs that both files have."""
     both = (_ran(first) & _ran(second)).any("seed")  # of the points that they share
     points = both.stack(point=_POINT)
     return [
@@ -114,7 +115,7 @@ def _ran(results: xr.Dataset) -> xr.DataArray:
 
 
 def _runs_alone(results: xr.Dataset) -> xr.Dataset:
-    """Results whose variables and facts are missing where nothing was run."""
+    """Blank variables and facts where nothing was run."""
     ran = _ran(results)
     # Texts of one width would cut longer ones.
     labels = results["algorithm"].values.astype(object)
@@ -126,14 +127,14 @@ def _runs_alone(results: xr.Dataset) -> xr.Dataset:
 
 
 def _named_together(name: str, first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
-    """Texts of both files for each method."""
+    """Join the texts of both files for each method."""
     a, b = xr.align(first[name], second[name], join="outer", fill_value="")
     texts = [each_once(pair, " ") for pair in zip(a.values, b.values, strict=True)]
     return a.copy(data=np.array(texts, object))
 
 
 def _versions(first: xr.Dataset, second: xr.Dataset) -> str:
-    """Versions of each package, as JSON."""
+    """Join the versions of each package, as JSON."""
     both = [json.loads(each.attrs.get("versions", "{}")) for each in (first, second)]
     return json.dumps(
         {

@@ -33,7 +33,7 @@ _SCALE = {
 
 
 class Source(Strict):
-    """Where kept results come from.
+    """A source says where kept results come from.
 
     Attributes
     ----------
@@ -66,7 +66,8 @@ def keep(
 
     Returns
     -------
-    The file.
+    Path
+        The file.
 
     Raises
     ------
@@ -108,7 +109,8 @@ def load(
 
     Returns
     -------
-    Results by name, of those that are there.
+    dict
+        Results by name, of those that are there.
 
     Raises
     ------
@@ -141,12 +143,12 @@ def _read(path: Path, digest: str) -> xr.Dataset:
 def digests(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, str]:
-    """SHA-256 of what is kept of some experiments, by name, see `load`."""
+    """Return the SHA-256 of what is kept of some experiments, by name, see `load`."""
     return {name: digest for name, (_, digest) in _files(experiments, folders).items()}
 
 
 def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-    """File of each experiment of which results are kept, and its SHA-256."""
+    """Find the file of each experiment of which results are kept, and its SHA-256."""
     return {
         name: (folder / f"{name}.nc", sources[f"{name}.nc"].sha256)
         for folder, sources in ((folder, _sources(folder)) for folder in folders)
@@ -180,8 +182,9 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
 
     Returns
     -------
-    ``scale``: what is kept, in words; ``summary``: how well final values agree; ``rows``: those that do not agree. If
-    the two have different scales, ``summary`` says how they differ and that they are not compared.
+    dict
+        ``scale`` says what is kept, ``summary`` how well final values agree, and ``rows`` has those that do not agree.
+        If the two have different scales, ``summary`` says how they differ and that they are not compared.
     """
     scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
     differing = [
@@ -195,15 +198,15 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     from admmbench.results import contrast
 
     try:
-        found = contrast.contrast(kept, results)
+        compared = contrast.contrast(kept, results)
     except ValueError as error:
         return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
-    different = [row for row in contrast.rows(found) if row["state"] == "different"]
-    return {"scale": scale, "summary": contrast.summary(found), "rows": different}
+    different = [row for row in contrast.rows(compared) if row["state"] == "different"]
+    return {"scale": scale, "summary": contrast.summary(compared), "rows": different}
 
 
 def _short(value: object) -> str:
-    """A setting, if it is no long text."""
+    """Write a setting, if it is no long text."""
     # A file gives numbers of numpy's types.
     text = f"{value:,}" if isinstance(value, Integral) else str(value)
     return text if len(text) < 30 else "other values"
