@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def installed(group: str) -> dict[str, str]:
-    """Modules that installed packages offer in an entry-point group, by name."""
+    """Return the modules that installed packages offer in an entry-point group, by name."""
     return {entry.name: entry.module for entry in entry_points(group=group)}
 
 
@@ -92,7 +92,7 @@ def answerable(*names: str) -> Iterator[None]:
 
 
 def is_foreign(error: BaseException, *names: str) -> bool:
-    """Whether a plug-in raised, or something that it called, other than the suite in refusing what it was given.
+    """Say whether a plug-in raised, or something that it called, other than the suite in refusing what it was given.
 
     Where one of the names is that of a file, an error of types is put down to what this returned.
     """
@@ -114,7 +114,7 @@ def raised(error: BaseException) -> str:
 
 
 def _lines(error: BaseException) -> list[str]:
-    """Lines of plug-ins that an exception came through, the one that raised it last."""
+    """List the lines of plug-ins that an exception came through, the one that raised it last."""
     return [
         f'File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
         for frame, line in traceback.walk_tb(error.__traceback__)
@@ -123,7 +123,7 @@ def _lines(error: BaseException) -> list[str]:
 
 
 def identity(module: ModuleType) -> str:
-    """Name of a module that stands for its content: others outside the package may have its name."""
+    """Name a module by its content, too: others outside the package may have its name."""
     name = module.__name__.rpartition(".")[2]
     if module.__name__.startswith("admmbench."):
         return name
@@ -133,12 +133,12 @@ def identity(module: ModuleType) -> str:
 
 @cache
 def meaning(source: bytes) -> str:
-    """Hash of a module's source without docstrings, comments and formatting: equal for modules that mean the same."""
+    """Hash a module's source without docstrings, comments and formatting: equal for modules that mean the same."""
     return hashlib.sha256(bare(ast.parse(source)).encode()).hexdigest()[:16]
 
 
 def bare(tree: ast.Module) -> str:
-    """Source without docstrings, comments and formatting."""
+    """Write source without docstrings, comments and formatting."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
@@ -146,7 +146,7 @@ def bare(tree: ast.Module) -> str:
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Docstrings, also those of attributes: text that is only an expression."""
+    """Say whether a statement is a docstring, also of an attribute: text that is only an expression."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -173,13 +173,13 @@ def only_subclass(module: ModuleType, base: type[T]) -> type[T]:
     ValueError
         If there is none, or more than one.
     """
-    found = subclasses(module, base)
-    if len(found) != 1:
-        names = [cls.__name__ for cls in found]
+    classes = subclasses(module, base)
+    if len(classes) != 1:
+        names = [cls.__name__ for cls in classes]
         raise ValueError(
             f"{module.__file__}: expected one subclass of {base.__module__}.{base.__name__}, found {names}"
         )
-    return found[0]
+    return classes[0]
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,12 @@ class Registry(Generic[T]):
 
     @cached_property
     def built_in(self) -> frozenset[str]:
-        """Names of the built-in ones: those of the package's modules."""
+        """Return the names of the built-in ones: those of the package's modules."""
         modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
         return frozenset(module.name for module in modules if not module.name.startswith("_"))
 
     def names(self) -> list[str]:
-        """Names: built in, and installed as plug-ins."""
+        """Return all names, built in and installed as plug-ins, in alphabetical order."""
         return sorted({*self.built_in, *installed(self.group)})
 
     def find_module(self, name: str) -> ModuleType:
@@ -233,7 +233,7 @@ class Registry(Generic[T]):
             return importlib.import_module(module)
 
     def resolve(self, name: str) -> type[T]:
-        """Class of a module; see `find_module` for the names.
+        """Return the class of a module; see `find_module` for the names.
 
         Raises
         ------
@@ -241,8 +241,8 @@ class Registry(Generic[T]):
             As `find_module`; also if the class does not define what its base asks for.
         """
         module = self.find_module(name)
-        found = only_subclass(module, self.base)
-        if inspect.isabstract(found):
-            missing = ", ".join(sorted(getattr(found, "__abstractmethods__", ())))
-            raise ValueError(f"{module.__file__}: {found.__name__} does not define {missing}")
-        return found
+        cls = only_subclass(module, self.base)
+        if inspect.isabstract(cls):
+            missing = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
+            raise ValueError(f"{module.__file__}: {cls.__name__} does not define {missing}")
+        return cls

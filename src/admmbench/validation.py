@@ -109,8 +109,8 @@ def distinct(values: list[Any]) -> list[Any]:
 def file_name(name: str, what: str) -> str:
     """Refuse a name that no file can have, or that a program takes for an option, a pattern or a hidden file."""
     if bad := _IN_NO_NAME.search(name):
-        found = repr(bad[0]) if bad[0] else "nothing"
-        raise ValueError(f"{what}: {name!r} has {found}, which no name of a file here may have")
+        part = repr(bad[0]) if bad[0] else "nothing"
+        raise ValueError(f"{what}: {name!r} has {part}, which no name of a file here may have")
     if (length := len(os.fsencode(name))) > _LONGEST:
         raise ValueError(f"{what}: a name of {length} bytes; a file's may have {_LONGEST}")
     return name
@@ -124,9 +124,9 @@ def _folder(text: str) -> str:
     for part in path.replace("../", "").strip("/").split("/"):
         if part != "..":
             file_name(part.removeprefix("."), "a folder")
-    nearest = next(each for each in (Path(path), *Path(path).parents) if each.exists())
-    if not nearest.is_dir():
-        raise ValueError(f"{text!r}: {nearest} is no folder")
+    existing = next(place for place in (Path(path), *Path(path).parents) if place.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{text!r}: {existing} is no folder")
     return path
 
 
@@ -181,7 +181,7 @@ def _slips(given: Any, made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]
 
 
 class Strict(BaseModel):
-    """Immutable; no key that is not declared, and no value of another type."""
+    """Models of this kind are immutable, and take no key that is not declared and no value of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
@@ -220,18 +220,18 @@ def nearest(name: object, names: Iterable[str]) -> str | None:
 
 
 def meant(name: object, names: Iterable[str]) -> str:
-    """End of a message for a name that does not exist: the nearest one that does, if one is like it."""
+    """End a message about a name that does not exist: with the nearest one that does, if one is like it."""
     near = nearest(name, names)
     return f"; did you mean {near!r}?" if near else ""
 
 
 def suggestion(name: object, names: Collection[str]) -> str:
-    """End of a message for a name that does not exist: the nearest one that does, or else all of them."""
+    """End a message about a name that does not exist: with the nearest one that does, or else all of them."""
     return meant(name, names) or (f" (there are {', '.join(sorted(names))})" if names else "")
 
 
 def unknown(kind: str, name: object, names: Collection[str]) -> str:
-    """Message for a name that does not exist."""
+    """Word the message about a name that does not exist."""
     return f"unknown {kind} {name!r}{suggestion(name, names)}"
 
 
@@ -243,7 +243,7 @@ def one_of(what: str, value: object, words: Any) -> None:
 
 
 def messages(error: ValidationError, given: Any, path: str = "") -> list[str]:
-    """One line per key that is wrong: its path, what is wrong, and what was given.
+    """Write a line for each key that is wrong: its path, what is wrong, and what was given.
 
     Parameters
     ----------
@@ -295,12 +295,12 @@ def _either(texts: list[str]) -> str:
 
 
 def shortened(text: str) -> str:
-    """Begin of a long text, for a message."""
+    """Cut a long text, for a message."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
 
 
 def checked(kind: type[T], values: Any, path: str) -> T:
-    """Make a model of what a user wrote; ValueError names every key that is wrong, below ``path``."""
+    """Make an object of what a user wrote; ValueError names every key that is wrong, below ``path``."""
     try:
         return TypeAdapter(kind).validate_python(values)
     except ValidationError as error:
@@ -348,7 +348,7 @@ def _infinite(made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Path with ``~`` and ``$HOME`` for what they stand for.
+    """Return a path with what ``~`` and ``$HOME`` stand for.
 
     Raises
     ------
@@ -356,7 +356,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         If there is no such user or variable.
     """
     text = os.fspath(path)
-    found = os.path.expandvars(os.path.expanduser(text))
-    if found.startswith("~") or "$" in found or "\0" in found:
+    full = os.path.expandvars(os.path.expanduser(text))
+    if full.startswith("~") or "$" in full or "\0" in full:
         raise ValueError(f"{text!r}: no such user or variable is known; write the path out")
-    return Path(found)
+    return Path(full)

@@ -30,7 +30,7 @@ Function = Callable[[argparse.Namespace], int | None]
 
 @dataclass(frozen=True)
 class Command:
-    """A command: a function and the words that call it.
+    """A command is a function and the words that call it.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Command:
     function: Function
 
     def add_to(self, commands: Any) -> None:
-        """Add a parser of it to those of the command line."""
+        """Add a parser of this command to those of the command line."""
         # An option that is cut short is a mistake: `--config` is no `--configfile`.
         parser = commands.add_parser(
             self.name, help=self.text, description=self.text, allow_abbrev=False
@@ -95,7 +95,7 @@ def command(
 
 
 def place(text: str) -> Path:
-    """A file or a folder on the command line."""
+    """Read a file or a folder on the command line."""
     try:
         return expanded(text)
     except ValueError as error:
@@ -103,7 +103,7 @@ def place(text: str) -> Path:
 
 
 def count(text: str) -> int:
-    """A number of cores or threads on the command line."""
+    """Read a number of cores or threads on the command line."""
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, got {text!r}")
     return int(text)
@@ -133,18 +133,18 @@ def dataset(options: argparse.Namespace, spec: RunSpec) -> Dataset:
 
 def mapping(text: str, what: str) -> dict[str, Any]:
     """Read a mapping in YAML from the command line."""
-    found = parse_yaml(text, what)
-    if not isinstance(found, dict):
+    value = parse_yaml(text, what)
+    if not isinstance(value, dict):
         raise ValueError(f"{what}: expected a mapping of keys to values, got {text!r}")
-    return found
+    return value
 
 
 def wide_console() -> Console:
     """Make a console whose tables are of one width where the output is no terminal."""
     from rich.console import Console
 
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(width=_WIDTH, highlight=False)
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=_WIDTH, highlight=False)
 
 
 def collect_garbage() -> None:

@@ -123,13 +123,13 @@ def _compare(options: argparse.Namespace) -> int:
     from admmbench.results import contrast
 
     first, second = (_results(path) for path in (options.first, options.second))
-    found = contrast.contrast(first, second)
+    compared = contrast.contrast(first, second)
     console = wide_console()
     for difference in contrast.settings(first, second):
         console.print(difference, soft_wrap=True, markup=False)
-    console.print(contrast.table(found))
-    console.print(contrast.summary(found), soft_wrap=True)
-    return int((found["state"] == "different").any())
+    console.print(contrast.table(compared))
+    console.print(contrast.summary(compared), soft_wrap=True)
+    return int((compared["state"] == "different").any())
 
 
 @command(
@@ -153,17 +153,17 @@ def _keep(options: argparse.Namespace) -> None:
 
 
 def _results(path: Path) -> xr.Dataset:
-    """A file of labelled results."""
+    """Read a file of labelled results, kept ones too."""
     from admmbench.jobs import seal
     from admmbench.results import reference
 
     if not path.exists():
         raise ValueError(f"{path}: no such file")
-    found = reference.read(path)
-    if found is None:
-        found = seal.read(path, strict=False)
-    if not {"algorithm", "epsilon", "status"} <= set(found.variables):
+    results = reference.read(path)
+    if results is None:
+        results = seal.read(path, strict=False)
+    if not {"algorithm", "epsilon", "status"} <= set(results.variables):
         raise ValueError(
             f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"
         )
-    return found
+    return results

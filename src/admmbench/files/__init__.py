@@ -63,14 +63,14 @@ def cache_folder(cache: str | os.PathLike[str] | None = None) -> Path:
     import pooch  # slow to import
 
     with contextlib.suppress(RuntimeError):
-        found = Path(pooch.os_cache("admmbench"))
-        if found.is_absolute():  # else it begins with ~
-            return found
+        folder = Path(pooch.os_cache("admmbench"))
+        if folder.is_absolute():  # else it begins with ~
+            return folder
     raise FileNotFoundError("no home for a cache folder: name one by ADMMBENCH_CACHE")
 
 
 def private_folder() -> Path:
-    """Folder for what is believed without asking where it comes from: only this user can write to it.
+    """Return the folder for what is believed without asking where it comes from: only this user can write to it.
 
     That is the cache folder, or a folder in it if others can write to the cache folder too.
 
@@ -83,17 +83,17 @@ def private_folder() -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     if is_own(cache.stat()):
         return cache
-    own = cache / f"user-{os.geteuid()}"
-    own.mkdir(mode=0o700, exist_ok=True)
-    if not is_own(own.lstat()):
+    folder = cache / f"user-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not is_own(folder.lstat()):
         raise PermissionError(
-            f"others can write to {own}: name a folder of your own by ADMMBENCH_CACHE"
+            f"others can write to {folder}: name a folder of your own by ADMMBENCH_CACHE"
         )
-    return own
+    return folder
 
 
 def is_own(state: os.stat_result, *trusted: int) -> bool:
-    """Whether a file belongs to this user, or to one who is trusted, and nobody else can write to it."""
+    """Say whether a file belongs to this user, or to one who is trusted, and nobody else can write to it."""
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
@@ -112,12 +112,12 @@ SEAL = "sha256"
 
 
 def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
-    """Text of a mapping with a checksum among its keys; ``style`` is of `json.dumps`."""
+    """Write a mapping as JSON with a checksum among its keys; ``style`` is passed to `json.dumps`."""
     return json.dumps({**content, SEAL: digest(content)}, **style)
 
 
 def unsealed(content: Any) -> dict[str, Any]:
-    """Mapping that `sealed_json` made text of, without its checksum.
+    """Return the mapping that `sealed_json` made text of, without its checksum.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def unsealed(content: Any) -> dict[str, Any]:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Mapping in a file that `sealed_json` gave the text of.
+    """Read the mapping in a file that `sealed_json` gave the text of.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of what JSON can hold."""
+    """Return the SHA-256 of what JSON can hold, in hexadecimal digits."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -164,7 +164,7 @@ def check_output(path: Path) -> None:
             raise OSError(f"{path} is {kind} and not replaced: name a file to write")
     elif str(path) == "-":
         raise OSError("- is no file: name a file to write; nothing goes to standard output")
-    folder = next(each for each in path.absolute().parents if each.exists())
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise OSError(f"{folder} is no folder that you can write to: name another place")
 
@@ -175,7 +175,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
     Yields
     ------
-    Path to write to. After an error it is gone, and what was at ``path`` is untouched.
+    Path
+        Where to write. After an error it is gone, and what was at ``path`` is untouched.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class ReadError(ValueError):
 
 
 def read_yaml(path: Path) -> Any:
-    """Content of a YAML file.
+    """Read a YAML file.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, key: str) -> Any:
-    """Value in YAML that was given for a key or an option.
+    """Read a value in YAML that was given for a key or an option.
 
     Raises
     ------
@@ -93,22 +93,22 @@ def parse_yaml(text: str, key: str) -> Any:
 
 
 def parse_words(words: Iterable[str]) -> dict[str, Any]:
-    """Values in YAML by key, from words ``KEY=VALUE``.
+    """Read values in YAML by key, from words ``KEY=VALUE``.
 
     Raises
     ------
     ReadError
         If a word is none, a value is no YAML or a key appears twice.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise ReadError(f"{word!r}: expected KEY=VALUE")
-        if key in found:
+        if key in values:
             raise ReadError(f"{key}: is given twice")
-        found[key] = parse_yaml(value, key)
-    return found
+        values[key] = parse_yaml(value, key)
+    return values
 
 
 class _Dumper(yaml.SafeDumper):
@@ -121,12 +121,12 @@ class _Dumper(yaml.SafeDumper):
 
 
 def dump_yaml(content: Any, **options: Any) -> str:
-    """Text of a document that `parse_yaml` reads; options are those of ``yaml.dump``."""
+    """Write a document that `parse_yaml` reads; options are those of ``yaml.dump``."""
     return yaml.dump(content, Dumper=_Dumper, allow_unicode=True, **options)
 
 
 def inline_yaml(value: Any) -> str:
-    """Text that `parse_yaml` makes the same value of: itself where it can be, else JSON."""
+    """Write text that `parse_yaml` makes the same value of: itself where it can be, else JSON."""
     if isinstance(value, str):
         with contextlib.suppress(ReadError):
             if parse_yaml(value, "") == value:
@@ -145,10 +145,9 @@ class _Reader:
         self._events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         self._anchors: dict[str, tuple[Any, int] | None] = {}
         self._count = 0
-        self._twice: list[str] = []
 
     def document(self) -> Any:
-        """The only one."""
+        """Make the value of the only document."""
         try:
             next(self._events)  # of the stream
             start = next(self._events)
@@ -163,8 +162,6 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
             raise ReadError(f"{self._place(line)} is no YAML: {error.problem}") from None
-        if self._twice:
-            raise ReadError("; ".join(self._twice) + "; remove one")
         return value
 
     def _fault(self, event: Any, text: str) -> ReadError:
@@ -204,13 +201,13 @@ class _Reader:
         return value
 
     def _sequence(self, depth: int) -> list[Any]:
-        found = []
+        values = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            found.append(self._value(event, depth + 1))
-        return found
+            values.append(self._value(event, depth + 1))
+        return values
 
     def _mapping(self, depth: int) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        values: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
         lines: dict[Any, int] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
@@ -226,8 +223,8 @@ class _Reader:
             if key == _MERGE and isinstance(event, yaml.ScalarEvent) and not event.style:
                 merged = self._merged(event, value)
             else:
-                found[key] = value
-        return {**merged, **found}
+                values[key] = value
+        return {**merged, **values}
 
     def _key(self, event: Any, depth: int) -> str | int | float:
         key = self._value(event, depth)
@@ -237,14 +234,14 @@ class _Reader:
         return key
 
     def _merged(self, event: Any, value: Any) -> dict[Any, Any]:
-        """What a merge key adds: the first of several mappings wins."""
+        """Return what a merge key adds: the first of several mappings wins."""
         mappings = value if isinstance(value, list) else [value]
-        found: dict[Any, Any] = {}
+        merged: dict[Any, Any] = {}
         for mapping in reversed(mappings):
             if not isinstance(mapping, dict):
                 raise self._fault(event, f"has {_MERGE} without a mapping, or a list of mappings")
-            found.update(mapping)
-        return found
+            merged.update(mapping)
+        return merged
 
     def _scalar(self, event: Any) -> Any:
         plain, quoted = event.implicit

@@ -35,14 +35,15 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
 
     Returns
     -------
-    Files, by name without suffix, in alphabetical order.
+    dict
+        Files, by name without suffix, in alphabetical order.
     """
-    found = {path.stem: path for folder in (CONFIG, own) for path in (folder / kind).glob("*.yaml")}
-    return dict(sorted(found.items()))
+    files = {path.stem: path for folder in (CONFIG, own) for path in (folder / kind).glob("*.yaml")}
+    return dict(sorted(files.items()))
 
 
 def find(name: str) -> Path:
-    """Path of an installed file of the configuration, such as ``laptop.yaml`` or ``experiments/quick.yaml``.
+    """Find an installed file of the configuration, such as ``laptop.yaml`` or ``experiments/quick.yaml``.
 
     Raises
     ------
@@ -51,7 +52,7 @@ def find(name: str) -> Path:
     """
     path = CONFIG / name
     if not path.is_file():
-        names = sorted(str(each.relative_to(CONFIG)) for each in CONFIG.rglob("*.yaml"))
+        names = sorted(str(path.relative_to(CONFIG)) for path in CONFIG.rglob("*.yaml"))
         raise ValueError(unknown("file of the configuration", name, names))
     return path
 
@@ -61,7 +62,8 @@ def alone(folder: Path) -> Path:
 
     Returns
     -------
-    The folder, as an absolute path.
+    Path
+        The folder, as an absolute path.
     """
     package = Path(__file__).parents[1]
     link = folder.absolute() / package.name

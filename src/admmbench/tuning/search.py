@@ -20,28 +20,28 @@ _FURTHER = 4
 
 
 class Score(NamedTuple):
-    """Error on held-out rows; of equal errors, as of all models that name one class, the lower loss is better."""
+    """A score is an error on held-out rows; of equal errors, as where all rows get one class, the lower loss wins."""
 
     error: float
     loss: float
 
 
 class Trial(NamedTuple):
-    """Settings that were tried, and what came out."""
+    """A trial is settings that were tried, and the score that came out."""
 
     settings: Settings
     score: Score
 
 
 class Found(NamedTuple):
-    """What a search came to: all trials in their order, the best, and the axes where it is at an edge of these."""
+    """A search came to this: all trials in their order, the best, and the axes where it is at an edge of these."""
 
     trials: list[Trial]
     best: Trial
     edges: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """For a JSON file."""
+        """Make the content of a JSON file."""
         return {
             "settings": self.best.settings,
             "error": self.best.score.error,
@@ -107,13 +107,13 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
         place = tuple(k + sign * (name == names[axis]) for name, k in zip(names, best, strict=True))
         tried[place] = Trial(settings(place), measure(settings(place)))
         best = min(best, place, key=lambda at: tried[at].score)
-    found = list(tried.values())
-    edges = [names[axis] for axis, _ in _beyond(axes, tried[best].settings, found)]
-    return Found(found, tried[best], list(dict.fromkeys(edges)))
+    made = list(tried.values())
+    edges = [names[axis] for axis, _ in _beyond(axes, tried[best].settings, made)]
+    return Found(made, tried[best], list(dict.fromkeys(edges)))
 
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:
-    """Places one step along an axis away, with the direction."""
+    """Yield the places that are one step along an axis away, with the direction."""
     for axis, sign in [first, *itertools.product(range(len(place)), (1, -1))]:
         moved = list(place)
         moved[axis] += sign * step
@@ -121,13 +121,13 @@ def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[P
 
 
 def _beyond(axes: Mapping[str, Axis], best: Settings, trials: list[Trial]) -> list[Direction]:
-    """Directions in which nothing was tried beyond the best, and where there is something to try."""
-    found = []
+    """List directions in which nothing was tried beyond the best, and where there is something to try."""
+    directions = []
     for number, (name, axis) in enumerate(axes.items()):
         tried = [trial.settings[name] for trial in trials]
         least = max(axis.least, 1) if axis.whole else axis.least
         if best[name] == max(tried) and best[name] < axis.most:
-            found.append((number, 1))
+            directions.append((number, 1))
         if best[name] == min(tried) and best[name] > least:
-            found.append((number, -1))
-    return found
+            directions.append((number, -1))
+    return directions

@@ -21,7 +21,7 @@ _MOST, _MOST_WHOLE = 1e100, 1e9
 
 
 class Axis(Strict):
-    """A setting that is tuned: start x factor^k for whole and, later, for half and quarter k.
+    """A setting is tuned: ``start * factor^k`` for whole and, later, for half and quarter ``k``.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Axis(Strict):
         return self
 
     def at(self, k: float) -> Value:
-        """Value at a place of the grid; one beyond an end is the end."""
+        """Return the value at a place of the grid; one beyond an end is the end."""
         try:
             grown = self.start * self.factor**k
         except OverflowError:
@@ -99,7 +99,7 @@ Axes = Annotated[
 
 
 class TuningSettings(Strict):
-    """How settings are compared.
+    """Settings are compared in this way.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class TuningSettings(Strict):
 
 
 class Chosen(Strict):
-    """What came out for a method at a budget.
+    """A search chose this for a method at a budget.
 
     Attributes
     ----------
@@ -138,14 +138,14 @@ class Chosen(Strict):
     of: str = ""
 
 
-def _each_once(found: Any) -> Any:
+def _each_once(chosen: Any) -> Any:
     """Refuse a budget in two spellings."""
     try:
-        budgets = [float(key) for key in found]
+        budgets = [float(key) for key in chosen]
     except (TypeError, ValueError):
-        return found  # refused as what it is
+        return chosen  # refused as what it is
     distinct(budgets)
-    return found
+    return chosen
 
 
 Tuned = dict[str, Annotated[dict[float, Chosen], BeforeValidator(_each_once)]]
@@ -153,7 +153,7 @@ Tuned = dict[str, Annotated[dict[float, Chosen], BeforeValidator(_each_once)]]
 
 
 def apply(settings: Settings, to: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a run with other settings."""
+    """Return the arguments of a run with other settings."""
     changed = dict(to)
     for path, value in settings.items():
         key, dot, rest = path.partition(".")

@@ -26,7 +26,7 @@ _FAILED = Score(math.inf, math.inf)
 
 
 def held_out(data: Dataset, every: int) -> Dataset:
-    """Data set that trains on most training rows and tests on the others; the test part is in neither.
+    """Make a data set that trains on most training rows and tests on the others; the test part is in neither.
 
     Rows are held out evenly, so that every agent, whose rows follow each other, gives its part.
 
@@ -48,7 +48,7 @@ def held_out(data: Dataset, every: int) -> Dataset:
         y_train=data.y_train[~tests],
         X_test=data.X_train[tests],
         y_test=data.y_train[tests],
-        attributes={name: of_rows(each) for name, each in data.attributes.items()},
+        attributes={name: of_rows(values) for name, values in data.attributes.items()},
     )
 
 
@@ -94,30 +94,30 @@ def tune(
     done = itertools.count(1)
 
     def measure(values: Settings) -> Score:
-        if (found := made.get(values)) is None:
+        if (score := made.get(values)) is None:
             try:
-                found = _score(changed(spec, values, part, settings), part)
+                score = _score(changed(spec, values, part, settings), part)
             except AlgorithmError:
                 if not made:
                     raise
-                found = _FAILED
-            made.add(values, found)
+                score = _FAILED
+            made.add(values, score)
         if progress:
             number = next(done)
             progress(number, max(number, settings.trials))
-        return found
+        return score
 
     return search(axes, settings.trials, measure)
 
 
 def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:
-    """Run of a trial: it is measured after its last round alone."""
+    """Make the run of a trial: it is measured after its last round alone."""
     arguments = apply(values, {**spec.complete(), "dataset": data, "seeds": settings.seeds})
     return RunSpec.model_validate({**arguments, "evaluate_every": arguments["rounds"]})
 
 
 def _score(spec: RunSpec, data: Dataset) -> Score:
-    """Metric of the problem and loss after the last round, means over seeds; infinite if a run did not complete."""
+    """Measure metric and loss after the last round, as means over seeds; both are infinite where a run did not end."""
     trace = run_rounds(spec, data).variables()
     if not np.isin(trace["status"], SUCCESSFUL).all():
         return _FAILED
@@ -132,15 +132,15 @@ class _Made:
         self._path, self._of, self._scores = path, of, dict[str, list[float]]()
         if path is not None and path.exists():
             with contextlib.suppress(ValueError):  # what is damaged is made again
-                kept = read_sealed(path)
-                self._scores = kept["scores"] if kept["of"] == of else {}
+                former = read_sealed(path)
+                self._scores = former["scores"] if former["of"] == of else {}
 
     def __len__(self) -> int:
         return len(self._scores)
 
     def get(self, settings: Settings) -> Score | None:
-        found = self._scores.get(json.dumps(settings))
-        return Score(*found) if found else None
+        score = self._scores.get(json.dumps(settings))
+        return Score(*score) if score else None
 
     def add(self, settings: Settings, score: Score) -> None:
         self._scores[json.dumps(settings)] = [*score]
