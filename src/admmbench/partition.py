@@ -26,7 +26,7 @@ Stream = Callable[[int | None], np.random.Generator]
 
 
 def n_rows(rows: RowSelection) -> int:
-    """Number of rows; a slice has both ends."""
+    """Count rows; a slice has both ends."""
     return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
 
 
@@ -62,15 +62,15 @@ class _Scheme(Strict):
         return False
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
-        """Number of training rows of all agents together; at most, where it depends on targets and `data` has none."""
+        """Count the training rows of all agents together; at most, where it depends on targets and `data` has none."""
         return data.n_train
 
     def n_test(self, data: DatasetInfo | Dataset) -> int:
-        """Number of rows that test."""
+        """Count the rows that test."""
         return data.n_test
 
     def n_features(self, info: DatasetInfo) -> int:
-        """Number of columns that are used."""
+        """Count the columns that are used."""
         return info.n_features
 
     def shares(self, dataset: Dataset) -> str:
@@ -91,7 +91,7 @@ class _Scheme(Strict):
 
 
 def _with_a_row_each(agents: int, n_train: int, info: DatasetInfo) -> int:
-    """Number of agents; ValueError if there are fewer training rows. Drawn problems have no rows to share."""
+    """Count the agents; ValueError if there are fewer training rows. Drawn problems have no rows to share."""
     if agents > n_train and not info.drawn:
         raise ValueError(
             f"agents: {agents} agents cannot share the {n_train} training rows of {info.name}; at most one agent a row"
@@ -124,15 +124,15 @@ class IID(_Scheme):
         return self.shuffle
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
-        """Number of training rows of all agents."""
+        """Count the training rows of all agents."""
         return self.train or data.n_train
 
     def n_test(self, data: DatasetInfo | Dataset) -> int:
-        """Number of rows that test."""
+        """Count the rows that test."""
         return data.n_train + data.n_test - self.train if self.train else data.n_test
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Number of agents; ValueError if the data set cannot serve them."""
+        """Count the agents; ValueError if the data set cannot serve them."""
         total = info.n_train + info.n_test
         if self.train and self.train >= total:
             raise ValueError(
@@ -195,13 +195,13 @@ class Stratified(_Scheme):
         return self.shuffle
 
     def n_train(self, data: DatasetInfo | Dataset) -> int:
-        """Number of training rows of all agents; of a `DatasetInfo`, before anything is left out."""
+        """Count the training rows of all agents; of a `DatasetInfo`, before anything is left out."""
         if isinstance(data, DatasetInfo):
             return data.n_train + (data.n_test if self.train else 0)
         return sum(count - count % self.agents for count in self._counts(data))
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Number of agents; ValueError if the targets are no classes, or there are too few rows."""
+        """Count the agents; ValueError if the targets are no classes, or there are too few rows."""
         if not info.n_classes:
             raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
         return _with_a_row_each(self.agents, self.n_train(info), info)
@@ -244,7 +244,7 @@ class ByWriter(_Scheme):
     scheme: Literal["by_writer"]
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Number of agents; ValueError if the data set does not know its writers."""
+        """Count the agents; ValueError if the data set does not know its writers."""
         if "writer" not in info.attributes:
             raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
         return info.attributes["writer"]
@@ -259,7 +259,7 @@ class ByWriter(_Scheme):
         return Split(dataset, [[(everyone, rows)] for rows in self._rows(dataset)])
 
     def _rows(self, dataset: Dataset) -> list[slice]:
-        """Training rows of each writer."""
+        """Return the training rows of each writer."""
         writer = dataset.attributes["writer"]
         starts = np.searchsorted(writer.train, np.arange(len(writer.values) + 1)).tolist()
         return list(itertools.starmap(slice, itertools.pairwise(starts)))
@@ -279,11 +279,11 @@ class Columns(_Scheme):
     features: Count | None = None
 
     def n_features(self, info: DatasetInfo) -> int:
-        """Number of columns that are used."""
+        """Count the columns that are used."""
         return self.features or info.n_features
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Number of parties; ValueError if the blocks are not the features of the data set."""
+        """Count the parties; ValueError if the blocks are not the features of the data set."""
         n = self.n_features(info)
         if n > info.n_features:
             raise ValueError(f"agents: {info.name} has {info.n_features} features, not {n}")
@@ -305,7 +305,7 @@ class Columns(_Scheme):
 
 
 def _labels(dataset: Dataset, parts: Sequence[slice]) -> tuple[str, float]:
-    """How labels differ between agents.
+    """Say how labels differ between agents.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def _labels(dataset: Dataset, parts: Sequence[slice]) -> tuple[str, float]:
 
 
 def _with_all_rows(dataset: Dataset) -> Dataset:
-    """The data set whose training part has the rows of the test part too, after its own; the test part stays."""
+    """Return the data set whose training part has the rows of the test part too, after its own; the test part stays."""
     return replace(
         dataset,
         X_train=np.concatenate([dataset.X_train, dataset.X_test]),
@@ -355,7 +355,7 @@ def _equal_parts(n: int, parts: int) -> list[slice]:
 
 
 def _consecutive(sizes: Sequence[int]) -> list[slice]:
-    """Slices of these sizes, each from where the last ends."""
+    """Return slices of these sizes, each from where the last ends."""
     ends = itertools.accumulate(sizes, initial=0)
     return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 
@@ -365,7 +365,7 @@ _ADAPTER: TypeAdapter[Partition] = TypeAdapter(Annotated[Partition, Field(discri
 
 
 def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
-    """Partition from a number of agents, or from a mapping with the key ``scheme``."""
+    """Make a partition from a number of agents, or from a mapping with the key ``scheme``."""
     if isinstance(spec, int):
         spec = {"scheme": "iid", "agents": spec}
     return _ADAPTER.validate_python(spec)

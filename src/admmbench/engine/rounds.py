@@ -55,7 +55,7 @@ class Snapshot:
     """Wall-clock time so far, in all attempts."""
 
     def variables(self) -> dict[str, Any]:
-        """All that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
+        """Return all that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
         return {
             "t": self.t,
             "seconds": self.seconds,
@@ -186,12 +186,12 @@ def assemble(
 
 
 def _permutation(seed: int, n: int) -> Array:
-    """How a seed orders the rows."""
+    """Order rows as a seed does."""
     return stream(seed, FEDERATION, "partition").permutation(n)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:
-    """Where an agent's part of a drawn problem comes from, or the server's."""
+    """Return the source of an agent's part of a drawn problem, or of the server's."""
     return stream(seed, FEDERATION if agent is None else agent, "instance")
 
 
@@ -341,7 +341,7 @@ def _hold(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:
 
 
 def evaluated_rounds(rounds: int, every: int) -> list[int]:
-    """The start, multiples of ``every``, and the last round."""
+    """List the start, multiples of ``every``, and the last round."""
     return sorted({*range(0, rounds + 1, every), rounds})
 
 
@@ -367,7 +367,7 @@ def evaluate(
 
 
 def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
-    """Composed losses of the agent who pays most, infinite where something was sent without noise; and the total."""
+    """Compose the losses of the agent who pays most, infinite where something was sent without noise; and the total."""
     ledgers = federation.ledgers
     found = {
         each.variable: privacy.epsilon_total(ledgers, spec.delta, each.name)
@@ -380,4 +380,4 @@ def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
 
 
 def _silent(done: int, total: int) -> None:
-    """No progress is shown."""
+    """Show no progress."""

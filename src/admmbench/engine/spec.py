@@ -63,7 +63,7 @@ MOST_SEEDS = 10_000
 
 
 def _seeds(value: Any) -> Any:
-    """Seeds from their number, a list or a range, or text such as ``0-9``."""
+    """Read seeds from their number, a list or a range, or text such as ``0-9``."""
     if isinstance(value, str):
         return _from_text(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
@@ -106,7 +106,7 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _accountants(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Each once and in one order, so that equal selections are equal runs; rdp is always among them."""
+    """Name each once and in one order, so that equal selections are equal runs; rdp is always among them."""
     if names is None:
         return None
     for name in names:
@@ -136,7 +136,7 @@ EvaluateEvery = Annotated[
 
 
 def evaluate_every(given: Mapping[str, Any]) -> int:
-    """Rounds between two evaluations if nobody says how many."""
+    """Return the rounds between two evaluations if nobody says how many."""
     return min(10, int(given["rounds"])) if "rounds" in given else 10
 
 
@@ -176,7 +176,7 @@ class NoiseSettings(Strict):
 
 
 class PrivacySettings(NoiseSettings):
-    """With the total, where noise is solved for."""
+    """Settings of the noise with the total, where noise is solved for."""
 
     total: Epsilon | None = None
 
@@ -257,7 +257,7 @@ class RunSpec(Strict):
         self._check_total()
 
     def _check_packages(self) -> None:
-        """A run is as old as the packages that compute it, so that their versions must be known."""
+        """Refuse packages whose versions are not known: a run is as old as the packages that compute it."""
         for name in self.method.packages:
             try:
                 importlib.metadata.version(name)
@@ -267,7 +267,7 @@ class RunSpec(Strict):
                 ) from None
 
     def _check_secure_sum(self) -> None:
-        """Noise of several agents hides a record only where each value is computed at what all agents know."""
+        """Refuse a secure sum where values are computed at what one agent knows: noise of others hides none."""
         if not self.method.sums_only:
             raise MethodError(
                 f"privacy.trust: secure_sum does not suit {self.algorithm}: its agents compute at models of their own, "
@@ -286,7 +286,7 @@ class RunSpec(Strict):
             )
 
     def _check_total(self) -> None:
-        """A total needs a guarantee, or none is asked for."""
+        """Refuse a total without a guarantee."""
         total = self.privacy.total
         if total is None:
             return
@@ -308,7 +308,7 @@ class RunSpec(Strict):
         raise MethodError(f"privacy.total: {self.algorithm} guarantees nothing: {found.conditions}")
 
     def _check_sharing(self) -> None:
-        """Rows or columns, constraints or none: partition, problem and method must agree."""
+        """Refuse what does not agree on rows or columns, constraints or none: partition, problem and method."""
         given, taken = self.as_problem.sharing, self.method.sharing
         if given in taken:
             return
@@ -395,7 +395,7 @@ class RunSpec(Strict):
         return release and release.under(self.privacy.noise)
 
     def budget(self, problem: BoundProblem[Any]) -> Privacy:
-        """Budget of one release, solved for where a total is given.
+        """Return the budget of one release, solved for where a total is given.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class RunSpec(Strict):
         return Privacy(calibrate(spend, self.privacy.total, self.delta), *known)
 
     def ledger(self, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
-        """All that the agent who pays most is going to release, without a look at any record."""
+        """List all that the agent who pays most is going to release, without a look at any record."""
         ledger, method, release = Ledger(), self.method, self.release
         if release is None:
             return ledger
@@ -433,7 +433,7 @@ class RunSpec(Strict):
         return self.epsilon if self.privacy.total is None else self.privacy.total
 
     def at(self, budget: float) -> RunSpec:
-        """Specification with another budget, of the same kind."""
+        """Return the specification with another budget, of the same kind."""
         if self.privacy.total is None:
             return self.model_copy(update={"epsilon": budget})
         privacy = self.privacy.model_copy(update={"total": budget})
@@ -519,7 +519,7 @@ class RunSpec(Strict):
         return [ACCOUNTANTS[name] for name in self.accountants or usual]
 
     def complete(self) -> dict[str, Any]:
-        """Every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
+        """Return every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
         params = TypeAdapter(type(self.method)).dump_python(self.method, exclude={"variant"})
         return {
             **{name: getattr(self, name) for name in type(self).model_fields},
@@ -533,6 +533,6 @@ class RunSpec(Strict):
         }
 
     def arguments(self) -> list[str]:
-        """``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""
+        """Return the ``KEY=VALUE`` words that make this run again: ``admmbench run KEY=VALUE ...``."""
         values = self.model_dump(mode="json", exclude_defaults=True)
         return [f"{key}={inline_yaml(value)}" for key, value in values.items()]

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Purpose = Literal["choices", "partition", "noise", "instance", "sample", "audit"]
-_PURPOSES: dict[Purpose, int] = {
-    "choices": 0,
-    "partition": 1,
-    "noise": 2,
-    "instance": 3,
-    "sample": 4,
-    "audit": 5,
-}
+"""What numbers are for; a purpose's place in this list is part of its streams, so that new ones come last."""
 
 # Stands for the federation as a whole where a stream belongs to no agent.
 FEDERATION = 2**32 - 1
 
 
 def stream(seed: int, agent: int, purpose: Purpose) -> np.random.Generator:
-    """Independent generator for a seed, an agent and a purpose.
+    """Return an independent generator for a seed, an agent and a purpose.
 
     ``SeedSequence`` hashes all three into the state, so that streams do not overlap in practice; SFC64 is the fastest
     of numpy's bit generators.
@@ -32,12 +25,12 @@ def stream(seed: int, agent: int, purpose: Purpose) -> np.random.Generator:
 
 
 def noise_key(seed: int, agent: int) -> NDArray[Any]:
-    """Key of an agent's noise, two words of 32 bits: see `admmbench.privacy.samplers`."""
+    """Return the key of an agent's noise, two words of 32 bits: see `admmbench.privacy.samplers`."""
     return np.array(_key(seed, agent, "noise"), np.uint32)
 
 
 def sample_key(seed: int, agent: int) -> NDArray[Any]:
-    """Key of an agent's samples of its records, two words of 32 bits."""
+    """Return the key of an agent's samples of its records, two words of 32 bits."""
     return np.array(_key(seed, agent, "sample"), np.uint32)
 
 
@@ -49,4 +42,4 @@ def _key(seed: int, agent: int, purpose: Purpose) -> tuple[int, int]:
 
 
 def _sequence(seed: int, agent: int, purpose: Purpose) -> np.random.SeedSequence:
-    return np.random.SeedSequence(seed, spawn_key=(agent, _PURPOSES[purpose]))
+    return np.random.SeedSequence(seed, spawn_key=(agent, get_args(Purpose).index(purpose)))

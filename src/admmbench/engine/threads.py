@@ -22,7 +22,7 @@ _BLOCK_WORK = 4e8
 
 
 def block_size(problem: BoundProblem[Any]) -> int:
-    """Agents that are served together: several where they are small, as threads are slow to hand over small tasks."""
+    """Say how many agents are served together: several where they are small, as handing over small tasks is slow."""
     model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
     most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))
     blocks = math.ceil(problem.n_agents / max(1, int(most)))
@@ -67,7 +67,7 @@ def _drain(
 
 @contextlib.contextmanager
 def workers(threads: int) -> Iterator[Workers]:
-    """Threads for a run; meanwhile every BLAS call uses one thread.
+    """Keep threads for a run; meanwhile every BLAS call uses one thread.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class Trace:
                 self._arrays[name][..., position] = 0
 
     def variables(self) -> dict[str, Any]:
-        """What was recorded so far."""
+        """Return what was recorded so far."""
         return {"arrays": self._arrays, "status": self._status}
 
     def restore(self, variables: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ class Trace:
         self._status = np.where(self._status == 0, outcomes, self._status).astype(np.int8)
 
     def all_ended(self) -> bool:
-        """Whether no seed is left to run."""
+        """Return whether no seed is left to run."""
         return bool((self._status != 0).all())
 
     def hold(self, t: int) -> None:
@@ -87,7 +87,7 @@ class Trace:
             array[..., position + 1 :] = array[..., position, None]
 
     def repeated(self, seeds: Sequence[int]) -> Trace:
-        """The trace of seeds that all have the values of this one's only seed."""
+        """Return the trace of seeds that all have the values of this one's only seed."""
         trace = Trace(seeds, list(self.rounds), self._variables)
         for name, array in self._arrays.items():
             trace._arrays[name][...] = array  # along the seeds, where it has them
@@ -99,7 +99,7 @@ class Trace:
         self._status[self._status == Outcome.COMPLETED] = Outcome.TIMED_OUT
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
-        """Labelled arrays with units and provenance."""
+        """Return labelled arrays with units and provenance."""
         variables: dict[str, Any] = {
             name: (dims, self._arrays[name], {"units": units, "long_name": long_name})
             for name, (dims, units, long_name) in self._variables.items()
@@ -129,7 +129,7 @@ class Trace:
 
 
 def status_attrs() -> dict[str, Any]:
-    """CF attributes of the status flag."""
+    """Return CF attributes of the status flag."""
     outcomes = [each for each in Outcome if each is not Outcome.NOT_RUN]
     return {
         "long_name": "how the run ended",
@@ -139,7 +139,7 @@ def status_attrs() -> dict[str, Any]:
 
 
 def _worth(spec: RunSpec) -> dict[str, str]:
-    """What the total is worth, and between which data sets."""
+    """Say what the total is worth, and between which data sets."""
     found, release = spec.guarantee, spec.release
     words = [found.conditions]
     if release:

@@ -309,7 +309,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @abstractmethod
     def init(self, federation: FederationT) -> StateT:
-        """State before the first round."""
+        """Return the state before the first round."""
 
     @abstractmethod
     def round(self, t: int, state: StateT, federation: FederationT) -> Messages:
@@ -317,10 +317,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @abstractmethod
     def violation(self, state: StateT, federation: FederationT) -> Array:
-        """How far the agents are from consensus, shape (S,)."""
+        """Measure how far the agents are from consensus, shape (S,)."""
 
     def outcome(self, state: StateT, n_seeds: int) -> NDArray[np.int8]:
-        """`Outcome` of each seed that the method has ended, shape (S,); 0 for those that go on."""
+        """Return the `Outcome` of each seed that the method has ended, shape (S,); 0 for those that go on."""
         return np.zeros(n_seeds, np.int8)
 
     def measure(self, t: int, state: StateT, federation: FederationT) -> dict[str, Array]:
@@ -348,7 +348,7 @@ class RhoSchedule:
             raise ValueError("rho: c1 and c2 are both 0, so the penalty parameter would be 0")
 
     def __call__(self, t: int, epsilon: float) -> float:
-        """Value in round t = 1, 2, ..."""
+        """Return the value in round t = 1, 2, ..."""
         # In log space, so that a million rounds do not overflow before the cap applies.
         steps = t // self.period
         if self.c1 and steps * math.log(self.growth) + math.log(self.c1) > math.log(self.cap):
@@ -357,7 +357,7 @@ class RhoSchedule:
 
 
 def _constant(value: Any) -> Any:
-    """A number stands for a constant."""
+    """Take a number for a constant."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"c1": value, "c2": 0, "growth": 1}
     return value
@@ -370,7 +370,7 @@ HUANG2019_RHO = RhoSchedule(c1=0.1, c2=0, growth=1)
 
 
 def factors(values: Array, like: Array) -> Array:
-    """Numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
+    """Return numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
     return values[..., None, None].astype(like.dtype)
 
 

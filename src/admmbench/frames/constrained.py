@@ -67,15 +67,15 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
     }
 
     def outcome(self, state: StateT, n_seeds: int) -> Array:
-        """How each seed ended."""
+        """Return how each seed ended."""
         return state.ended
 
     def violation(self, state: StateT, federation: ConstrainedFederation) -> Array:
-        """There is one model between rounds: none."""
+        """Return 0: there is one model between rounds."""
         return np.zeros(federation.problem.n_seeds)
 
     def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
-        """KKT residuals, iterations, and what was sent."""
+        """Measure KKT residuals, iterations, and what was sent."""
         w, problem = state.model[None], federation.problem
 
         def of_block(functions: Functions, mu: Array) -> tuple[Array, Array, Array]:
@@ -99,7 +99,7 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
 
 
 def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained) -> Array:
-    """dist_inf(0, gradient + dh(w)), shape (S,)."""
+    """Return ``dist_inf(0, gradient + dh(w))``, shape (S,)."""
     if problem.penalty.smooth:
         slope = gradient + problem.strength * problem.penalty.gradient(w)
     else:
@@ -131,15 +131,15 @@ class AugmentedLagrangian:
     centre: Array
 
     def at(self, w: Array) -> Merit:
-        """Value and derivatives at w, shape (B, S, d) or (1, S, d)."""
+        """Return value and derivatives at w, shape (B, S, d) or (1, S, d)."""
         return self.near(w, 0.0, 0.0)(w)
 
     def near(self, v: Array, rho: float, linear: Array | float) -> Callable[[Array], Merit]:
-        """Add <linear, u> + rho ||u - v||^2 / 2: the functions of (14) and (15)."""
+        """Add ``<linear, u> + rho ||u - v||^2 / 2``: the functions of (14) and (15)."""
         return lambda u: Merit(self, u, v, rho, linear)
 
     def multipliers(self, w: Array) -> Array:
-        """P_{K*}(mu + beta c(w)), the next ones."""
+        """Return the next multipliers, ``P_{K*}(mu + beta c(w))``."""
         return self.functions.cone.project_dual(
             self.mu + self.beta * self.functions.at(w).constraints
         )
@@ -178,7 +178,7 @@ class Merit:
         return found
 
     def newton_step(self) -> Array:
-        """Step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
+        """Take a step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
         functions, beta, shift = self._of.functions, self._of.beta, self._of.pull + self._rho
         if functions.quadratic:
             return -matvec(functions.inverse(beta, shift), self.gradient)
@@ -192,7 +192,7 @@ class Merit:
 def update_multipliers(
     state: Ending, federation: ConstrainedFederation, beta: float, which: Array
 ) -> Array:
-    """mu_i <- P_{K_i*}(mu_i + beta c_i(w)) at agents and server, for some seeds; returns the largest changes, (S,)."""
+    """Set ``mu_i`` to ``P_{K_i*}(mu_i + beta c_i(w))`` for some seeds; return the largest changes, shape (S,)."""
     w = state.model
 
     def update(functions: Functions, mu: Array) -> Array:
@@ -206,10 +206,10 @@ def update_multipliers(
 
 
 def out_of_reach(state: Ending, federation: ConstrainedFederation) -> Array:
-    """Lower bound on the distance to a feasible point, over 1 + ||w||; shape (S,), 0 if constraints are not convex.
+    """Bound the distance to a feasible point from below, over ``1 + ||w||``; shape (S,), 0 without convex constraints.
 
-    With v_i = P_{K_i*}(c_i(w)) and a feasible x, convexity gives 0 >= <v, c(x)> >= ||v||^2 + <J^T v, x - w>, so that
-    ||x - w|| >= ||v||^2 / ||J^T v||.
+    With ``v_i = P_{K_i*}(c_i(w))`` and a feasible x, convexity gives
+    ``0 >= <v, c(x)> >= ||v||^2 + <J^T v, x - w>``, so that ``||x - w|| >= ||v||^2 / ||J^T v||``.
     """
     w = state.model[None]
 
@@ -234,7 +234,7 @@ def end_seeds(outcome: Outcome, where: Array, state: Ending) -> None:
 
 
 def start_fields(federation: ConstrainedFederation, value: float) -> dict[str, Any]:
-    """Fields of `Ending` before the first round, with w^0 = (value, ..., value) and mu^0 = 0."""
+    """Return the fields of `Ending` before the first round, with w^0 = (value, ..., value) and mu^0 = 0."""
     problem = federation.problem
     S, d = problem.n_seeds, problem.model_shape[1]
     blocks = federation.each(lambda block: block.parts.cone.size)
@@ -276,7 +276,7 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     reach: Annotated[float, Field(gt=0)] = 100.0
 
     def tau(self, state: StateT) -> Array:
-        """tau_k of each seed, shape (S,)."""
+        """Return ``tau_k`` of each seed, shape (S,)."""
         return np.asarray(self.s / (state.outer + 1) ** 2)
 
     def end_outer(

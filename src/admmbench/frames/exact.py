@@ -124,16 +124,16 @@ class Exact(Consensus):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """One solution."""
+        """A convex loss, so that there is one solution."""
         return ("convex loss",)
 
     @property
     def gradients(self) -> int:
-        """About so many steps."""
+        """Usual number of steps to a solution."""
         return _USUAL_STEPS
 
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
-        """Minimise f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2, for all agents and seeds.
+        """Minimise ``f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2`` for all agents and seeds.
 
         The penalty parameter makes the subproblem rho-strongly convex; `solve` begins at the last solution.
 
@@ -174,7 +174,7 @@ class PerturbedSolution(Exact):
         return (*super().needs, "smooth penalty", "bounded slope", "unclipped slope")
 
     def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
-        """How far a contribution moves a part of the solution, with the error of the solver.
+        """Return how far a contribution moves a part of the solution, with the error of the solver.
 
         The stiffness is lambda / n + rho of lemma 4.
         """

@@ -33,15 +33,15 @@ class Inexact(Linearized):
 
     @property
     def updates(self) -> int:
-        """E."""
+        """The number E of local updates."""
         return self.local_updates
 
     def inverse_eta(self, t: int) -> float:
-        """1 / eta_t with eta_t = a / sqrt(t): ryu2021, theorem 3 of ryu2022, and the authors' code."""
+        """Return ``1 / eta_t`` with ``eta_t = a / sqrt(t)``: ryu2021, theorem 3 of ryu2022, and the authors' code."""
         return math.sqrt(t) / self.a
 
     def radius(self, t: int) -> float:
-        """Radius of the trust region: a / t^2 in ryu2021, a in the authors' code.
+        """Return the radius of the trust region: ``a / t^2`` in ryu2021, ``a`` in the authors' code.
 
         The code multiplies where it should divide. With the paper's radius the sum of all steps is bounded by
         a pi^2 / 6 in every coordinate, and the iterates freeze.

@@ -81,28 +81,28 @@ class Linearized(Consensus):
 
     @abstractmethod
     def schedule(self, sub: Subproblem) -> Schedule:
-        """Further arguments of the step, besides gradient, models and rho: numbers, or one for each agent and seed."""
+        """Return arguments of the step besides gradient, models and rho: numbers, or one for each agent and seed."""
 
     def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
-        """Noise on the gradient, of `Subproblem.noise`."""
+        """Draw noise on the gradient, of `Subproblem.noise`; 0 for none."""
         return 0.0
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
-        """Noise on the solution, of `Subproblem.noise`."""
+        """Draw noise on the solution, of `Subproblem.noise`; 0 for none."""
         return 0.0
 
     def gradient(self, sub: Subproblem) -> Gradient:
-        """Gradient of the loss at the last iterates."""
+        """Return the gradient of the loss at the last iterates."""
         n = sub.parts.whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
         return sub.parts.gradient(sub.z, mean_over=n, floor=self.floor)
 
     @property
     def floor(self) -> float:
-        """That of the authors' code, if it is followed."""
+        """Smallest probability of the authors' code, if it is followed; else 0."""
         return PROBABILITY_FLOOR if self.reference else 0.0
 
     def local_round(self, sub: Subproblem) -> None:
-        """Gradient of f_p, noise where the method puts it, and step: one pass over the model for each local update."""
+        """Take gradients, noise where the method puts it, and steps: one pass over the model for each update."""
         whole, E = sub.parts.whole, self.updates
         strength = whole.total_strength if self.reference else whole.own_strength
         total = np.empty_like(sub.z) if E > 1 else None
@@ -118,7 +118,7 @@ class Linearized(Consensus):
 def _noise(
     on_gradient: Draw | float, on_solution: Draw | float
 ) -> tuple[Draw | None, Literal["gradient", "solution"] | None]:
-    """Noise, and where it is added."""
+    """Return the noise, and where it is added."""
     for draw in (on_gradient, on_solution):
         if not isinstance(draw, Draw) and not (isinstance(draw, int | float) and draw == 0):
             raise ValueError(

@@ -22,7 +22,7 @@ class Shared:
     """One model, which all agents have."""
 
     w: Array
-    """Shape (S, K, J)."""
+    """The model, shape (S, K, J)."""
     n_agents: int
 
     @property
@@ -40,25 +40,25 @@ class Optimum(Algorithm[Shared, AnyFederation]):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """One optimum."""
+        """A convex loss, which has one optimum."""
         return ("convex loss",)
 
     @abstractmethod
     def find(self, problem: Whole) -> Array:
-        """Model of each seed, shape (S, K, J)."""
+        """Find the model of each seed, shape (S, K, J)."""
 
     def init(self, federation: AnyFederation) -> Shared:
-        """The model before it is found."""
+        """Return a model of zeros, before it is found."""
         problem = federation.problem
         w = np.zeros((problem.n_seeds, *problem.model_shape), problem.dtype)
         return Shared(w, problem.n_agents)
 
     def round(self, t: int, state: Shared, federation: AnyFederation) -> Messages:
-        """Find it, once."""
+        """Find the model, once."""
         if t == 1:
             state.w = self.find(federation.problem)
         return Messages(down=(), up=())
 
     def violation(self, state: Shared, federation: AnyFederation) -> Array:
-        """There is one model: none."""
+        """Return 0: all agents have one model."""
         return np.zeros(federation.problem.n_seeds)

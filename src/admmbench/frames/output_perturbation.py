@@ -45,13 +45,13 @@ class OutputPerturbation(Linearized):
         return f"output perturbation{scaled}"
 
     def norm_of_optimum(self, size: int) -> float:
-        """c_w, for a model of so many entries."""
+        """Return ``c_w`` for a model of so many entries."""
         return self.c_w or math.sqrt(4 * size)
 
     def theorem4(
         self, t: int, privacy: Privacy, size: int, m: Value, c1: Value, curvature: Value
     ) -> Value:
-        """1 / eta of theorem 4, (34): curvature + 4 c1 sqrt(d p t ln(1.25 / delta)) / (m epsilon c_w).
+        """Return 1 / eta of theorem 4, (34): ``curvature + 4 c1 sqrt(d p t ln(1.25 / delta)) / (m epsilon c_w)``.
 
         Parameters
         ----------
@@ -69,6 +69,6 @@ class OutputPerturbation(Linearized):
         return (curvature + growth) / self.a
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
-        """Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""
+        """Draw Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""
         stiffness = sub.rho + schedule["inverse_eta"]
         return sub.noise.gaussian(sub.solution_sensitivity(sub.parts.gradient_bound, stiffness))

@@ -67,11 +67,11 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """(6) is a quadratic."""
+        """The l2 penalty, as (6) is a quadratic."""
         return ("quadratic penalty",)
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Without a convex loss, (7) has a unique solution for rho > L only."""
+        """Raise a ValueError if (7) may lack a unique solution: without a convex loss it needs ``rho > L``."""
         assert isinstance(problem, Columns)
         L = problem.loss.curvature_bound
         if not problem.loss.convex and self.rho <= L:
@@ -80,7 +80,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
             )
 
     def init(self, federation: ColumnFederation) -> SharingState:
-        """All variables start at zero (section 5)."""
+        """Start all variables at zero (section 5)."""
         problem = federation.problem
         S, N, dtype = problem.n_seeds, problem.n_samples, problem.dtype
         sizes = [own.stop - own.start for own in problem.columns]
@@ -89,7 +89,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
         return SharingState([np.zeros((S, d), dtype) for d in sizes], predictions, z, dual)
 
     def round(self, t: int, state: SharingState, federation: ColumnFederation) -> Messages:
-        """Lines 3 to 6 of the parties, then 9 to 12 of the central node."""
+        """Do lines 3 to 6 of the parties, then 9 to 12 of the central node."""
         problem, rho = federation.problem, self.rho
         gap, dual = state.predictions.sum(axis=0) - state.z, state.dual
         parts = 1 if self.coupling == "parallel" else problem.n_agents
@@ -108,18 +108,18 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
         return Messages(down=(s - state.z, state.dual), up=(state.predictions,))
 
     def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
-        """What a party sends for its predictions, shape (S, N)."""
+        """Return what a party sends for its predictions, shape (S, N)."""
         return predictions
 
     def violation(self, state: SharingState, federation: ColumnFederation) -> Array:
-        """||sum_m D_m x_m - z||_1, shape (S,)."""
+        """Return ``||sum_m D_m x_m - z||_1``, shape (S,)."""
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z
         return np.asarray(np.abs(gap).sum(axis=1))
 
     def measure(
         self, t: int, state: SharingState, federation: ColumnFederation
     ) -> dict[str, Array]:
-        """V of (13), for the penalty R = ||x||^2 / 2 and the loss as a sum."""
+        """Return ``V`` of (13), for the penalty ``R = ||x||^2 / 2`` and the loss as a sum."""
         problem, rho = federation.problem, self.rho
         gap = state.predictions.sum(axis=0, dtype=np.float64) - state.z
         pull = state.dual + rho * gap

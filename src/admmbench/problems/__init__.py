@@ -30,7 +30,7 @@ _COLUMNS_STRENGTH = 2e-4
 
 
 class _Objective(Strict):
-    """One function."""
+    """What is minimised."""
 
     mean_loss: MeanLoss = MeanLoss()
 
@@ -50,7 +50,7 @@ class _Settings(Strict):
 
 
 def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
-    """Problem from its loss's name, or from a mapping.
+    """Make a problem from its loss's name, or from a mapping.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
 
 
 def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
-    """Without a penalty unless it is asked for."""
+    """Make a constrained problem, without a penalty unless it is asked for."""
     for key in ("per", "average", "records"):
         if getattr(given, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")

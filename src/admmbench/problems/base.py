@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,11 +18,9 @@ from admmbench.partition import ColumnSplit, Split
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.loss import Loss
 from admmbench.problems.narrow import gather
+from admmbench.problems.optimum import Limit, minimize
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.validation import Number, Strict
-
-if TYPE_CHECKING:
-    from admmbench.problems.optimum import Limit
 
 Array = NDArray[Any]
 Sharing = Literal["rows", "columns", "constrained"]
@@ -235,11 +233,32 @@ class BoundProblem(ABC, Generic[PartsT]):
 
     @abstractmethod
     def block(self, agents: slice) -> PartsT:
-        """The parts of some agents."""
+        """Return the parts of some agents."""
 
     @abstractmethod
     def evaluate(self, state: State, blocks: Sequence[PartsT], run: Map) -> dict[str, Array]:
         """Measure a state; arrays of shape (S,), named as by `Problem.variables`."""
+
+
+class BoundLoss(BoundProblem[PartsT]):
+    """A problem over records.
+
+    Attributes
+    ----------
+    loss, penalty
+        What the objective is made of.
+    limit
+        Limit of the search for an optimum; none if absent.
+    """
+
+    loss: Loss
+    penalty: Penalty
+    limit: Limit | None
+
+    def minimize(self, X: Array, y: Array, weights: Array, strength: float) -> Array:
+        """Find the best model for some records, shape (K, J), as a `Fit` does."""
+        K, loss, penalty = self.model_shape[0], self.loss, self.penalty
+        return minimize(loss, penalty, strength, X, y, weights, K, self.limit)
 
 
 @dataclass(frozen=True)
@@ -269,5 +288,5 @@ class Gradient:
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """The largest contribution of one record to the value."""
+        """Largest contribution of one record to the value."""
         return self.bound()

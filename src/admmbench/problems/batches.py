@@ -43,7 +43,7 @@ class Share:
         return Norms(record_norms(self.X, 1), record_norms(self.X, 2))
 
     def largest_singular_value(self) -> float:
-        """Of the matrix of records."""
+        """Return that of the matrix of records."""
         gram = (self.X.T @ self.X).astype(np.float64)
         return float(np.linalg.eigvalsh(gram)[-1].clip(0) ** 0.5)
 
@@ -141,7 +141,7 @@ class Batch:
     def _one_by_one(
         self, X: Array, y: Array, loss: Loss, z: Array, value: Array, scales: Array
     ) -> Norms:
-        """Where a record has one prediction."""
+        """Do the same where a record has one prediction."""
         agents, seeds = (each.ravel() for each in self._places)  # one seed each
         where = self._starts, agents, seeds
         u = np.empty((len(y), 1, 1), z.dtype)
@@ -200,7 +200,7 @@ class Batch:
             most[self._places] = np.maximum(most[self._places], found)
 
     def _predict(self, X: Array, z: Array) -> Array:
-        """Predictions of local models, shape (n, seeds, K)."""
+        """Return predictions of local models, shape (n, seeds, K)."""
         S, K, J = self._n_seeds, *z.shape[2:]
         u = np.empty((len(X), S, K), z.dtype)
         flat = u.reshape(-1, S * K)
@@ -242,13 +242,13 @@ def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:
 
 
 def sparse_width(X: Array) -> int | None:
-    """Entries of the fullest record that are not 0; None if these are too many to leave the others out."""
+    """Count the entries of the fullest record that are not 0; None if these are too many to leave the others out."""
     width = int(np.count_nonzero(X, axis=1).max(initial=1))
     return width if width <= MOST * X.shape[1] else None
 
 
 def record_norms(X: Array, order: int) -> Array:
-    """Norm of every record, float64, without a copy of all in double precision."""
+    """Return the norm of every record, float64, without a copy of all in double precision."""
     parts = [
         np.linalg.norm(X[span].astype(np.float64), order, axis=1) for span in chunks(len(X), 4096)
     ]
@@ -261,19 +261,19 @@ def chunks(n: int, size: int) -> Iterator[slice]:
 
 
 def part_of(rows: RowSelection, span: slice) -> RowSelection:
-    """Some of a selection of rows."""
+    """Select some of a selection of rows."""
     if isinstance(rows, slice):
         return slice(rows.start + span.start, rows.start + span.stop)
     return rows[span]
 
 
 def rows_of_seed(own: Sequence[tuple[slice, RowSelection]], seed: int) -> RowSelection:
-    """Rows that a seed gives to an agent."""
+    """Return the rows that a seed gives to an agent."""
     return next(rows for seeds, rows in own if seeds.start <= seed < seeds.stop)
 
 
 def predict(X: Array, w: Array) -> Array:
-    """Predictions of all models for the records, shape (rows, S, K)."""
+    """Return predictions of all models for the records, shape (rows, S, K)."""
     S, K, J = *w.shape[:2], X.shape[1]
     weights, intercepts = weights_and_intercepts(w, J)
     u = (X @ weights.reshape(S * K, J).T).reshape(len(X), S, K)

@@ -22,10 +22,9 @@ from scipy import linalg
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit
-from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
-    BoundProblem,
+    BoundLoss,
     Fit,
     LossProblem,
     Map,
@@ -66,7 +65,7 @@ class Columns(LossProblem):
         return BoundColumns(self, split, setting)
 
 
-class BoundColumns(BoundProblem["Party"]):
+class BoundColumns(BoundLoss["Party"]):
     """The problem on a data set whose columns are shared out over parties.
 
     Parameters
@@ -83,6 +82,8 @@ class BoundColumns(BoundProblem["Party"]):
     ValueError
         If the data set lacks the targets of the loss, or the loss has several outputs.
     """
+
+    loss: ScalarLoss
 
     def __init__(self, problem: Columns, split: ColumnSplit, setting: Setting) -> None:
         data, dtype = split.dataset, setting.dtype
@@ -109,7 +110,7 @@ class BoundColumns(BoundProblem["Party"]):
 
     @property
     def work_per_agent(self) -> float:
-        """Parties are large: each is served alone."""
+        """Infinite: parties are large, so that each is served alone."""
         return np.inf
 
     def minimize_loss(self, s: Array, dual: Array, rho: float, start: Array) -> Array:
@@ -146,9 +147,9 @@ class BoundColumns(BoundProblem["Party"]):
             bad = ~((a <= new) & (new <= b)) | (np.abs(new - x) > np.abs(last) / 2)
             new = np.where(bad, (a + b) / 2, new)
             last, x = new - x, new
-            found = np.abs(last) <= _STEP_TOLERANCE * (1 + np.abs(x))
-            z.flat[todo[found]] = x[found]
-            todo, y, c, a, b, x, last = (each[~found] for each in (todo, y, c, a, b, x, last))
+            solved = np.abs(last) <= _STEP_TOLERANCE * (1 + np.abs(x))
+            z.flat[todo[solved]] = x[solved]
+            todo, y, c, a, b, x, last = (each[~solved] for each in (todo, y, c, a, b, x, last))
             if not len(todo):
                 break
         z.flat[todo] = x
@@ -166,15 +167,11 @@ class BoundColumns(BoundProblem["Party"]):
         return np.minimum(centre, pulled), np.maximum(centre, pulled)
 
     def optimum(self, parties: int | None = None) -> Array:
-        """Minimiser over the columns of the first so many parties (default: all), shape (S, 1, J)."""
-
-        def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
-            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, 1, self.limit)
-
-        return self.fitted(minimiser, parties)
+        """Find the minimiser over the columns of the first so many parties (default: all), shape (S, 1, J)."""
+        return self.fitted(self.minimize, parties)
 
     def fitted(self, fit: Fit, parties: int | None = None) -> Array:
-        """Model that is fitted to the columns of the first so many parties (default: all), the same for every seed.
+        """Fit a model to the columns of the first so many parties (default: all), the same for every seed.
 
         Parameters
         ----------
@@ -189,19 +186,19 @@ class BoundColumns(BoundProblem["Party"]):
         """
         stop = self.columns[(parties or self.n_agents) - 1].stop
         X, y = self.X[:, :stop].astype(np.float64), self.y.astype(np.float64)
-        found = fit(X, y, np.ones(self.n_samples), self.weight)
-        weights, intercept = found[:, :stop], found[:, stop:]
+        model = fit(X, y, np.ones(self.n_samples), self.weight)
+        weights, intercept = model[:, :stop], model[:, stop:]
         others = np.zeros((1, self.model_shape[1] - stop))
         w = np.hstack([weights, others, intercept])
         return np.tile(w, (self.n_seeds, 1, 1)).astype(self.dtype)
 
     def block(self, agents: slice) -> Party:
-        """The part of one party."""
+        """Return the part of one party."""
         (columns,) = self.columns[agents]
         return Party(self, columns)
 
     def evaluate(self, state: State, blocks: Sequence[Party], run: Map) -> dict[str, Array]:
-        """Metric, test loss and training objective of a model.
+        """Measure the metric, test loss and training objective of a model.
 
         Parameters
         ----------
@@ -253,19 +250,20 @@ class Party:
         return (min(self.D.shape),)
 
     def predict(self, x: Array) -> Array:
-        """D_m x of models of shape (S, d_m), shape (S, N)."""
+        """Return ``D_m x`` of models x of shape (S, d_m), shape (S, N)."""
         predictions: Array = x @ self.D.T
         return predictions
 
     def back(self, r: Array) -> Array:
-        """D_m^T r of residuals of shape (S, N), shape (S, d_m)."""
+        """Return ``D_m^T r`` of residuals r of shape (S, N), shape (S, d_m)."""
         product: Array = r.astype(self.D.dtype, copy=False) @ self.D
         return product
 
     def _gram(self, dtype: DTypeLike) -> Array:
-        """D_m^T D_m, or D_m D_m^T where there are more features than samples; from products in a precision.
+        """Return ``D_m^T D_m``, or ``D_m D_m^T`` where there are more features than samples.
 
-        It is summed in float64 over blocks of rows, so that float32, which is twice as fast, rounds little.
+        Products have the precision ``dtype``. They are summed in float64 over blocks of rows, so that float32, which is
+        twice as fast, rounds little.
         """
         D = self.D if self._tall else self.D.T
         total = np.zeros((D.shape[1], D.shape[1]))

@@ -24,30 +24,30 @@ class Cone(ABC):
 
     @abstractmethod
     def project_dual(self, v: Array) -> Array:
-        """Projection on K*, shape (..., m)."""
+        """Project on K*; shape (..., m)."""
 
     @abstractmethod
     def derivative(self, v: Array) -> Array:
-        """An element of the generalised Jacobian of `project_dual`, symmetric, shape (..., m, m)."""
+        """Return an element of the generalised Jacobian of `project_dual`, symmetric, shape (..., m, m)."""
 
     @abstractmethod
     def normal_distance(self, c: Array, mu: Array) -> Array:
-        """Largest entry of c minus its projection on the normal cone of K* at mu, {v in -K: <v, mu> = 0}."""
+        """Return the largest entry of c minus its projection on the normal cone of K* at mu, {v in -K: <v, mu> = 0}."""
 
 
 class Zero(Cone):
     """K = {0}: equations c(w) = 0, with multipliers of either sign."""
 
     def project_dual(self, v: Array) -> Array:
-        """K* is the whole space."""
+        """Return v: K* is the whole space."""
         return v
 
     def derivative(self, v: Array) -> Array:
-        """Identity."""
+        """Return the identity."""
         return np.broadcast_to(np.eye(v.shape[-1]), (*v.shape, v.shape[-1]))
 
     def normal_distance(self, c: Array, mu: Array) -> Array:
-        """The normal cone is {0}."""
+        """Return the largest entry of c: the normal cone is {0}."""
         return _largest(c)
 
 
@@ -55,11 +55,11 @@ class Nonnegative(Cone):
     """The nonnegative orthant: inequalities c(w) <= 0."""
 
     def project_dual(self, v: Array) -> Array:
-        """K* = K."""
+        """Project on K itself: it is its own dual cone."""
         return np.maximum(v, 0)
 
     def derivative(self, v: Array) -> Array:
-        """1 where a constraint is active."""
+        """Return a diagonal of 1 where a constraint is active, else 0."""
         return (v > 0)[..., None] * np.eye(v.shape[-1])
 
     def normal_distance(self, c: Array, mu: Array) -> Array:
@@ -68,10 +68,10 @@ class Nonnegative(Cone):
 
 
 class SecondOrder(Cone):
-    """{(s, x): ||x||_2 <= s}, the first entry bounding the others."""
+    """``{(s, x): ||x||_2 <= s}``, the first entry bounding the others."""
 
     def project_dual(self, v: Array) -> Array:
-        """K* = K."""
+        """Project on K itself: it is its own dual cone."""
         s, x = v[..., :1], v[..., 1:]
         norm = np.linalg.norm(x, axis=-1, keepdims=True)
         factor = (s + norm) / 2
@@ -80,7 +80,7 @@ class SecondOrder(Cone):
         return np.where(norm <= s, v, np.where(norm <= -s, 0, on_border))
 
     def derivative(self, v: Array) -> Array:
-        """Of the projection on the border, between the identity and 0."""
+        """Return that of the projection on the border between where it is the identity and where it is 0."""
         s, x = v[..., :1], v[..., 1:]
         norm = np.linalg.norm(x, axis=-1, keepdims=True)
         scale = np.where(norm > 0, norm, 1)
@@ -127,26 +127,26 @@ class Product(Cone):
         ]
 
     def project_dual(self, v: Array) -> Array:
-        """Part by part."""
-        found = np.empty(v.shape)
-        for cone, own in self._parts:
-            found[..., own] = cone.project_dual(v[..., own])
-        return found
+        """Project part by part."""
+        projected = np.empty(v.shape)
+        for cone, part in self._parts:
+            projected[..., part] = cone.project_dual(v[..., part])
+        return projected
 
     def derivative(self, v: Array) -> Array:
-        """Blocks on the diagonal."""
-        found = np.zeros((*v.shape, self.size))
-        for cone, own in self._parts:
-            found[..., own, own] = cone.derivative(v[..., own])
-        return found
+        """Return the blocks of the parts on the diagonal."""
+        blocks = np.zeros((*v.shape, self.size))
+        for cone, part in self._parts:
+            blocks[..., part, part] = cone.derivative(v[..., part])
+        return blocks
 
     def normal_distance(self, c: Array, mu: Array) -> Array:
-        """The largest of all parts."""
-        gaps = [cone.normal_distance(c[..., own], mu[..., own]) for cone, own in self._parts]
+        """Return the largest of all parts."""
+        gaps = [cone.normal_distance(c[..., part], mu[..., part]) for cone, part in self._parts]
         return np.max(gaps, axis=0) if gaps else np.zeros(c.shape[:-1])
 
     def violation(self, c: Array) -> Array:
-        """Largest entry of P_{K*}(c), 0 where c is in -K; shape (...)."""
+        """Return the largest entry of ``P_{K*}(c)``, 0 where c is in -K; shape (...)."""
         return _largest(self.project_dual(c))
 
 

@@ -59,7 +59,7 @@ class Disparity(Strict):
 
 
 class LinearMap(Strict):
-    """C w + d."""
+    """A linear map ``C w + d``."""
 
     matrix: list[list[Number]]
     offset: list[Number]
@@ -110,7 +110,7 @@ class _Base(Problem):
     sharing: ClassVar[Sharing] = "constrained"
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Objective and feasibility."""
+        """Return those of the objective and of feasibility."""
         unit = self.loss.unit(data)
         return {
             "train_loss": (unit, "objective"),
@@ -151,7 +151,7 @@ class Constrained(_Base, LossProblem):
         }
 
     def check(self, data: DatasetInfo) -> None:
-        """Groups must be there, linear maps must fit."""
+        """Raise a ValueError if a data set lacks a group, or a linear map does not fit it."""
         super().check(data)
         for where in self.groups():
             for name, value in where.items():
@@ -176,18 +176,18 @@ class Constrained(_Base, LossProblem):
             )
 
     def at(self, place: Literal["agents", "server"]) -> list[Constraint]:
-        """Constraints of every agent, or of the server."""
+        """Return the constraints of every agent, or of the server."""
         return [each for each in self.constraints if each.at in (place, "everywhere")]
 
     def groups(self) -> list[Where]:
-        """All groups, each once, that of the objective first."""
+        """Return all groups, each once, that of the objective first."""
         found = [self.objective.where]
         for constraint in self.constraints:
             found += [where for where in constraint.groups if where not in found]
         return found
 
     def groups_by_name(self, class_names: Sequence[str]) -> dict[str, Where]:
-        """All groups, by the name that each is measured by; ValueError if two have one."""
+        """Return all groups, by the name that each is measured by; ValueError if two have one."""
         found: dict[str, Where] = {}
         for where in self.groups():
             name = slug(where, class_names)
@@ -203,7 +203,7 @@ class Constrained(_Base, LossProblem):
         return OverRecords(self, split, setting)
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
+        """Return those of the loss too, the mean losses of groups over agents, and the differences that are bounded."""
         unit = self.loss.unit(data)
         found = {**self.loss.variables(data), **super().variables(data)}
         for name, where in self.groups_by_name(data.class_names).items():
@@ -231,11 +231,11 @@ class Form:
     fraction: ClassVar[bool] = False
 
     def outputs(self, data: DatasetInfo) -> int:
-        """K is one."""
+        """Return 1: a model has one row."""
         return 1
 
     def unit(self, data: DatasetInfo) -> str:
-        """The form has no unit."""
+        """Return 1: a form has no unit."""
         return "1"
 
 
@@ -288,7 +288,7 @@ class BoundConstrained(BoundProblem[Functions]):
         self.undefined = np.zeros(n_seeds, bool)
 
     def evaluate(self, state: State, blocks: Sequence[Functions], run: Map) -> dict[str, Array]:
-        """Objective and feasibility of the global model; arrays of shape (S,)."""
+        """Measure objective and feasibility of the global model; arrays of shape (S,)."""
         w = state.w[None, :, 0]
         values = run(lambda block: block.at(w), blocks)
         objective = np.concatenate([each.objective for each in values]).sum(axis=0)
@@ -324,7 +324,7 @@ class Drawn(BoundConstrained):
 
     @property
     def work_per_agent(self) -> float:
-        """Two products with a d x d matrix."""
+        """Multiplications and additions of two products with a d x d matrix."""
         return float(4 * self.n_seeds * self.model_shape[1] ** 2)
 
     def block(self, agents: slice) -> Functions:
@@ -379,12 +379,12 @@ class OverRecords(BoundConstrained):
 
     @property
     def work_per_agent(self) -> float:
-        """A Hessian for each seed."""
+        """Multiplications and additions of a Hessian for each seed."""
         d = self.model_shape[1]
         return float(2 * self.n_samples / self.n_agents * self.n_seeds * d * (d + 2))
 
     def block(self, agents: slice) -> Functions:
-        """Means over the records of some agents."""
+        """Return means over the records of some agents."""
         return self._functions(self._train, self._rows[agents], "agents")
 
     def _functions(
@@ -393,7 +393,7 @@ class OverRecords(BoundConstrained):
         rows: Sequence[Sequence[RowSelection]],
         place: Literal["agents", "server"],
     ) -> Means:
-        """Means over selections of rows, one for each agent and each seed."""
+        """Make means over selections of rows, one for each agent and each seed."""
         X, y, groups = records.stacked(rows)
         of_agents = place == "agents"
         objective = np.zeros(len(self._groups))
@@ -415,7 +415,7 @@ class OverRecords(BoundConstrained):
         )
 
     def evaluate(self, state: State, blocks: Sequence[Functions], run: Map) -> dict[str, Array]:
-        """Test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
+        """Measure test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
         loss, w = self.problem.loss, state.w[None, :, 0]
         u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]
         found = {
@@ -544,7 +544,7 @@ def _class_index(value: str | int, class_names: Sequence[str]) -> int:
 
 
 def slug(where: Where, class_names: Sequence[str]) -> str:
-    """Part of a variable's name: ``label_0``, also where a class is given by its name; ``all`` for all records."""
+    """Make part of a variable's name: ``label_0``, also where a class is given by its name; ``all`` for all records."""
     values = {
         name: _class_index(value, class_names) if name == "label" else value
         for name, value in where.items()
@@ -554,5 +554,5 @@ def slug(where: Where, class_names: Sequence[str]) -> str:
 
 
 def named(where: Where) -> str:
-    """A group in words."""
+    """Put a group in words."""
     return ", ".join(f"{name} {value}" for name, value in where.items()) or "all records"

@@ -20,7 +20,7 @@ from admmbench.problems.newton import matvec
 
 
 class Values(ABC):
-    """f_i and c_i at one w."""
+    """``f_i`` and ``c_i`` at one w."""
 
     constraints: Array
     """Shape (B, S, m)."""
@@ -28,20 +28,20 @@ class Values(ABC):
     @property
     @abstractmethod
     def objective(self) -> Array:
-        """Shape (B, S)."""
+        """Values of ``f_i``, shape (B, S)."""
 
     @property
     @abstractmethod
     def jacobian(self) -> Array:
-        """Of the constraints, shape (B, S, m, d)."""
+        """Jacobian of the constraints, shape (B, S, m, d)."""
 
     @abstractmethod
     def gradient(self, mu: Array) -> Array:
-        """Of the Lagrangian f_i + <mu_i, c_i>, shape (B, S, d), for multipliers of shape (B, S, m)."""
+        """Return the gradient of ``f_i + <mu_i, c_i>``, shape (B, S, d), for multipliers of shape (B, S, m)."""
 
     @abstractmethod
     def hessian(self, mu: Array) -> Array:
-        """Likewise, shape (B, S, d, d)."""
+        """Return the Hessian of the same Lagrangian, shape (B, S, d, d)."""
 
 
 class Functions(ABC):
@@ -66,16 +66,16 @@ class Functions(ABC):
 
     @abstractmethod
     def at(self, w: Array) -> Values:
-        """Values at points of shape (B, S, d), or (1, S, d) for one that all agents share."""
+        """Return values at points of shape (B, S, d), or (1, S, d) for one that all agents share."""
 
     def inverse(self, beta: float, shift: float) -> Array:
-        """Inverse Hessian of an augmented Lagrangian plus shift ||w||^2 / 2, where it is constant; (B, S, d, d)."""
+        """Return the inverse Hessian of an augmented Lagrangian plus ``shift ||w||^2 / 2``, shape (B, S, d, d)."""
         raise TypeError("the Hessian is not constant")
 
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """C w + d."""
+    """A linear map ``C w + d``."""
 
     matrix: Array
     """C, shape (..., m, d)."""
@@ -83,12 +83,12 @@ class Linear:
     """d, shape (..., m)."""
 
     def at(self, w: Array) -> Array:
-        """Values, shape (..., m)."""
+        """Return the values, shape (..., m)."""
         return np.asarray(matvec(self.matrix, w) + self.offset)
 
 
 class Quadratics(Functions):
-    """f_i(w) = w^T A_i w / 2 + b_i^T w subject to C_i w + d_i = 0: (25) of he2023.
+    """``f_i(w) = w^T A_i w / 2 + b_i^T w`` subject to ``C_i w + d_i = 0``: (25) of he2023.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Quadratics(Functions):
         self._inverse = lru_cache(maxsize=1)(self._invert)
 
     def inverse(self, beta: float, shift: float) -> Array:
-        """Of A + beta C^T C + shift I; kept, as it is the same in every round."""
+        """Return the inverse of ``A + beta C^T C + shift I``, which is kept, as it is the same in every round."""
         return self._inverse(beta, shift)
 
     def _invert(self, beta: float, shift: float) -> Array:
@@ -116,7 +116,7 @@ class Quadratics(Functions):
         return np.linalg.inv(gram if self.A is None else gram + self.A)
 
     def at(self, w: Array) -> Values:
-        """Values and derivatives."""
+        """Return values and derivatives."""
         return _OfQuadratics(self, w)
 
 
@@ -191,26 +191,19 @@ class Means(Functions):
         self.convex = bool(loss.convex and (combinations >= 0).all() and (objective >= 0).all())
 
     def means(self, w: Array) -> Array:
-        """M, shape (B, S, g)."""
-        return np.asarray(matvec(self.groups, self._losses(w)))
+        """Return the means M of all groups, shape (B, S, g)."""
+        return _OfMeans(self, w).means
 
     def at(self, w: Array) -> Values:
-        """Values and derivatives."""
+        """Return values and derivatives."""
         return _OfMeans(self, w)
-
-    def predict(self, w: Array) -> Array:
-        """Predictions, shape (B, S, n)."""
-        return matvec(self.X, w)
-
-    def _losses(self, w: Array) -> Array:
-        return self.loss.value(self.predict(w), self.y)
 
 
 class _OfMeans(Values):
     def __init__(self, functions: Means, w: Array) -> None:
         of = self._of = functions
-        self._u = of.predict(w)
-        self._means = means = matvec(of.groups, of.loss.value(self._u, of.y))
+        self._u = matvec(of.X, w)
+        self.means = means = matvec(of.groups, of.loss.value(self._u, of.y))
         self.constraints = np.concatenate(
             [
                 means @ of.combinations.T - of.thresholds,
@@ -221,7 +214,7 @@ class _OfMeans(Values):
 
     @property
     def objective(self) -> Array:
-        return np.asarray(self._means @ self._of.weights)
+        return np.asarray(self.means @ self._of.weights)
 
     @cached_property
     def _slopes(self) -> Array:

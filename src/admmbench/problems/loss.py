@@ -106,10 +106,10 @@ class Loss(ABC):
 
     @abstractmethod
     def outputs(self, data: DatasetInfo) -> int:
-        """K, predictions for each record."""
+        """Return K, the number of predictions for each record."""
 
     def rank(self, outputs: int) -> int:
-        """Dimension of a space that contains all slopes, and so the ranges of all second derivatives.
+        """Return the dimension of a space that contains all slopes, and so the ranges of all second derivatives.
 
         Parameters
         ----------
@@ -120,26 +120,26 @@ class Loss(ABC):
 
     @abstractmethod
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
-        """Targets as the formulas take them, from those of the data set."""
+        """Return targets as the formulas take them, from those of the data set."""
 
     @abstractmethod
     def losses(self, u: Array, y: Array) -> Array:
-        """Value for each record, float64; may overwrite ``u``."""
+        """Return the value for each record, float64; may overwrite ``u``."""
 
     @abstractmethod
     def slopes(self, u: Array, y: Array) -> Array:
-        """Derivatives in the predictions, shape of ``u``, in its precision."""
+        """Return derivatives in the predictions, shape of ``u``, in its precision."""
 
     @abstractmethod
     def mistakes(self, u: Array, y: Array) -> Array:
-        """Value of each record; the metric follows from the mean of these values."""
+        """Return a value for each record; the metric follows from the mean of these values."""
 
     def score(self, mean: Array) -> Array:
-        """Metric, from the mean of the mistakes."""
+        """Return the metric, from the mean of the mistakes."""
         return mean
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Units and long name of the metric and of the loss itself."""
+        """Return units and long name of the metric and of the loss itself."""
         unit = self.unit(data)
         return {
             self.metric: ("1", "test error"),
@@ -148,7 +148,7 @@ class Loss(ABC):
         }
 
     def unit(self, data: DatasetInfo) -> str:
-        """Unit of the loss."""
+        """Return the unit of the loss."""
         return "1"
 
     def clipped(self, floor: float) -> Self:
@@ -192,26 +192,26 @@ class ScalarLoss(Loss):
 
     @abstractmethod
     def value(self, u: Array, y: Array) -> Array:
-        """Loss of predictions u, in their precision."""
+        """Return the loss of predictions u, in their precision."""
 
     @abstractmethod
     def slope(self, u: Array, y: Array) -> Array:
-        """First derivative in u."""
+        """Return the first derivative in u."""
 
     @abstractmethod
     def curvature(self, u: Array, y: Array) -> Array:
-        """Second derivative in u; where the slope has a kink, any one of them."""
+        """Return the second derivative in u; where the slope has a kink, any one of them."""
 
     def outputs(self, data: DatasetInfo) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
     def losses(self, u: Array, y: Array) -> Array:
-        """Value for each record."""
+        """Return the value for each record."""
         return self.value(u[..., 0].astype(np.float64), y)
 
     def slopes(self, u: Array, y: Array) -> Array:
-        """Slope for each record."""
+        """Return the slope for each record."""
         return self.slope(u[..., 0], y)[..., None]
 
 
@@ -222,18 +222,18 @@ class BinaryLoss(ScalarLoss):
     metric = "test_error"
 
     def check(self, data: DatasetInfo) -> None:
-        """Two classes."""
+        """Raise a ValueError if there are not two classes."""
         if data.n_classes != 2:
             has = f"{data.n_classes} classes" if data.n_classes else "numbers as targets"
             other = "softmax" if data.n_classes else "squared or huber"
             raise ValueError(f"it needs two classes, {data.name} has {has}; use {other}")
 
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
-        """-1 for the first class, +1 for the second."""
+        """Return -1 for the first class, +1 for the second."""
         return (2 * y - 1).astype(dtype)
 
     def mistakes(self, u: Array, y: Array) -> Array:
-        """1 for the wrong class; a tie goes to the first."""
+        """Return 1 for the wrong class; a tie goes to the first."""
         return np.where(y > 0, u[..., 0] <= 0, u[..., 0] > 0)
 
 
@@ -245,29 +245,29 @@ class RegressionLoss(ScalarLoss):
     fraction = False
 
     def check(self, data: DatasetInfo) -> None:
-        """Numbers."""
+        """Raise a ValueError if targets are no numbers."""
         if data.n_classes:
             raise ValueError(
                 f"it needs numbers as targets, {data.name} has {data.n_classes} classes; use softmax or logistic"
             )
 
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
-        """As they are."""
+        """Return targets as they are."""
         return y.astype(dtype)
 
     def mistakes(self, u: Array, y: Array) -> Array:
-        """Squared errors."""
+        """Return squared errors."""
         return np.square(u[..., 0].astype(np.float64) - y)
 
     def score(self, mean: Array) -> Array:
-        """Root of the mean squared error."""
+        """Return the root of the mean squared error."""
         return np.sqrt(mean)
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """The metric has the unit of the targets."""
+        """Return units and long names; the metric has the unit of the targets."""
         own = {self.metric: (data.target_unit, "root mean squared test error")}
         return {**own, **{k: v for k, v in super().variables(data).items() if k != self.metric}}
 
     def unit(self, data: DatasetInfo) -> str:
-        """Square of the targets' unit."""
+        """Return the square of the targets' unit."""
         return "1" if data.target_unit == "1" else f"({data.target_unit})2"

@@ -43,7 +43,7 @@ class Narrow:
 
     @classmethod
     def of(cls, X: Array, rows: Sequence[slice]) -> Narrow | None:
-        """Records of agents with these rows; None if they use most columns."""
+        """Narrow the records of agents with these rows; None if they use most columns."""
         J = X.shape[1]
         used = [np.flatnonzero(X[own].any(axis=0)) for own in rows]
         W = 1 + max(map(len, used))
@@ -60,12 +60,12 @@ class Narrow:
         return cls(narrow, index, position)
 
     def models(self, z: Array) -> Array:
-        """Models of shape (B, S, K, J) on the columns that are left, shape (B, S, K, W)."""
+        """Take models of shape (B, S, K, J) on the columns that are left, shape (B, S, K, W)."""
         return gather(z, self.index)
 
 
 def gather(entries: Array, index: Array) -> Array:
-    """Entries of the last axis at the places of each agent.
+    """Take entries of the last axis at the places of each agent.
 
     Parameters
     ----------

@@ -20,14 +20,14 @@ class Point(Protocol):
 
     @property
     def value(self) -> Array:
-        """Shape (...)."""
+        """Values, shape (...)."""
 
     @property
     def gradient(self) -> Array:
-        """Shape (..., d)."""
+        """Gradients, shape (..., d)."""
 
     def newton_step(self) -> Array:
-        """A descent direction, shape (..., d): minus the inverse Hessian times the gradient where that is one."""
+        """Return a descent direction, (..., d): minus the inverse Hessian times the gradient where that is one."""
 
 
 def minimize(
@@ -81,12 +81,12 @@ def minimize(
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
-    """Products of stacks of matrices and vectors."""
+    """Multiply stacks of matrices and vectors."""
     return np.asarray((matrix @ vector[..., None])[..., 0])
 
 
 def descent(hessian: Array, gradient: Array, convex: bool) -> Array:
-    """Newton's step; where the Hessian may be indefinite, with the absolute values of its eigenvalues.
+    """Return Newton's step; where the Hessian may be indefinite, with the absolute values of its eigenvalues.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The minimiser of an objective over known records, in double precision."""
+"""Search for the minimiser of an objective over known records, in double precision."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admmbench.problems.base import Array
-from admmbench.problems.loss import Loss
+from admmbench.problems.loss import Array, Loss
 from admmbench.problems.penalties import Penalty
 
 # A search ends when a line search gains nothing more than rounding.
@@ -36,15 +35,14 @@ def minimize(
     outputs: int,
     limit: Limit | None = None,
 ) -> Array:
-    """Minimise sum_i weights_i loss(W x_i, y_i) + strength R(W).
+    """Minimise ``sum_i weights_i loss(W x_i, y_i) + strength R(W)`` by L-BFGS-B of scipy.
 
-    L-BFGS-B of scipy. Without a gradient of the penalty (l1), W is the difference of two nonnegative parts, whose sum
-    the penalty is.
+    Without a gradient of the penalty (l1), W is the difference of two nonnegative parts, whose sum the penalty is.
 
     Parameters
     ----------
     loss, penalty, strength
-        Of the objective; the loss is convex.
+        What the objective is made of; the loss is convex.
     X, y
         Records, shape (n, J), float64, and their targets, shape (n,).
     weights
@@ -52,7 +50,7 @@ def minimize(
     outputs
         K, rows of W.
     limit
-        Of steps; none if absent.
+        Limit of steps; none if absent.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Penalties R of a model: ||w||_1, and ||w||_2^2 / 2."""
+"""Penalties R of a model: ``||w||_1``, and ``||w||_2^2 / 2``."""
 
 from __future__ import annotations
 
@@ -22,64 +22,64 @@ class Penalty(Protocol):
     """Bound on the second derivative; infinite where there is none."""
 
     def value(self, w: Array) -> Array:
-        """R of each model, float64, shape (...)."""
+        """Return R of each model, float64, shape (...)."""
 
     @staticmethod
     def gradient(w: Array) -> Array:
-        """Gradient, or a subgradient: an equation between numbers, which is compiled too."""
+        """Return the gradient, or a subgradient: an equation between numbers, which is compiled too."""
 
     def gradient_bound(self, size: int) -> float:
-        """Bound on the l2 norm of subgradients, for models with so many entries."""
+        """Return a bound on the l2 norm of subgradients, for models with so many entries."""
 
     def prox(self, v: Array, step: Array) -> Array:
-        """Minimiser of step R(w) + ||w - v||^2 / 2."""
+        """Return the minimiser of ``step R(w) + ||w - v||^2 / 2``."""
 
 
 class L1:
-    """||w||_1."""
+    """The l1 norm ``||w||_1``."""
 
     smooth: ClassVar[bool] = False
     curvature: ClassVar[float] = math.inf
 
     def value(self, w: Array) -> Array:
-        """Sum of the absolute entries."""
+        """Return the sum of the absolute entries."""
         return np.abs(w).sum(axis=(-2, -1), dtype=np.float64)
 
     @staticmethod
     def gradient(w: Array) -> Array:
-        """Signs."""
+        """Return the signs, a subgradient."""
         return np.sign(w)
 
     def gradient_bound(self, size: int) -> float:
-        """Norm of a vector of signs."""
+        """Return the norm of a vector of signs."""
         return math.sqrt(size)
 
     def prox(self, v: Array, step: Array) -> Array:
-        """Soft thresholding."""
+        """Shrink entries towards 0 by the step: soft thresholding."""
         return np.sign(v) * np.maximum(np.abs(v) - step.astype(v.dtype), 0)
 
 
 class L2:
-    """||w||_2^2 / 2."""
+    """Half the squared l2 norm, ``||w||_2^2 / 2``."""
 
     smooth: ClassVar[bool] = True
     curvature: ClassVar[float] = 1.0
 
     def value(self, w: Array) -> Array:
-        """Half the sum of the squared entries."""
+        """Return half the sum of the squared entries."""
         return np.square(w, dtype=np.float64).sum(axis=(-2, -1)) / 2
 
     @staticmethod
     def gradient(w: Array) -> Array:
-        """The model itself."""
+        """Return the model itself."""
         return w
 
     def gradient_bound(self, size: int) -> float:
-        """There is none."""
+        """Return infinity: gradients have no bound."""
         return math.inf
 
     def prox(self, v: Array, step: Array) -> Array:
-        """Shrinkage."""
+        """Shrink the model by a factor."""
         return v / (1 + step).astype(v.dtype)
 
 

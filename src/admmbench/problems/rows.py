@@ -28,10 +28,9 @@ import numpy as np
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import RowSelection, Split, n_rows
 from admmbench.privacy.sensitivity import Sensitivity
-from admmbench.problems import optimum
 from admmbench.problems.base import (
     Array,
-    BoundProblem,
+    BoundLoss,
     Fit,
     Gradient,
     LossProblem,
@@ -68,7 +67,7 @@ _LOOP_COST = 8
 
 
 class Suprema(NamedTuple):
-    """Of the norms of a slope, or of a record's contribution."""
+    """Suprema of the norms of a slope, or of a record's contribution."""
 
     l1: float
     l2: float
@@ -116,21 +115,19 @@ class Rows(LossProblem):
         return {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Those of the loss, and where agents count alike the loss of their own models."""
-        found = self.loss.variables(data)
+        """Return those of the loss, and where agents count alike the loss of their own models."""
+        variables = self.loss.variables(data)
         if self.average == "agents":
-            found["empirical_loss"] = (
-                self.loss.unit(data),
-                "mean training loss of the local models",
-            )
-        return found
+            long_name = "mean training loss of the local models"
+            variables["empirical_loss"] = (self.loss.unit(data), long_name)
+        return variables
 
     def bound(self, split: Split, setting: Setting) -> BoundRows:
         """Return the problem on shared rows."""
         return BoundRows(self, split, setting)
 
 
-class BoundRows(BoundProblem["RowParts"]):
+class BoundRows(BoundLoss["RowParts"]):
     """The problem on a data set that is shared out over agents.
 
     Parameters
@@ -237,7 +234,7 @@ class BoundRows(BoundProblem["RowParts"]):
         return self.steepest(self.loss).l2 * self.bound_l2
 
     def steepest(self, loss: Loss) -> Suprema:
-        """Suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
+        """Return suprema of the slope's norms; clipping raises each of the K probabilities by at most the floor."""
         K = self.model_shape[0]
         raised = loss.floor
         return Suprema(
@@ -247,14 +244,14 @@ class BoundRows(BoundProblem["RowParts"]):
         )
 
     def worst_case(self, loss: Loss) -> Suprema:
-        """Suprema of the norms of an admissible record's contribution, undivided: those of slope times record."""
+        """Return suprema of the norms of an admissible record's undivided contribution, slope times record."""
         slope = self.steepest(loss)
         return Suprema(
             slope.l1 * self.bound_l1, slope.l2 * self.bound_l2, slope.linf * self.bound_linf
         )
 
     def spread(self, loss: Loss) -> tuple[float, float]:
-        """How far the worst contribution reaches in l2 and in its largest entry, over its bound in l1."""
+        """Return how far the worst contribution reaches in l2 and in its largest entry, over its bound in l1."""
         l1, l2, linf = self.worst_case(loss)
         return (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
 
@@ -290,16 +287,11 @@ class BoundRows(BoundProblem["RowParts"]):
     # Solution and evaluation
 
     def optimum(self) -> Array:
-        """Minimiser of sum_p f_p for each seed, shape (S, K, J)."""
-        K = self.model_shape[0]
-
-        def minimiser(X: Array, y: Array, weights: Array, strength: float) -> Array:
-            return optimum.minimize(self.loss, self.penalty, strength, X, y, weights, K, self.limit)
-
-        return self.fitted(minimiser)
+        """Find the minimiser of ``sum_p f_p`` for each seed, shape (S, K, J)."""
+        return self.fitted(self.minimize)
 
     def fitted(self, fit: Fit) -> Array:
-        """Models that are fitted to the records of all agents, one for each seed.
+        """Fit models to the records of all agents, one for each seed.
 
         Parameters
         ----------
@@ -324,7 +316,7 @@ class BoundRows(BoundProblem["RowParts"]):
         return np.stack(models).astype(self.dtype)
 
     def counts(self, own: Array) -> Array:
-        """n_p, the divisor of each agent's sum in the objective, from its number of records."""
+        """Return ``n_p``, the divisor of each agent's sum in the objective, from its number of records."""
         return np.maximum(own, 1) if self.agents_alike else np.full(len(own), self.n_samples)
 
     @property
@@ -333,11 +325,11 @@ class BoundRows(BoundProblem["RowParts"]):
         return self.problem.average == "agents"
 
     def block(self, agents: slice) -> RowParts:
-        """The parts of some agents."""
+        """Return the parts of some agents."""
         return RowParts(self, self.split.shares[agents])
 
     def evaluate(self, state: State, blocks: Sequence[RowParts], run: Map) -> dict[str, Array]:
-        """Metric, test loss and training objective of the global model.
+        """Measure the metric, test loss and training objective of the global model.
 
         Parameters
         ----------
@@ -365,7 +357,7 @@ class BoundRows(BoundProblem["RowParts"]):
         n = self._n_test
         own = np.concatenate([block.n_samples for block in blocks])
         shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
-        found = {
+        values = {
             self.loss.metric: self.loss.score(mistakes / n),
             "test_loss": test_loss / n,
             "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
@@ -376,12 +368,12 @@ class BoundRows(BoundProblem["RowParts"]):
             places = itertools.starmap(slice, itertools.pairwise(ends))
             pairs = list(zip(blocks, places, strict=True))
             local = np.concatenate(run(lambda pair: pair[0].losses(z[pair[1]]), pairs))
-            found["empirical_loss"] = (local / own.clip(1)[:, None]).mean(axis=0)
-        return found
+            values["empirical_loss"] = (local / own.clip(1)[:, None]).mean(axis=0)
+        return values
 
     @cached_property
     def _test_data(self) -> tuple[Array, Array]:
-        """Where rows that test are."""
+        """Records and targets among which the rows are that test."""
         data = self.split.dataset
         if self.split.held_out is None:
             return self._bounded(data.X_test), self.loss.targets(data.y_test, self.dtype)
@@ -398,7 +390,7 @@ class BoundRows(BoundProblem["RowParts"]):
 
     @cached_property
     def _test_parts(self) -> list[tuple[slice, RowSelection]]:
-        """Some seeds, and some of their test rows."""
+        """Pairs of some seeds, and some of their test rows."""
         return [
             (seeds, part_of(rows, span))
             for seeds, rows in self._held_out
@@ -406,7 +398,7 @@ class BoundRows(BoundProblem["RowParts"]):
         ]
 
     def _test(self, w: Array, seeds: slice, rows: RowSelection) -> tuple[slice, Array, Array]:
-        """Sums of the losses and of the mistakes on some test rows."""
+        """Sum the losses and the mistakes on some test rows."""
         X, y = (each[rows] for each in self._test_data)
         u = predict(X, w[seeds])
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
@@ -418,7 +410,7 @@ Sample = Sequence[Sequence[Array]]
 
 
 def _sizes(sample: Sample) -> Array:
-    """Records of each agent and seed, shape (B, S)."""
+    """Count the records of each agent and seed; shape (B, S)."""
     return np.array([[len(drawn) for drawn in own] for own in sample])
 
 
@@ -480,21 +472,15 @@ class RowParts:
         return self.whole.loss.curvature_bound * self._largest_norm**2
 
     def optimum(self) -> Array:
-        """Minimiser of each agent's f_p with the mean over its own records, shape (B, S, K, J)."""
+        """Find the minimiser of each agent's ``f_p`` with the mean over its own records, shape (B, S, K, J)."""
         whole = self.whole
         w = np.zeros((*self._shape, *whole.model_shape), whole.dtype)
         for share in self._shares:
             n = len(share.y)
             if n:
-                w[share.agent, share.seeds] = optimum.minimize(
-                    whole.loss,
-                    whole.penalty,
-                    whole.own_strength,
-                    share.X.astype(np.float64),
-                    share.y,
-                    np.full(n, 1 / n),
-                    whole.model_shape[0],
-                    whole.limit,
+                X, weights = share.X.astype(np.float64), np.full(n, 1 / n)
+                w[share.agent, share.seeds] = whole.minimize(
+                    X, share.y, weights, whole.own_strength
                 )
         return w
 
@@ -506,7 +492,7 @@ class RowParts:
 
     @cached_property
     def smoothness(self) -> Array:
-        """L of f_p as a part of the mean over all records, shape (B, S).
+        """Lipschitz constant L of the gradient of ``f_p`` as a part of the mean over all records, shape (B, S).
 
         Curvatures of loss and penalty give c sigma_max(X_p)^2 / I + s c4, and sigma_max^2 is at most I_p max ||x||_2^2.
         With ``global`` sensitivity this is the bound over admissible records, so a step size made of it tells nothing
@@ -533,7 +519,7 @@ class RowParts:
         floor: float = 0.0,
         sample: Sample | None = None,
     ) -> Gradient:
-        """Gradients of the loss over the agents' records, or over a sample of them, in the precision of releases.
+        """Sum gradients of the loss over the agents' records, or a sample of them, in the precision of releases.
 
         Parameters
         ----------
@@ -566,7 +552,7 @@ class RowParts:
     def _sensitivity(
         self, loss: Loss, batches: Sequence[Batch], slopes: Sequence[Norms], scale: Array
     ) -> Sensitivity:
-        """Largest contribution of one record to a gradient: of those that take part, or of any admissible one."""
+        """Find the largest contribution of one record to a gradient: of those that take part, or of all admissible."""
         largest = Norms(*np.zeros((2, *self._shape)))
         l1, l2, _ = self.whole.worst_case(loss)
         if self.whole.sensitivity == "global":
@@ -578,7 +564,7 @@ class RowParts:
         return Sensitivity(largest.l1 * factor, largest.l2 * factor, *self.whole.spread(loss))
 
     def losses(self, z: Array) -> Array:
-        """Sum of the losses of each agent's records, shape (B, S), float64.
+        """Sum the losses of each agent's records; shape (B, S), float64.
 
         Parameters
         ----------
@@ -617,7 +603,7 @@ class RowParts:
         return self._grouped(pieces, size)
 
     def _of_sample(self, sample: Sample) -> list[Batch]:
-        """Records of a sample in batches; those of each seed are its own."""
+        """Put records of a sample in batches; those of each seed are its own."""
         size = self.whole.whole_chunk
         pieces = (
             (start + drawn[span], Piece(share, slice(seed, seed + 1), drawn[span], not span.start))
@@ -629,7 +615,7 @@ class RowParts:
         return self._grouped(pieces, size)
 
     def _grouped(self, pieces: Iterable[tuple[RowSelection, Piece]], size: int) -> list[Batch]:
-        """Batches of at most so many rows, and equally many seeds, from pieces and where their records are."""
+        """Make batches of at most so many rows, and equally many seeds, from pieces and where their records are."""
         groups: list[list[tuple[RowSelection, Piece]]] = []
         used = 0
         for rows, piece in pieces:

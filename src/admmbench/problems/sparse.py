@@ -41,7 +41,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: csr_array | csc_array, width: int) -> Entries:
-        """Those of a matrix, with places below the width."""
+        """Take those of a matrix, with places below the width."""
         places = matrix.indices.astype(column_type(width))
         return cls(matrix.data, places, matrix.indptr.astype(np.intp))
 
@@ -63,7 +63,7 @@ class Sparse:
 
     @classmethod
     def of(cls, X: Array) -> Sparse | None:
-        """Records X, shape (n, J); None if they are not sparse."""
+        """Take records X, shape (n, J); None if they are not sparse."""
         n, J = X.shape
         if density(X) > MOST:
             return None
@@ -75,17 +75,17 @@ class Sparse:
         weighted_sums(*self.rows, models.T, u)
 
     def back(self, slopes: Array) -> Array:
-        """Sums of the records times their slopes, shape (n, M); returns shape (M, J)."""
+        """Sum the records times their slopes, shape (n, M); the sums have shape (M, J)."""
         sums = np.empty((len(self.columns.starts) - 1, slopes.shape[1]), slopes.dtype)
         weighted_sums(*self.columns, slopes, sums)
         return sums.T
 
 
 def column_type(J: int) -> np.dtype[Any]:
-    """Type of columns: small, as all are read in each round; unsigned, so that loops need not look from the end."""
+    """Return a type for columns: small, as all are read each round; unsigned, so that none counts from the end."""
     return np.min_scalar_type(J)
 
 
 def density(X: Array) -> float:
-    """Part of the entries that are not 0."""
+    """Return the part of the entries that are not 0."""
     return float(np.count_nonzero(X) / max(X.size, 1))

@@ -52,7 +52,7 @@ def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums
 
 
 def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
-    """Copy of a matrix in stretches of columns, each with all rows one after another in whole cache lines.
+    """Copy a matrix in stretches of columns, each with all rows one after another in whole cache lines.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
 
 @njit(nogil=True)
 def _sums_of_tiles(values: Array, places: Array, starts: Array, tiles: Array, sums: Array) -> None:
-    """`weighted_sums` of rows in tiles."""
+    """Make `weighted_sums` of rows in tiles."""
     total = np.empty(_TILE, sums.dtype)
     for k in range(len(tiles)):
         found = sums[:, k * _TILE : (k + 1) * _TILE]

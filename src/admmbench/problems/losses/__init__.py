@@ -18,17 +18,17 @@ _LOSSES = plugins.Registry(
 
 
 def list_losses() -> list[str]:
-    """Names of the losses: built in, and installed as plug-ins."""
+    """List the names of the losses: built in, and installed as plug-ins."""
     return _LOSSES.names()
 
 
 def resolve(name: str) -> type[Loss]:
-    """Class of a loss, by its name or the path of a file; ValueError names the nearest one."""
+    """Return the class of a loss, by its name or the path of a file; ValueError names the nearest one."""
     return _LOSSES.resolve(name)
 
 
 def as_loss(spec: str | Mapping[str, Any]) -> Loss:
-    """Loss from its name, or from a mapping with the key ``name`` and parameters."""
+    """Make a loss from its name, or from a mapping with the key ``name`` and parameters."""
     settings = {"name": spec} if isinstance(spec, str) else dict(spec)
     if "name" not in settings:
         raise ValueError("loss: the key 'name' is missing")

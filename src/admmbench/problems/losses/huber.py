@@ -13,7 +13,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Huber(RegressionLoss):
-    """(u - y)^2 / 2 up to an error of d (``threshold``, in the targets' unit), ``d |u - y| - d^2 / 2`` beyond."""
+    """``(u - y)^2 / 2`` up to an error of d (``threshold``, in the targets' unit), ``d |u - y| - d^2 / 2`` beyond."""
 
     curvature_bound = 1.0
 
@@ -21,19 +21,19 @@ class Huber(RegressionLoss):
 
     @property
     def slope_bound(self) -> float:
-        """D."""
+        """The slope is at most ``d``, the threshold."""
         return self.threshold
 
     def value(self, u: Array, y: Array) -> Array:
-        """Quadratic, then linear."""
+        """Return a loss that is quadratic in small errors and linear in large ones."""
         error = np.abs(u - y)
         quadratic = np.minimum(error, self.threshold)
         return np.asarray(quadratic * (error - quadratic / 2))
 
     def slope(self, u: Array, y: Array) -> Array:
-        """Error, clipped to [-d, d]."""
+        """Return the error, clipped to ``[-d, d]``."""
         return np.clip(u - y, -self.threshold, self.threshold)
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """1, then 0."""
+        """Return 1 for small errors, 0 for large ones."""
         return np.where(np.abs(u - y) <= self.threshold, 1.0, 0.0)

@@ -15,7 +15,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Logistic(BinaryLoss):
-    """ln(1 + exp(-y u)) for y = +-1; the l2 penalty of one agent has weight lambda / n in huang2019."""
+    """``ln(1 + exp(-y u))`` for ``y = +-1``; the l2 penalty of one agent has weight ``lambda / n`` in huang2019."""
 
     convention = Convention("agents", "agent", strength=1e-6, max_l2_norm=1.0, smoothness="norms")
     slope_bound = 1.0
@@ -24,23 +24,23 @@ class Logistic(BinaryLoss):
     floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
     def value(self, u: Array, y: Array) -> Array:
-        """ln(1 + exp(-y u)), without overflow."""
+        """Return ``ln(1 + exp(-y u))``, without overflow."""
         return np.logaddexp(0, -y * u)
 
     def slope(self, u: Array, y: Array) -> Array:
-        """-y s(-y u) with the sigmoid s, by exponentials that do not overflow."""
+        """Return ``-y s(-y u)`` with the sigmoid s, by exponentials that do not overflow."""
         margin = y * u
         miss = np.exp(np.minimum(-margin, 0)) / (1 + np.exp(-np.abs(margin)))
         return -y * np.minimum(miss, 1 - self.floor)
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """s(u) s(-u)."""
+        """Return ``s(u) s(-u)``."""
         return expit(u) * expit(-u)
 
     def unit(self, data: DatasetInfo) -> str:
-        """Natural logarithms."""
+        """Natural logarithms have the unit nat."""
         return "nat"
 
     def clipped(self, floor: float) -> Self:
-        """Probabilities of the right class are at least ``floor``."""
+        """Return the loss whose probabilities of the right class are at least ``floor``."""
         return type(self)(floor=floor)

@@ -11,20 +11,20 @@ from admmbench.validation import parameters
 
 @parameters
 class Sigmoid(BinaryLoss):
-    """1 / (1 + exp(y u)) for y = +-1."""
+    """``1 / (1 + exp(y u))`` for ``y = +-1``."""
 
     convex = False
     slope_bound = 0.25
     curvature_bound = 3**0.5 / 18
 
     def value(self, u: Array, y: Array) -> Array:
-        """s(-y u) with the sigmoid s."""
+        """Return ``s(-y u)`` with the sigmoid s."""
         return np.asarray(expit(-y * u))
 
     def slope(self, u: Array, y: Array) -> Array:
-        """-y s (1 - s)."""
+        """Return ``-y s (1 - s)``, s taken at ``-y u``."""
         return -y * expit(-y * u) * expit(y * u)
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """S (1 - s) (1 - 2 s)."""
+        """Return ``s (1 - s) (1 - 2 s)``, as ``y^2 = 1``."""
         return expit(-u) * expit(u) * (expit(y * u) - expit(-y * u))

@@ -20,7 +20,7 @@ from admmbench.validation import parameters
 
 @parameters
 class Softmax(Loss):
-    """-ln softmax(u)_y; beta ||W||_F^2 of the papers is the l2 penalty of all agents together with weight 2 beta."""
+    """``-ln softmax(u)_y``; ``beta ||W||_F^2`` of the papers is the l2 penalty of all agents with weight ``2 beta``."""
 
     metric = "test_error"
     slope_l1 = 2.0
@@ -32,26 +32,26 @@ class Softmax(Loss):
     floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
     def check(self, data: DatasetInfo) -> None:
-        """Classes."""
+        """Raise a ValueError if targets are no classes."""
         if not data.n_classes:
             raise ValueError(
                 f"it needs classes, {data.name} has numbers as targets; use squared or huber"
             )
 
     def outputs(self, data: DatasetInfo) -> int:
-        """One for each class."""
+        """Return K, one prediction for each class."""
         return data.n_classes
 
     def rank(self, outputs: int) -> int:
-        """H and y have the same sum, so that slopes add up to 0; not those of clipped probabilities."""
+        """Slopes add up to 0, as ``h`` and ``y`` have the same sum; those of clipped probabilities do not."""
         return outputs if self.floor else outputs - 1
 
     def targets(self, y: Array, dtype: np.dtype[Any]) -> Array:
-        """Indices of classes."""
+        """Return the indices of classes."""
         return y
 
     def losses(self, u: Array, y: Array) -> Array:
-        """-ln h_y."""
+        """Return ``-ln h_y`` of each record."""
         shape = u.shape[:-1]
         u = _rows(u)
         _subtract_largest(u)
@@ -61,26 +61,26 @@ class Softmax(Loss):
         return losses.reshape(shape)
 
     def slopes(self, u: Array, y: Array) -> Array:
-        """H - y."""
+        """Return ``h - y``."""
         slopes = u.copy()
         labels = np.ascontiguousarray(np.broadcast_to(y, u.shape[:-1])).reshape(-1)
         self.scaled_slopes(_rows(slopes), labels, np.ones(len(labels)))
         return slopes
 
     def mistakes(self, u: Array, y: Array) -> Array:
-        """1 for the wrong class; a tie goes to the first."""
+        """Return 1 for the wrong class; a tie goes to the first."""
         return u.argmax(axis=-1) != y
 
     def unit(self, data: DatasetInfo) -> str:
-        """Natural logarithms."""
+        """Natural logarithms have the unit nat."""
         return "nat"
 
     def clipped(self, floor: float) -> Self:
-        """Probabilities are at least ``floor``."""
+        """Return the loss whose probabilities are at least ``floor``."""
         return type(self)(floor=floor)
 
     def scaled_slopes(self, u: Array, y: Array, scale: Array) -> Norms:
-        """Slopes in two passes; numpy's vectorised exponential is several times as fast as that of compiled loops."""
+        """Work in two passes; numpy's vectorised exponential is several times as fast as that of compiled loops."""
         _subtract_largest(u)
         np.exp(u, out=u)
         return Norms(*_to_slopes(u, y, scale, self.floor))
@@ -111,7 +111,7 @@ def _subtract_largest(u: Array) -> None:
 def _to_slopes(
     exponentials: Array, labels: Array, scale: Array, floor: float
 ) -> tuple[Array, Array]:
-    """Turn exponentials into scale * (h - y); return ||h - y||_1 and ||h - y||_2 of every record."""
+    """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record."""
     n, S, K = exponentials.shape
     l1, l2 = np.empty((n, S)), np.empty((n, S))
     lowest = exponentials.dtype.type(floor)

@@ -12,19 +12,19 @@ from admmbench.validation import parameters
 
 @parameters
 class Squared(RegressionLoss):
-    """(u - y)^2 / 2."""
+    """``(u - y)^2 / 2``."""
 
     slope_bound = math.inf
     curvature_bound = 1.0
 
     def value(self, u: Array, y: Array) -> Array:
-        """(u - y)^2 / 2."""
+        """Return ``(u - y)^2 / 2``."""
         return np.square(u - y) / 2
 
     def slope(self, u: Array, y: Array) -> Array:
-        """U - y."""
+        """Return ``u - y``."""
         return u - y
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """1."""
+        """Return 1 everywhere."""
         return np.ones_like(u)

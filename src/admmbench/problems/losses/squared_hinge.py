@@ -12,19 +12,19 @@ from admmbench.validation import parameters
 
 @parameters
 class SquaredHinge(BinaryLoss):
-    """max(0, 1 - y u)^2 for y = +-1."""
+    """``max(0, 1 - y u)^2`` for ``y = +-1``."""
 
     slope_bound = math.inf
     curvature_bound = 2.0
 
     def value(self, u: Array, y: Array) -> Array:
-        """max(0, 1 - y u)^2."""
+        """Return ``max(0, 1 - y u)^2``."""
         return np.square(np.maximum(1 - y * u, 0))
 
     def slope(self, u: Array, y: Array) -> Array:
-        """-2 y max(0, 1 - y u)."""
+        """Return ``-2 y max(0, 1 - y u)``."""
         return -2 * y * np.maximum(1 - y * u, 0)
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """2 within the margin, else 0."""
+        """Return 2 within the margin, else 0."""
         return np.where(y * u < 1, 2.0, 0.0)
