@@ -238,3 +238,8 @@ def described(**given: object) -> SimpleNamespace:
             **given,
         }
     )
+
+
+def seeds(*values: float) -> xr.DataArray:
+    """One value for each seed."""
+    return xr.DataArray(list(values), dims="seed")

@@ -18,7 +18,7 @@ from scipy import stats
 
 from admmbench.claims import decisions
 from admmbench.claims.decisions import Part, Region, above_zero, apart, at_most, within
-from admmbench.results.statistics import Estimate, jackknife, normal_minimum
+from admmbench.claims.estimates import Estimate, jackknife, normal_minimum
 
 STUDIES = 400
 FIVE_PERCENT = 0.05 + 3 * 0.011

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import numpy as np
@@ -12,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from admmbench.claims.estimates import Estimate
 from admmbench.report import tables
 from admmbench.results import statistics
-from tests.made import ERRORS, INF, build, totals
+from tests.made import ERRORS, INF, build, seeds, totals
 
 FINITE = st.floats(-1e3, 1e3, allow_nan=False)
-
-
-def seeds(*values: float) -> xr.DataArray:
-    return xr.DataArray(list(values), dims="seed")
 
 
 def test_final_is_the_last_round_and_best_the_lowest():
@@ -145,25 +141,6 @@ def test_difference_uses_seeds_present_in_both():
     assert got["mean"] == pytest.approx(((2.0 - 0.5) + (4.0 - 1.0)) / 2)
 
 
-@pytest.mark.parametrize("of", [1, 2, 4, 5, 9])
-def test_lowest_is_that_of_so_many_runs(of):
-    values = [0.3, 0.1, 0.7, 0.2, 0.5]
-    choices = itertools.combinations(values, min(of, 5))
-    expected = np.mean([min(choice) for choice in choices])
-    assert statistics.lowest(seeds(*values, np.nan), of) == pytest.approx(expected)
-    assert np.isnan(statistics.lowest(seeds(np.nan), of))
-
-
-@given(st.lists(FINITE, min_size=2, max_size=5), st.integers(1, 20))
-def test_sampling_error_is_that_of_another_mean(values, others):
-    """Two seeds have one; NaN does not count, and one seed has none."""
-    t = stats.t.ppf(0.975, len(values) - 1)
-    expected = t * np.std(values, ddof=1) / np.sqrt(others)
-    found = statistics.sampling_error(seeds(*values, np.nan), others)
-    assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    assert np.isnan(statistics.sampling_error(seeds(values[0], np.nan), others))
-
-
 def test_seeds_that_redraw_train_and_test_vary_together():
     """Nadeau and Bengio's variance: s^2 (1 / n + n_test / n_train)."""
     drawn = json.dumps({"scheme": "iid", "agents": 10, "shuffle": True, "train": 40000})
@@ -175,86 +152,9 @@ def test_seeds_that_redraw_train_and_test_vary_together():
     values = [0.1, 0.4, 0.2, 0.7]
     half = stats.t.ppf(0.95, 3) * np.std(values, ddof=1) * np.sqrt(1 / 4 + ratio)
     found = statistics.interval(seeds(*values), 0.9, ratio)
-    own = statistics.Estimate.of(seeds(*values), ratio).bounds(0.9)
-    for lower, upper in ((found["lower"], found["upper"]), own):
-        assert (float(lower), float(upper)) == pytest.approx((0.35 - half, 0.35 + half))
-
-
-def test_corrected_intervals_cover_where_seeds_share_a_pool():
-    """A pool of 300 records, errors of a model that is the mean of its training part: 4 in 5 train."""
-    rng = np.random.default_rng(5)
-    covered = np.zeros(2)
-    for _ in range(400):
-        pool = rng.normal(size=300)
-        orders = np.argsort(rng.random((10, 300)), axis=1)
-        train, test = pool[orders[:, :240]], pool[orders[:, 240:]]
-        errors = ((test - train.mean(1, keepdims=True)) ** 2).mean(1)
-        for k, ratio in enumerate((0.0, 60 / 240)):
-            low, high = statistics.Estimate.of(seeds(*errors), ratio).bounds(0.95)
-            covered[k] += low < 1 + 1 / 240 < high
-    plain, corrected = covered / 400
-    assert plain < 0.85
-    assert 0.9 < corrected < 0.99
-
-
-def test_normal_minimum():
-    """Means of the largest of n standard normal numbers: 1 / sqrt(pi), and Harter's tables (1961)."""
-    for n, expected in ((1, 0), (2, np.pi**-0.5), (5, 1.16296), (10, 1.53875), (20, 1.86748)):
-        assert statistics.normal_minimum(n) == pytest.approx(expected, abs=1e-5)
-
-
-def test_intervals_of_minima_cover():
-    """Of the lowest of ten, and of the difference of two: at least 95 %, within three standard errors."""
-    rng = np.random.default_rng(2)
-    depth, runs = statistics.normal_minimum(10), 2000
-    covered = np.zeros(2)
-    for _ in range(runs):
-        first, second = (
-            statistics.Estimate.of(seeds(*rng.normal(0, sd, 10)), depth=depth) for sd in (1, 2)
-        )
-        low, high = first.bounds(0.95)
-        covered[0] += low < -depth < high
-        low, high = statistics.Difference(first, second).bounds(0.95)
-        covered[1] += low < depth < high
-    assert covered / runs == pytest.approx([0.95, 0.95], abs=0.02)
-
-
-def test_the_interval_of_a_mean_is_students_and_a_minimum_without_depth_a_mean():
-    values = [0.3, 0.1, 0.7, 0.2]
-    low, high = statistics.Estimate.of(seeds(*values, np.nan)).bounds(0.9)
-    assert (low, high) == pytest.approx(
-        stats.t.interval(0.9, 3, np.mean(values), stats.sem(values))
-    )
-    same = statistics.Estimate.of(seeds(0.3, 0.3, 0.3 + 1e-12))
-    assert same.sd == 0
-    assert same.bounds(0.9) == (same.value, same.value)
-    more = statistics.Estimate.of(seeds(*values)).with_seeds(100)
-    assert more.n == 100
-    assert more.value == pytest.approx(np.mean(values))
-
-
-def test_pseudo_values_are_those_of_seeds_for_a_linear_statistic():
-    grid = np.random.default_rng(0).normal(size=(3, 6))
-    values = xr.DataArray(grid, dims=("algorithm", "seed"))
-    found = statistics.jackknife(values, lambda x: float((x[0] - 2 * x[1]).mean("seed")))
-    np.testing.assert_allclose(found, grid[0] - 2 * grid[1])
-    # Tukey's pseudo-values of a variance with n are unbiased.
-    one = values.isel(algorithm=0)
-    variance = statistics.jackknife(one, lambda x: float(x.var("seed")))
-    assert variance.mean() == pytest.approx(np.var(grid[0], ddof=1))
-    assert statistics.jackknife(one[:1], lambda x: float(x.mean("seed"))).values == grid[0, 0]
-    assert statistics.jackknife(one[:0], lambda x: float(x.mean("seed"))).size == 0
-
-
-def test_sign_flips_count_all_patterns():
-    values = np.array([0.3, -0.1, 0.4, 0.2, 0.6, 0.1])
-    flips = np.array(list(itertools.product((1, -1), repeat=6)))
-    for bound in (0.0, 0.2, 0.5):
-        means = (flips * (values - bound)).mean(1)
-        at = (values - bound).mean()
-        expected = np.mean(means >= at - 1e-12), np.mean(means <= at + 1e-12)
-        found = [statistics.sign_flips(values, bound, above=above) for above in (True, False)]
-        assert found == pytest.approx(expected)
+    ends = found["lower"].item(), found["upper"].item()
+    assert ends == pytest.approx((0.35 - half, 0.35 + half))
+    assert Estimate.of(seeds(*values), ratio).bounds(0.9) == pytest.approx(ends)
 
 
 def test_rivals_have_equal_totals_with_a_guarantee_or_no_budget_at_all():

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.claims import estimates
 from admmbench.results import statistics
 
 Judgement = Literal["supported", "contradicted", "undecided", "not run"]
@@ -66,7 +67,7 @@ class Bound(NamedTuple):
         return bool(_COMPARE[self.side](lower if self.above else upper, self.limit))
 
 
-Estimate = statistics.Estimate | statistics.Difference
+Estimate = estimates.Estimate | estimates.Difference
 
 
 class Evidence(NamedTuple):
@@ -109,12 +110,8 @@ def within(centre: float, margin: float, words: str) -> Region:
 
 def apart(centre: float, margin: float, words: str) -> Region:
     """Make the region farther from the centre than the margin, the contrary of `within`."""
-    low, high = centre - margin, centre + margin
-    return Region(
-        Evidence("any", (Bound(">", high, TAIL), Bound("<", low, TAIL))),
-        Evidence("all", (Bound(">=", low, TEST), Bound("<=", high, TEST))),
-        words,
-    )
+    inside = within(centre, margin, words)
+    return replace(inside, shown=inside.refuted, refuted=inside.shown)
 
 
 def above_zero(relevant: float, words: str) -> Region:
@@ -234,10 +231,10 @@ def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
     doubtful = []
     tests = list(_settled_by(parts, outcome))
     for part, bound in tests:
-        shared = isinstance(part.estimate, statistics.Estimate) and part.estimate.redrawn
+        shared = isinstance(part.estimate, estimates.Estimate) and part.estimate.redrawn
         if part.values is None or shared or 0.5 ** len(part.values) > bound.level:
             return ""
-        p = statistics.sign_flips(part.values, bound.limit, above=bound.above)
+        p = estimates.sign_flips(part.values, bound.limit, above=bound.above)
         if p > bound.level:
             doubtful.append(f"{part.name} (p = {p:.2g}, above {bound.level:.2g})")
     if doubtful:

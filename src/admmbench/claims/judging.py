@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING
 
 from admmbench.claims.claims import Claim, Close, Group, Order, Spread, Trend, Value
 from admmbench.claims.decisions import TEST, Part, above_zero, apart, at_most, within
+from admmbench.claims.estimates import (
+    Difference,
+    Estimate,
+    jackknife,
+    lowest,
+    normal_minimum,
+    sampling_error,
+)
 from admmbench.claims.selection import Selection, Verdict
 from admmbench.results import statistics
-from admmbench.results.statistics import Difference, Estimate
 from admmbench.results.wording import at, confidence, percent, quantity, short
 
 if TYPE_CHECKING:
@@ -73,7 +80,7 @@ def _judge_value(claim: Value, runs: Selection) -> Verdict:
         values = values if other is None else statistics.difference(values, other)
         number, estimate = float(values.mean("seed")), None
         what = f"mean of {int(values.notnull().sum())}"
-    sampling = statistics.sampling_error(values, claim.instances) if claim.instances else 0.0
+    sampling = sampling_error(values, claim.instances) if claim.instances else 0.0
     margin = claim.tolerance + (0.0 if math.isnan(sampling) else sampling)
     words = f"within {runs.gap(margin)} of the published value"
     region = within(claim.published, margin, words)
@@ -100,12 +107,12 @@ def _of_the_best(
     values: xr.DataArray, other: xr.DataArray | None, of: int, redrawn: float
 ) -> tuple[float, Estimate | Difference]:
     """Lowest of so many runs, or its difference to that of another method: the number, and the estimate."""
-    depth = statistics.normal_minimum(of)
-    number, first = statistics.lowest(values, of), Estimate.of(values, redrawn, depth)
+    depth = normal_minimum(of)
+    number, first = lowest(values, of), Estimate.of(values, redrawn, depth)
     if other is None:
         return number, first
     second = Estimate.of(other, redrawn, depth)
-    return number - statistics.lowest(other, of), Difference(first, second)
+    return number - lowest(other, of), Difference(first, second)
 
 
 def _judge_order(claim: Order, runs: Selection) -> Verdict:
@@ -270,7 +277,7 @@ def _judge_spread(claim: Spread, runs: Selection) -> Verdict:
     part = runs.part(
         "The second range less the first",
         above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
-        statistics.jackknife(values, excess),
+        jackknife(values, excess),
         runs.present,
     )
     names = [f"over {_OVER[group.over]} of {_span(group)}" for group in groups]

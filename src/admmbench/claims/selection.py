@@ -19,9 +19,9 @@ from admmbench.claims.decisions import (
     permutations_agree,
     seeds_to_decide,
 )
+from admmbench.claims.estimates import Difference, Estimate
 from admmbench.frames.outcomes import FAILED, Outcome
 from admmbench.results import statistics
-from admmbench.results.statistics import Difference, Estimate
 from admmbench.results.wording import at, confidence, quantity
 from admmbench.validation import Strict
 
