@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numba
 import numpy as np
@@ -94,6 +94,13 @@ class Drawn(NamedTuple):
     measure: bool
     magnitude: Array
 
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Self:
+        """No noise, for agents and seeds, shape (B, S)."""
+        none = np.zeros(shape)
+        keys, place = np.zeros((*shape, 2), np.uint32), np.zeros(2, int)
+        return cls(0, keys, place, none, none, measure=False, magnitude=none)
+
 
 class Room(NamedTuple):
     """Room for a tile, a number of entries that a core's cache holds; and for the random words and the noise of it."""
@@ -159,7 +166,7 @@ def make_update(
     solved
         Whether what is taken is the solution of the subproblem already.
     noise_on_gradient, noise_on_solution
-        What noise is added to.
+        What noise is added to; at most one of the two.
     """
 
     def update(
@@ -189,38 +196,18 @@ def make_update(
                 key, scale, grid = draw.keys[p, s], draw.scale[p, s], draw.grid[p, s]
                 for start in range(0, size, most):
                     stop = min(start + most, size)
-                    tile = room.tile[: stop - start]
+                    tile, part = room.tile[: stop - start], slice(start, stop)
                     # Each array is cut to the tile: the compiler makes vector instructions of plain indices.
-                    z_, dual_, sent_ = (
-                        z[p, s, start:stop],
-                        dual[p, s, start:stop],
-                        sent[p, s, start:stop],
-                    )
-                    total_, w_, partial_ = (
-                        total[p, s, start:stop],
-                        w[s, start:stop],
-                        partial[s, start:stop],
-                    )
+                    z_, dual_, sent_ = z[p, s, part], dual[p, s, part], sent[p, s, part]
+                    total_, w_, partial_ = total[p, s, part], w[s, part], partial[s, part]
                     if agents_begin and first:
                         for j in range(len(tile)):
                             dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
                     take(gradient[p, s], position[p], start, tile)
-                    if noise_on_gradient:
-                        sizes += perturb(
-                            tile,
-                            law,
-                            key,
-                            place,
-                            start // most,
-                            scale,
-                            grid,
-                            room.words,
-                            room.noise,
-                            measure,
-                        )
                     if noise_on_solution:
                         for j in range(len(tile)):
                             tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
+                    if noise_on_gradient or noise_on_solution:
                         sizes += perturb(
                             tile,
                             law,
@@ -370,17 +357,9 @@ class Strategy:
             Sum of the local updates so far, where there are several.
         """
         z, like = sub.z, sub.z.dtype.type
-        leading, nothing = z.shape[:2], np.zeros(z.shape[:2])
+        leading = z.shape[:2]
         nowhere = np.zeros((len(z), 0), np.uint32)
-        noise = Drawn(
-            0,
-            np.zeros((*leading, 2), np.uint32),
-            np.zeros(2, int),
-            nothing,
-            nothing,
-            False,
-            nothing,
-        )
+        noise = Drawn.nothing(leading)
         if draw is not None:
             noise = Drawn(*(getattr(draw, name) for name in Drawn._fields))
         entries = np.ascontiguousarray(gradient.entries)
@@ -478,7 +457,7 @@ def in_plain_arrays(
         partial[None, None],
         *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
         given,
-        Drawn(0, none[None], none, none, none, False, none),
+        Drawn.nothing((1, 1)),
         Room([None], none, none),
     )
     sub.partial[:] += partial.sum(axis=0)
