@@ -8,7 +8,7 @@ from admmbench.audit.bounds import bound_of_scores
 from admmbench.audit.findings import Finding
 from admmbench.audit.likelihood import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
-from admmbench.audit.worlds import Pair, Run
+from admmbench.audit.worlds import Pair, Run, side_by_side
 from admmbench.frames.base import Array
 from admmbench.problems.rows import BoundRows
 
@@ -39,7 +39,7 @@ def of_lattice(pair: Pair) -> Scores | None:
 
     The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
     """
-    if not any(_within(release) for tape in pair.first.tapes for release in tape):
+    if not any(map(_within, pair.first.releases)):
         return None
     return (
         _nearer(pair.first, pair.first_taken, pair.second_as_first),
@@ -55,11 +55,10 @@ def _within(release: Taped) -> bool:
 def _nearer(run: Run, first: Run, second: Run) -> Array:
     """How much nearer to its grid the noise is that a run's releases are due to in the first world, shape (S,)."""
     found = np.zeros(run.federation.problem.n_seeds)
-    for tapes in zip(run.tapes, first.tapes, second.tapes, strict=True):
-        for releases in zip(*tapes, strict=False):
-            if _within(releases[0]):
-                own, one, other = (each.parts[-1] for each in releases)
-                found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
+    for releases in side_by_side(run, first, second):
+        if _within(releases[0]):
+            own, one, other = (each.parts[-1] for each in releases)
+            found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
     return found
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from admmbench.audit.findings import Finding
-from admmbench.audit.tapes import Taped
-from admmbench.audit.worlds import Run
+from admmbench.audit.findings import Finding, checked
+from admmbench.audit.worlds import Run, side_by_side
 from admmbench.frames.base import Array
 
 LEVEL = "coupling"
@@ -27,15 +26,8 @@ def find(first: Run, second: Run, canary: str) -> Finding:
         # The first in time is the cause of the others.
         what = next(what for size, what in differences if not size <= _ROUNDING)
         fault = f"Data leave without noise: {what} tells the worlds apart."
-    return Finding(
-        level=LEVEL,
-        canary=canary,
-        passed=fault is None,
-        value=value,
-        bound=_ROUNDING,
-        sentence=fault
-        or "With the same noisy values, both worlds send, keep and measure the same.",
-    )
+    good = "With the same noisy values, both worlds send, keep and measure the same."
+    return checked(LEVEL, canary, value, _ROUNDING, fault, good)
 
 
 def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
@@ -75,15 +67,10 @@ def _releases(first: Run, second: Run) -> Iterator[str]:
             yield "The number of releases, or their law, depends on the data."
 
 
-def _parts(tape: Iterable[Taped]) -> Iterator[Taped]:
-    return (part for each in tape for part in each.parts)
-
-
 def _scales(first: Run, second: Run) -> Iterator[str]:
     """Scales must be the same."""
-    for ours, theirs in zip(first.tapes, second.tapes, strict=True):
-        pairs = zip(_parts(ours), _parts(theirs), strict=True)
-        for one, other in pairs:
+    for ours, theirs in side_by_side(first, second):
+        for one, other in zip(ours.parts, theirs.parts, strict=True):
             if not _difference(one.scale, other.scale, one.scale.shape[1]) <= _ROUNDING:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.nanmax(np.abs(other.scale / one.scale - 1))

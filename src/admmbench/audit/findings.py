@@ -39,6 +39,20 @@ class Finding(Strict):
     sentence: str
 
 
+def checked(
+    level: str, canary: str, value: float, bound: float, fault: str | None, good: str
+) -> Finding:
+    """Finding of a level that looks for faults: the first one in words, or what is good if there is none."""
+    return Finding(
+        level=level,
+        canary=canary,
+        passed=fault is None,
+        value=value,
+        bound=bound,
+        sentence=good if fault is None else fault,
+    )
+
+
 def not_covered(level: str, canary: str, why: str) -> Finding:
     """Finding of a level that does not apply."""
     sentence = f"{why}, so that this level does not apply."

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from admmbench.audit.findings import Finding
+from admmbench.audit.findings import Finding, checked
 from admmbench.audit.tapes import Entry, Taped
-from admmbench.audit.worlds import Pair, Run
+from admmbench.audit.worlds import Pair, Run, side_by_side
 from admmbench.frames.base import Array
 from admmbench.privacy import Approximate, Cost
 
@@ -38,15 +38,8 @@ def of_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) 
         value = max(value, used)
         if fault is None and not used <= 1 + _ROUNDING:
             fault = what
-    return Finding(
-        level=LEVEL,
-        canary=canary,
-        passed=fault is None,
-        value=value,
-        bound=1 + _ROUNDING,
-        sentence=fault
-        or f"No release shifts by more than {value:.3f} of what the ledger was told.",
-    )
+    good = f"No release shifts by more than {value:.3f} of what the ledger was told."
+    return checked(LEVEL, canary, value, 1 + _ROUNDING, fault, good)
 
 
 def _used(first: Run, second: Run) -> Iterator[tuple[float, str]]:
@@ -95,17 +88,14 @@ def _participation(pair: Pair) -> dict[float, tuple[Array, Array]]:
     Both have a row for each release of the canary's agent, shape (R, S).
     """
     found: dict[float, tuple[list[Array], list[Array]]] = {}
-    for tapes in zip(
-        pair.first.tapes, pair.first_taken.tapes, pair.second_as_first.tapes, strict=True
-    ):
-        for own, one, other in zip(*tapes, strict=False):
-            axes = tuple(range(2, other.value.ndim))
-            seen, taken = ((each.value != other.value).any(axis=axes) for each in (one, own))
-            for b in np.flatnonzero(seen.any(axis=1)).tolist():
-                for entry in own.entered[b][:1]:
-                    rows = found.setdefault(entry.cost.sampling, ([], []))
-                    rows[0].append(seen[b])
-                    rows[1].append(taken[b] & seen[b])
+    for own, one, other in side_by_side(pair.first, pair.first_taken, pair.second_as_first):
+        axes = tuple(range(2, other.value.ndim))
+        seen, taken = ((each.value != other.value).any(axis=axes) for each in (one, own))
+        for b in np.flatnonzero(seen.any(axis=1)).tolist():
+            for entry in own.entered[b][:1]:
+                rows = found.setdefault(entry.cost.sampling, ([], []))
+                rows[0].append(seen[b])
+                rows[1].append(taken[b] & seen[b])
     return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in found.items()}
 
 
@@ -195,13 +185,12 @@ def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
         q, the probability that it does.
     """
     total = np.zeros(run.federation.problem.n_seeds)
-    for tapes in zip(run.tapes, first.tapes, second.tapes, strict=True):
-        for own, one, other in zip(*tapes, strict=False):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = _log_density(own, one) - _log_density(own, other)
-                ratio += _stretch(one, other, own)
-                ratio = np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio)
-            total += np.where(own.scale > 0, ratio, 0).sum(axis=0)
+    for own, one, other in side_by_side(run, first, second):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = _log_density(own, one) - _log_density(own, other)
+            ratio += _stretch(one, other, own)
+            ratio = np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio)
+        total += np.where(own.scale > 0, ratio, 0).sum(axis=0)
     return total
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from admmbench.audit.findings import Finding, not_covered
+from admmbench.audit.findings import Finding, checked, not_covered
 from admmbench.audit.worlds import Pair, Run
 from admmbench.frames.base import Array
 
@@ -33,20 +33,13 @@ def find(pair: Pair, canary: str) -> Finding:
     laws = " and ".join(noise)
     good = f"What is added is {laws} noise of the declared scale, and none of it is used twice."
     fault = next((fault for law in noise for fault in _faults(law, noise[law])), None)
-    return Finding(
-        level=LEVEL,
-        canary=canary,
-        passed=fault is None,
-        value=value,
-        bound=_CORRELATED,
-        sentence=fault or good,
-    )
+    return checked(LEVEL, canary, value, _CORRELATED, fault, good)
 
 
 def _standardised(run: Run, law: str) -> Array:
     """Noise over its declared scale, of all releases with a law: shape (R, S, entries)."""
     found = [np.zeros((0, run.federation.problem.n_seeds, 0))]
-    releases = (part for tape in run.tapes for each in tape for part in each.parts)
+    releases = (part for each in run.releases for part in each.parts)
     for release in (each for each in releases if each.law == law):
         noisy = (release.scale > 0).all(axis=1)
         if not noisy.any():

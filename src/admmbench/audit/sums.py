@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.audit.tapes import Entry, Taped
+from admmbench.audit.tapes import Entry, Tape, Taped
 from admmbench.frames.base import Array, Block
-
-Tape = list[Taped]
 
 
 def seen(tapes: Sequence[Tape]) -> list[Tape]:

@@ -119,6 +119,10 @@ class Taped:
         return [self, self.inside] if self.inside else [self]
 
 
+Tape = list[Taped]
+"""Releases of a block of agents, in their order."""
+
+
 class Inner(NamedTuple):
     """Noise that a subproblem was given."""
 
@@ -155,7 +159,7 @@ class TapedNoise(Noise):
     """
 
     agents: slice
-    tape: list[Taped]
+    tape: Tape
     again: Sequence[Taped] | None
     louder: Array | None
     inner: Inner | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 from admmbench.audit import reach, sums
 from admmbench.audit.solutions import OnTape
-from admmbench.audit.tapes import Taped, TapedNoise
+from admmbench.audit.tapes import Tape, Taped, TapedNoise
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
@@ -21,8 +22,6 @@ from admmbench.frames.base import Array, Block, Federation, Messages
 from admmbench.privacy import Sampler
 from admmbench.problems.base import State
 from admmbench.problems.rows import BoundRows
-
-Tape = list[Taped]
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,17 @@ class Run:
     def model(self) -> Array:
         """Final global model, shape (S, K, J)."""
         return self.state.w
+
+    @property
+    def releases(self) -> Iterator[Taped]:
+        """All releases, block by block."""
+        return itertools.chain.from_iterable(self.tapes)
+
+
+def side_by_side(*runs: Run) -> Iterator[tuple[Taped, ...]]:
+    """The same release of several runs, block by block, as far as each run has made it."""
+    for tapes in zip(*(run.tapes for run in runs), strict=True):
+        yield from zip(*tapes, strict=False)
 
 
 @dataclass(frozen=True)
