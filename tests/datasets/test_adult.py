@@ -102,25 +102,21 @@ def test_a_record_with_a_missing_value_is_dropped_with_its_label(name):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "found"),
+    ("wrong", "message"),
     [
-        (b"39, Private\n", "39, Private"),
-        (line().replace(b"39, ", b""), "State-gov, 77516, .*"),
-        (b"39, " + line(), "39, 39, .*"),
-        (line("50K"), ".*United-States, 50K"),
-        (line(">=50K"), ".*United-States, >=50K"),
-        (line("?"), ".*United-States, [?]"),
-        (line("").replace(b", \n", b"\n"), ".*40, United-States"),
-        (b"{}\n", "{}"),
+        (b"39, Private\n", "number of columns changed"),
+        (line().replace(b"39, ", b""), "number of columns changed"),
+        (b"39, " + line(), "number of columns changed"),
+        (line("50K"), "labels other than <=50K and >50K"),
+        (line(">=50K"), "labels other than"),
+        (line("?"), "labels other than"),
+        (line("").replace(b", \n", b"\n"), "number of columns changed"),
+        (b"{}\n", "number of columns changed"),
     ],
 )
 @pytest.mark.parametrize("before", [b"", b"|comment\n\n", line() * 3])
-def test_a_wrong_line_is_named(before, wrong, found):
-    number = before.count(b"\n") + 1
-    expected = (
-        rf"^adult\.data, line {number}: expected 14 attributes and <=50K or >50K, got '{found}'$"
-    )
-    with pytest.raises(DatasetError, match=expected):
+def test_a_file_with_a_wrong_line_is_named(before, wrong, message):
+    with pytest.raises(DatasetError, match=rf"^adult\.data: .*{message}"):
         adult.parse(before + wrong + line(), "adult.data")
 
 
@@ -216,9 +212,14 @@ def test_both_files_are_scaled_together(tmp_path):
     assert arrays.y_test.tolist() == [1]
 
 
-def test_a_wrong_line_of_the_test_file_is_named(tmp_path):
+def test_a_file_whose_lines_all_have_too_few_fields_is_named():
+    with pytest.raises(DatasetError, match=r"^adult\.data: 2 fields in a line, expected 15"):
+        adult.parse(b"39, Private\n" * 2, "adult.data")
+
+
+def test_a_wrong_test_file_is_named(tmp_path):
     paths = written(tmp_path, line(), b"|comment\n" + line("unknown"))
-    with pytest.raises(DatasetError, match=r"adult\.test, line 2"):
+    with pytest.raises(DatasetError, match=r"^adult\.test: labels other"):
         adult.Adult().read(describe("adult"), paths)
 
 

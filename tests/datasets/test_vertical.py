@@ -47,7 +47,7 @@ def parsed_or_named(parse, content, *arguments):
     try:
         return parse(content, *arguments)
     except DatasetError as error:
-        if not re.match(rf"{re.escape(arguments[-1])}(, line \d+)?: ", str(error)):
+        if not re.match(rf"{re.escape(arguments[-1])}: ", str(error)):
             raise
         return None
 
@@ -223,26 +223,30 @@ def test_any_gisette_file_is_parsed_or_named(content):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("gisette_train.data", lambda c: c[: len(c) // 2], "line 1?[0-9]: expected 5,000"),
+        ("gisette_train.data", lambda c: c[: len(c) // 2], "number of columns changed"),
         (
             "gisette_train.data",
             lambda c: c.replace(b" \n", b" 0 \n"),
-            "line 1: expected 5,000 integers",
+            "number of columns changed|5,001 fields",
         ),
-        ("gisette_train.data", lambda c: b"1.5" + c[c.index(b" ") :], "got '1.5 "),
-        ("gisette_train.data", lambda c: b"-1" + c[c.index(b" ") :], "got '-1 "),
-        ("gisette_valid.data", lambda c: b"1000" + c[c.index(b" ") :], "from 0 to 999, got '1000 "),
+        ("gisette_train.data", lambda c: b"1.5" + c[c.index(b" ") :], "'1.5'"),
+        ("gisette_train.data", lambda c: b"-1" + c[c.index(b" ") :], "'-1'"),
+        ("gisette_valid.data", lambda c: b"1000" + c[c.index(b" ") :], "features above 999"),
         ("gisette_valid.data", lambda c: b"", "0 rows, but 8 labels in"),
         ("gisette_valid.data", lambda c: c[: c.rindex(b"\n", 0, -1)], "7 rows, but 8 labels in"),
-        ("gisette_train.labels", lambda c: c.replace(b"-1", b"0"), r"expected \+1 or -1, got '0'"),
-        ("gisette_train.labels", lambda c: c.replace(b"\n", b" "), r"line 1: expected \+1 or -1"),
-        ("gisette_valid.labels", lambda c: b"<html>", r"line 1: expected \+1 or -1"),
+        ("gisette_train.labels", lambda c: c.replace(b"-1", b"0"), r"labels other than -1 and \+1"),
+        (
+            "gisette_train.labels",
+            lambda c: c.replace(b"\n", b" "),
+            "30 fields in a line, expected 1",
+        ),
+        ("gisette_valid.labels", lambda c: b"<html>", "'<html>'"),
     ],
 )
 def test_wrong_gisette_files_are_named(small, name, change, message):
     _, paths = small
     paths[name].write_bytes(change(paths[name].read_bytes()))
-    with pytest.raises(DatasetError, match=f"^{re.escape(name)}[:,] .*{message}"):
+    with pytest.raises(DatasetError, match=f"^{re.escape(name)}: .*({message})"):
         gisette.Gisette().read(describe("gisette"), paths)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile, read_bytes
-from admmbench.datasets._lines import parse_lines
+from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._tables import read_table
 
 __all__ = ["Adult"]
 
@@ -84,7 +84,7 @@ Part = tuple[NDArray[np.str_], NDArray[np.int64]]
 """Attributes of persons, shape (n, 14), and their labels."""
 
 
-def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = False) -> Part:
+def parse(content: bytes, source: str, *, incomplete: bool = False) -> Part:
     """Read the records of a file.
 
     Parameters
@@ -93,8 +93,6 @@ def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = Fal
         Of the file.
     source
         File that an error names.
-    first
-        Number of the first line.
     incomplete
         Keep records with a missing value, ``?``.
 
@@ -110,23 +108,14 @@ def parse(content: bytes, source: str, *, first: int = 1, incomplete: bool = Fal
     DatasetError
         If a line has another number of fields, or another label.
     """
-
-    def record(line: str) -> list[str]:
-        if line.startswith("|"):  # the first line of adult.test is a comment
-            return []
-        *fields, label = (field.strip(" ") for field in line.split(","))
-        if len(fields) != N_ATTRIBUTES or label.removesuffix(".") not in LABELS:
-            raise ValueError(line)
-        return [*fields, label.removesuffix(".")]
-
-    expected = f"{N_ATTRIBUTES} attributes and {' or '.join(LABELS)}"
-    records = [
-        fields
-        for fields in parse_lines(content, source, expected, record, first)
-        if fields and (incomplete or "?" not in fields)
-    ]
-    table = np.array(records, str).reshape(-1, N_ATTRIBUTES + 1)
-    return table[:, :-1], (table[:, -1] == LABELS[1]).astype(np.int64)
+    # The first line of adult.test is a comment.
+    table = read_table(content, source, N_ATTRIBUTES + 1, delimiter=",", comments="|")
+    table = np.strings.strip(table, " ")
+    attributes, labels = table[:, :-1], np.strings.rstrip(table[:, -1], ".")
+    if not np.isin(labels, LABELS).all():
+        raise DatasetError(f"{source}: labels other than {' and '.join(LABELS)}")
+    kept = incomplete | (attributes != "?").all(axis=1)
+    return attributes[kept], (labels[kept] == LABELS[1]).astype(np.int64)
 
 
 def assemble(

@@ -89,8 +89,7 @@ class AdultB(DatasetDefinition):
         if header != HEADER:
             raise DatasetError(f"{FILE.name}: the first line is {header[:80]!r}, not the names")
         train, test = (
-            adult.parse(b"\n".join(part), FILE.name, first=first)
-            for part, first in ((lines[:N_FIRST], 2), (lines[N_FIRST:], 2 + N_FIRST))
+            adult.parse(b"\n".join(part), FILE.name) for part in (lines[:N_FIRST], lines[N_FIRST:])
         )
         scaled: bool = info.settings["scaled"]
         return adult.assemble(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile, read_bytes
-from admmbench.datasets._lines import parse_lines
+from admmbench.datasets._tables import naming, read_table
 
 __all__ = ["BreastCancerWisconsin"]
 
@@ -21,11 +21,11 @@ FILE = RemoteFile(
     "sha256:402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64",
     19_889,
 )
-GRADES = tuple(str(grade) for grade in range(1, 11))
+GRADES = [str(grade) for grade in range(1, 11)]
 N_GRADES = 9
 # The only criterion that may be missing, counted from 0.
 BARE_NUCLEI = 5
-LABELS = {"2": 0, "4": 1}
+LABELS = ["2", "4"]
 
 
 class BreastCancerWisconsin(DatasetDefinition):
@@ -59,13 +59,12 @@ class BreastCancerWisconsin(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the file and take every fifth record for the test part."""
-        grades, y = parse(read_bytes(paths[FILE.name]), FILE.name)
-        X = encode(grades)
+        X, y = parse(read_bytes(paths[FILE.name]), FILE.name)
         tests = np.arange(len(y)) % 5 == 4
         return Arrays(X[~tests], y[~tests], X[tests], y[tests])
 
 
-def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int64]]:
+def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Read the file: in each line a number of the sample, nine grades and the class, 2 or 4.
 
     Parameters
@@ -77,8 +76,8 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
 
     Returns
     -------
-    grades
-        1 to 10, or ``?`` for bare nuclei that are unknown, shape (n, 9).
+    X
+        Eight grades as numbers, eleven columns for bare nuclei, ones, shape (n, 20).
     y
         1 for malignant, shape (n,).
 
@@ -87,23 +86,14 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.str_], NDArray[np.int
     DatasetError
         If a line has another number of fields, another class or another grade.
     """
+    from sklearn.preprocessing import OrdinalEncoder  # slow to import
 
-    def record(line: str) -> tuple[list[str], int]:
-        _, *grades, label = line.strip().split(",")
-        for place, grade in enumerate(grades):
-            if grade not in GRADES and (place, grade) != (BARE_NUCLEI, "?"):
-                raise ValueError(grade)
-        if len(grades) != N_GRADES or label not in LABELS:
-            raise ValueError(label)
-        return grades, LABELS[label]
-
-    records = parse_lines(content, source, "a number, nine grades and 2 or 4", record)
-    table = np.array([grades for grades, _ in records], str).reshape(-1, N_GRADES)
-    return table, np.array([label for _, label in records], np.int64)
-
-
-def encode(grades: NDArray[np.str_]) -> NDArray[np.float32]:
-    """Turn grades into features, shape (n, 20): eight numbers, eleven columns for bare nuclei, ones."""
-    numbers = (np.delete(grades, BARE_NUCLEI, axis=1).astype(np.float64) - 1) / 9
-    nuclei = grades[:, [BARE_NUCLEI]] == np.array([*GRADES, "?"])
-    return np.hstack([numbers, nuclei, np.ones((len(grades), 1))]).astype(np.float32)
+    known = [GRADES] * N_GRADES + [LABELS]
+    known[BARE_NUCLEI] = [*GRADES, "?"]
+    records = read_table(content, source, 1 + len(known), delimiter=",")[:, 1:]
+    with naming(source):
+        codes = OrdinalEncoder(categories=known, dtype=np.int64).fit_transform(records)
+    numbers = np.delete(codes[:, :-1], BARE_NUCLEI, axis=1) / 9
+    nuclei = np.eye(len(known[BARE_NUCLEI]))[codes[:, BARE_NUCLEI]]
+    X = np.hstack([numbers, nuclei, np.ones((len(codes), 1))]).astype(np.float32)
+    return X, codes[:, -1]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
-from admmbench.datasets._lines import parse_lines
+from admmbench.datasets._tables import read_table
 
 __all__ = ["DOMAINS", "N_FEATURES", "Gisette", "check_scaling", "scale"]
 
@@ -164,15 +164,10 @@ def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
     DatasetError
         If something else is there.
     """
-
-    def row(line: str) -> NDArray[np.uint16]:
-        values = np.loadtxt([line], np.uint16, comments=None, ndmin=1)
-        if len(values) != N_FEATURES or values.max() > MAXIMUM:
-            raise ValueError(line)
-        return values
-
-    rows = parse_lines(content, source, f"{N_FEATURES:,} integers from 0 to {MAXIMUM}", row)
-    return np.array(rows, np.uint16).reshape(-1, N_FEATURES)
+    features = read_table(content, source, N_FEATURES, np.uint16)
+    if features.max(initial=0) > MAXIMUM:
+        raise DatasetError(f"{source}: features above {MAXIMUM}")
+    return features
 
 
 def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
@@ -183,5 +178,7 @@ def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
     ndarray of int64, shape (n,)
         1 for the label +1, 0 for -1.
     """
-    labels = parse_lines(content, source, "+1 or -1", lambda line: LABELS.index(f"{int(line):+d}"))
-    return np.array(labels, np.int64)
+    labels = read_table(content, source, 1, np.int64)[:, 0]
+    if not np.isin(labels, (-1, 1)).all():
+        raise DatasetError(f"{source}: labels other than -1 and +1")
+    return (labels > 0).astype(np.int64)

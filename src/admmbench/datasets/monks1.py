@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile, read_bytes
-from admmbench.datasets._lines import parse_lines
+from admmbench.datasets._tables import naming, read_table
 
 __all__ = ["Monks1"]
 
@@ -89,14 +89,11 @@ def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.
     DatasetError
         If a line has another number of fields, another class or a value that the attribute does not have.
     """
-    known = [("0", "1"), *(tuple(map(str, range(1, size + 1))) for size in SIZES)]
+    from sklearn.preprocessing import OneHotEncoder  # slow to import
 
-    def places(line: str) -> list[int]:
-        *fields, _ = line.split()
-        return [values.index(field) for field, values in zip(fields, known, strict=True)]
-
-    rows = parse_lines(content, source, "a class, six attributes and a name", places)
-    table = np.array(rows, np.int64).reshape(-1, len(known))
-    columns = [np.eye(size)[table[:, k]] for k, size in enumerate(SIZES, start=1)]
-    X = np.hstack([*columns, np.ones((len(table), 1))]).astype(np.float32)
-    return X, table[:, 0]
+    known = [["0", "1"], *([str(value + 1) for value in range(size)] for size in SIZES)]
+    records = read_table(content, source, len(known) + 1)[:, :-1]
+    with naming(source):
+        columns = OneHotEncoder(categories=known, sparse_output=False).fit_transform(records)
+    X = np.hstack([columns[:, 2:], np.ones((len(records), 1))]).astype(np.float32)
+    return X, columns[:, 1].astype(np.int64)
