@@ -128,7 +128,7 @@ def run_rounds(
     try:
         with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
             federation = assemble(computed, dataset, pool)
-            trace = _rounds(computed, federation, progress or _silent, keeper)
+            trace = _rounds(computed, federation, progress, keeper)
     except (AlgorithmError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -196,7 +196,7 @@ def _instance(seed: int, agent: int | None) -> np.random.Generator:
 
 
 def _rounds(
-    spec: RunSpec, federation: AnyFederation, progress: Progress, keeper: Keeper | None
+    spec: RunSpec, federation: AnyFederation, progress: Progress | None, keeper: Keeper | None
 ) -> Trace:
     """Do all rounds and evaluate those asked for."""
     method = spec.method
@@ -215,7 +215,8 @@ def _rounds(
         snapshot.t += 1
         _round(snapshot, spec, federation)
         snapshot.elapsed = time.monotonic() - begin
-        progress(snapshot.t, last)
+        if progress:
+            progress(snapshot.t, last)
         if snapshot.trace.all_ended():
             _hold(snapshot, spec, federation)
             break
@@ -377,7 +378,3 @@ def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
     }
     guaranteed = spec.guarantee.kind != "none"
     return {**found, "epsilon_total": found[privacy.COMPOSED] if guaranteed else math.inf}
-
-
-def _silent(done: int, total: int) -> None:
-    """Show no progress."""
