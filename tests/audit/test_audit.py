@@ -197,9 +197,9 @@ def test_an_agent_without_records():
 def test_all_bounds_hold_together(monkeypatch):
     seen = []
 
-    def note(level, canary, scores, delta, confidence, total):
+    def note(level, canary, scores, delta, confidence, *rest):
         seen.append((len(scores[0]), len(scores[1]), delta, confidence))
-        return lower_bound(level, canary, scores, delta, confidence, total)
+        return lower_bound(level, canary, scores, delta, confidence, *rest)
 
     monkeypatch.setattr(auditor, "lower_bound", note)
     settings = AuditSettings(rounds=1, repeats=20, level=0.9)

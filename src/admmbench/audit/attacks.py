@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from admmbench.audit.bounds import bound_of_scores
-from admmbench.audit.findings import Finding
+from admmbench.audit.findings import Finding, checked
 from admmbench.audit.likelihood import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Run, side_by_side
@@ -13,6 +13,7 @@ from admmbench.frames.base import Array
 from admmbench.problems.rows import BoundRows
 
 TRAJECTORY, MODEL = "lower bound", "black box"
+ANY, ON_GRID = "attack", "attack on the grid of the noise"
 Scores = tuple[Array, Array]
 """Of runs of the first and of the second world, each of shape (S,); runs of the first should have the larger ones."""
 
@@ -91,7 +92,7 @@ def lower_bound(
     delta: float,
     confidence: float,
     total: float,
-    attack: str = "attack",
+    attack: str = ANY,
 ) -> Finding:
     """Bound epsilon from below by an attack, and compare it with the ledger's total.
 
@@ -112,17 +113,13 @@ def lower_bound(
     """
     first, second = (np.nan_to_num(each) for each in scores)
     value = bound_of_scores(first, second, delta, confidence)
-    good = value <= total
     most = power(len(first), delta, confidence)
     sentence = (
         f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
         f"{most:.3f}; composed is {total:.3f}."
     )
-    if not good:
-        sentence = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return Finding(
-        level=level, canary=canary, passed=good, value=value, bound=total, sentence=sentence
-    )
+    fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
+    return checked(level, canary, value, total, None if value <= total else fault, sentence)
 
 
 def power(runs: int, delta: float, confidence: float) -> float:

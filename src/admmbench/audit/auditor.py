@@ -10,7 +10,9 @@ import numpy as np
 
 from admmbench.audit import columns, coupling, likelihood, noise_law
 from admmbench.audit.attacks import (
+    ANY,
     MODEL,
+    ON_GRID,
     TRAJECTORY,
     Scores,
     lower_bound,
@@ -102,7 +104,7 @@ def audit(
     every = [each for found in seen.values() for each in found]
     total = max(each.total for each in every)
     # All lower bounds hold together: two or three attacks with each canary.
-    attacks = 2 + any(each.lattice for each in every)
+    attacks = 2 + any((TRAJECTORY, ON_GRID) in each.attacks for each in every)
     confidence = 1 - (1 - settings.level) / (attacks * len(names))
     findings = [
         finding
@@ -144,12 +146,9 @@ class Seen:
         Why releases are not on tape; empty if they are.
     checks
         Findings of the first three levels, if they are.
-    trajectory
-        Scores of the attack on all messages, if they are.
-    model
-        Scores of the attack on the final model.
-    lattice
-        Scores of the attack on the grid of noise inside a problem, if there is such noise on tape.
+    attacks
+        Scores by the level of an attack and what it is, in words: on the final model, and if releases are on tape, on
+        all messages, and on the grid of noise inside a problem if there is such noise.
     total
         That of the ledgers.
     budget
@@ -158,34 +157,28 @@ class Seen:
 
     uncovered: str
     checks: list[Finding]
-    trajectory: Scores | None
-    model: Scores
-    lattice: Scores | None
+    attacks: dict[tuple[str, str], Scores]
     total: float
     budget: float
 
     @classmethod
     def of(cls, pair: Pair, worlds: Worlds, delta: float, sampling: float) -> Seen:
         """Look at a pair of worlds."""
-        run = pair.first
+        run, canary = pair.first, worlds.canary
         federation = run.federation
         why = (_UNSOLVED if run.unsolved else _MISSED) if run.missed else ""
-        return cls(
-            why,
-            [] if why else list(_checks(pair, worlds.canary)),
-            None if why else of_trajectory(pair, sampling),
-            of_model(pair, worlds.row),
-            None if why else of_lattice(pair),
-            epsilon_total(federation.ledgers, delta),
-            federation.privacy.epsilon,
-        )
-
-
-def _checks(pair: Pair, canary: str) -> Iterator[Finding]:
-    """Findings of the first three levels."""
-    yield noise_law.find(pair, canary)
-    yield coupling.find(pair.first, pair.second_as_first, canary)
-    yield likelihood.find(pair, canary)
+        checks, attacks = [], {(MODEL, ANY): of_model(pair, worlds.row)}
+        if not why:
+            checks = [
+                noise_law.find(pair, canary),
+                coupling.find(run, pair.second_as_first, canary),
+                likelihood.find(pair, canary),
+            ]
+            attacks[TRAJECTORY, ANY] = of_trajectory(pair, sampling)
+            if lattice := of_lattice(pair):
+                attacks[TRAJECTORY, ON_GRID] = lattice
+        total = epsilon_total(federation.ledgers, delta)
+        return cls(why, checks, attacks, total, federation.privacy.epsilon)
 
 
 def _findings(
@@ -197,8 +190,7 @@ def _findings(
     total: float,
 ) -> Iterator[Finding]:
     """Findings of all levels with one canary."""
-    attacks: list[tuple[str, Sequence[Scores], dict[str, str]]]
-    attacks = [(MODEL, [each.model for each in seen], {})]
+    levels = [MODEL]
     if why := next((each.uncovered for each in seen if each.uncovered), ""):
         for level in (*_CHECKED, TRAJECTORY):
             yield not_covered(level, name, why)
@@ -206,20 +198,19 @@ def _findings(
         found = [*probed, *itertools.chain.from_iterable(each.checks for each in seen)]
         for level in _CHECKED:
             yield worst(each for each in found if each.level == level)
-        lattice = [each.lattice for each in seen if each.lattice]
-        attacks.insert(0, (TRAJECTORY, [each.trajectory for each in seen if each.trajectory], {}))
-        if lattice:
-            attacks.insert(1, (TRAJECTORY, lattice, {"attack": "attack on the grid of the noise"}))
-    bounds = [
-        lower_bound(level, name, _joined(scores), delta, confidence, total, **words)
-        for level, scores, words in attacks
-    ]
-    for level in dict.fromkeys(each.level for each in bounds):
-        yield worst(each for each in bounds if each.level == level)
+        levels = [TRAJECTORY, MODEL]
+    attacks = dict.fromkeys(attack for each in seen for attack in each.attacks)
+    for level in levels:
+        yield worst(
+            lower_bound(level, name, _joined(seen, attack), delta, confidence, total, attack[1])
+            for attack in attacks
+            if attack[0] == level
+        )
 
 
-def _joined(scores: Sequence[Scores]) -> Scores:
-    """Scores of several parts of the runs."""
+def _joined(seen: Sequence[Seen], attack: tuple[str, str]) -> Scores:
+    """Scores of an attack, of all parts of the runs."""
+    scores = [each.attacks[attack] for each in seen if attack in each.attacks]
     first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
     return first, second
 
