@@ -51,7 +51,7 @@ class OnTape(Strategy):
         if inner is None or not isinstance(loss, ScalarLoss) or not whole.penalty.smooth:
             return solution
         v = noise.played(solution)
-        gradient = sub.parts.gradient(v, mean_over=sub.parts.n_samples).value
+        gradient = _gradient(sub.parts, v)
         rest = sub.dual - sub.rho * (v - sub.w) - inner.noise
         rest -= whole.add_penalty_gradient(gradient.copy(), v)
         # A quadratic term of the method's own is a multiple of the solution; the solver leaves little else.
@@ -89,17 +89,13 @@ class OnTape(Strategy):
         """Put the noise in a problem on tape, beside that which is added to the solution next."""
         assert isinstance(noise, TapedNoise)
         drawn, again = noise.tape.pop(), noise.next and noise.next.inside
-
-        def gradient(v: Array) -> Array:
-            return parts.gradient(v, mean_over=parts.n_samples).value
-
         if again and again.exact:
             v, linear = again.exact
-            b = linear - gradient(v)
+            b = linear - _gradient(parts, v)
         elif noise.louder is not None:
             b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
         v = minimize(b)
-        linear = gradient(v) + b
+        linear = _gradient(parts, v) + b
         left = norms(linear + _quadratic(parts, v, ridge))
         if noise.again is None and not (left <= _UNSOLVED * drawn.scale).all():
             noise.unsolved, noise.missed = True, noise.missed + 1
@@ -107,7 +103,7 @@ class OnTape(Strategy):
         def inside(sent: Array) -> Taped:
             return replace(
                 drawn,
-                value=gradient(sent),
+                value=_gradient(parts, sent),
                 total=-_quadratic(parts, sent, ridge),
                 released=sent,
                 curved=_curved(noise, parts, sent, ridge + parts.whole.penalty_curvature),
@@ -117,6 +113,11 @@ class OnTape(Strategy):
 
         noise.inside = inside
         return v
+
+
+def _gradient(parts: RowParts, v: Array) -> Array:
+    """Gradient of the mean loss."""
+    return parts.gradient(v, mean_over=parts.n_samples).value
 
 
 def _quadratic(parts: RowParts, v: Array, ridge: Array) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -135,17 +135,24 @@ class Inner(NamedTuple):
 class TapedNoise(Noise):
     """Noise source that notes releases, and plays those of a tape instead of its own if there is one.
 
-    Attributes
+    Parameters
     ----------
+    noise
+        Source whose keys, budget and release it has.
     agents
         Where its agents are among all.
+    dtype
+        Precision of the run.
+    louder
+        Factors of what is drawn, for each seed: values before noise, and what ledgers are told, must not depend on
+        where the noise happens to lead.
+
+    Attributes
+    ----------
     tape
         Releases of the round so far.
     again
         Tape to play; None where the noise is the source's own.
-    louder
-        Factors of what is drawn, for each seed: values before noise, and what ledgers are told, must not depend on
-        where the noise happens to lead.
     inner
         Spherical noise that was drawn, while it is not known what it is for.
     inside
@@ -158,38 +165,21 @@ class TapedNoise(Noise):
         What no method may do with its source, in sentences.
     """
 
-    agents: slice
-    tape: Tape
-    again: Sequence[Taped] | None
-    louder: Array | None
-    inner: Inner | None
-    inside: Callable[[Array], Taped] | None
-    missed: int
-    unsolved: bool
-    faults: list[str]
-    _accounted: list[Spending]
-    _places: set[tuple[int, int]]
-    # While what is drawn is an ingredient of spherical noise, and the grid of that.
-    _unseen = False
-    _grid: Array
-
-    @classmethod
-    def like(
-        cls,
-        noise: Noise,
-        agents: slice,
-        dtype: DTypeLike,
-        louder: Array | None = None,
-    ) -> Self:
-        """Source with the keys of another."""
-        made = cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
-        made.agents, made.tape, made.again = agents, [], None
-        made.louder = louder
-        made.inner, made.inside = None, None
-        made.missed, made.unsolved, made.faults = 0, False, []
-        made._accounted = [ledger.spending() for ledger in made.ledgers]
-        made._places = set()
-        return made
+    def __init__(
+        self, noise: Noise, agents: slice, dtype: DTypeLike, louder: Array | None = None
+    ) -> None:
+        super().__init__(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
+        self.agents, self.louder = agents, louder
+        self.tape: Tape = []
+        self.again: Sequence[Taped] | None = None
+        self.inner: Inner | None = None
+        self.inside: Callable[[Array], Taped] | None = None
+        self.missed, self.unsolved = 0, False
+        self.faults: list[str] = []
+        self._accounted = [ledger.spending() for ledger in self.ledgers]
+        self._places = set[tuple[int, int]]()
+        # While what is drawn is an ingredient of spherical noise, and the grid of that.
+        self._unseen, self._grid = False, np.zeros(0)
 
     @property
     def round(self) -> int:

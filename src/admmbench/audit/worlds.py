@@ -165,15 +165,12 @@ class Player:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
         federation = assemble(spec, data, pool, strategy=OnTape())
-        blocks = federation.blocks
-        self.noise = [
-            TapedNoise.like(block.noise, block.agents, spec.dtype, louder) for block in blocks
-        ]
+        blocks = federation.blocks if taken is None else _with_taken(federation, taken)
+        self.noise = [TapedNoise(each.noise, each.agents, spec.dtype, louder) for each in blocks]
         pairs = zip(blocks, self.noise, strict=True)
-        federation = replace(federation, blocks=[replace(b, noise=own) for b, own in pairs])
-        if taken is not None:
-            federation = replace(federation, blocks=_with_taken(federation, taken))
-        self.federation, self.state = federation, self.method.init(federation)
+        blocks = [replace(block, noise=own) for block, own in pairs]
+        self.federation = replace(federation, blocks=blocks)
+        self.state = self.method.init(self.federation)
 
     def round(self, t: int, again: Sequence[Tape] | None = None) -> Run:
         """Do a round; noisy values of round t on the tapes of another run take the place of this run's own."""
@@ -251,14 +248,12 @@ def play(
 
 def _with_taken(federation: Federation[Any, Any], row: int) -> list[Block[Any]]:
     """Blocks of agents whose samples have a row, if it is theirs."""
-    blocks = list(federation.blocks)
-    assert isinstance(federation.problem, BoundRows)
+    blocks, problem = list(federation.blocks), federation.problem
+    assert isinstance(problem, BoundRows)
     for k, block in enumerate(blocks):
-        for b, ((_, rows),) in enumerate(federation.problem.split.shares[block.agents]):
-            (record,) = np.nonzero(np.arange(len(federation.problem.y))[rows] == row)
-            if record.size:
-                sampler = Taking(block.sampler.keys, b, int(record[0]))
-                blocks[k] = replace(block, sampler=sampler)
+        for b, ((_, rows),) in enumerate(problem.split.shares[block.agents]):
+            for record in np.flatnonzero(np.arange(len(problem.y))[rows] == row).tolist():
+                blocks[k] = replace(block, sampler=Taking(block.sampler.keys, b, record))
     return blocks
 
 
