@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.contracts import ensure
+from admmbench.contracts.made import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
@@ -60,21 +62,9 @@ class LossCase:
 
 def data_sets() -> Iterator[Dataset]:
     """Two classes, three, and numbers; 14 records of 3 features."""
-    rng = np.random.default_rng(1)
-    X = rng.random((20, 3)).astype(np.float32)
-    for n_classes in (2, 3, 0):
-        targets = rng.integers(0, n_classes, 20) if n_classes else 3 * rng.normal(size=20)
-        y: Array = np.asarray(targets, np.int64 if n_classes else np.float32)
-        yield Dataset(
-            name=f"made with {n_classes} classes" if n_classes else "made with numbers",
-            settings={},
-            X_train=X[:14],
-            y_train=y[:14],
-            X_test=X[14:],
-            y_test=y[14:],
-            class_names=tuple(map(str, range(n_classes))),
-            target_unit="1" if n_classes else "m",
-        )
+    for n_classes in (2, 3):
+        yield replace(make_dataset(14, 6, 3, n_classes), name=f"made with {n_classes} classes")
+    yield replace(make_regression(14, 6, 3), name="made with numbers", target_unit="m")
 
 
 def _accepts(loss: Loss, data: Dataset) -> bool:
