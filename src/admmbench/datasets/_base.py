@@ -123,18 +123,7 @@ class DatasetInfo(Facts):
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """What a definition reads from its files; shapes and types as in `Dataset`."""
-
-    X_train: NDArray[np.float32]
-    y_train: NDArray[np.int64] | NDArray[np.float32]
-    X_test: NDArray[np.float32]
-    y_test: NDArray[np.int64] | NDArray[np.float32]
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Dataset(Facts):
-    """A data set, ready to use; the arrays are read-only and mapped from disk.
+    """What a definition reads from its files.
 
     Attributes
     ----------
@@ -147,8 +136,6 @@ class Dataset(Facts):
     attributes
         What is known of each record besides features and target, by name. The codes of ``writer`` do not decrease over
         the training rows, so that the rows of a writer are contiguous.
-    key
-        Digest of what determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
     """
 
     X_train: NDArray[np.float32]
@@ -156,6 +143,18 @@ class Dataset(Facts):
     X_test: NDArray[np.float32]
     y_test: NDArray[np.int64] | NDArray[np.float32]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dataset(Facts, Arrays):
+    """A data set, ready to use: its facts, and its `Arrays`, which are read-only and mapped from disk.
+
+    Attributes
+    ----------
+    key
+        Digest of what determines the arrays, see `admmbench.datasets.key`; empty if made in Python.
+    """
+
     key: str = ""
 
     @property

@@ -18,6 +18,7 @@ from admmbench.datasets._base import (
     Dataset,
     DatasetDefinition,
     DatasetInfo,
+    Facts,
     check_samples,
 )
 from admmbench.datasets._fetch import CHECKSUM, DatasetError, RemoteFile
@@ -81,7 +82,7 @@ def checked_info(
     )
 
 
-def _checked_facts(of: DatasetInfo | Dataset) -> dict[str, Any]:
+def _checked_facts(of: Facts) -> dict[str, Any]:
     """What is true of facts from a description, and of those that come with arrays."""
     for key in _TEXTS:
         if not isinstance(getattr(of, key, ""), str):
@@ -159,7 +160,7 @@ def check_dataset(data: Dataset) -> None:
         raise ValueError(str(error)) from None
 
 
-def check_arrays(info: DatasetInfo, arrays: Arrays | Dataset) -> None:
+def check_arrays(info: DatasetInfo, arrays: Arrays) -> None:
     """Check that arrays are those that a data set promises.
 
     Raises
@@ -167,7 +168,7 @@ def check_arrays(info: DatasetInfo, arrays: Arrays | Dataset) -> None:
     DatasetError
         If one is not; the message names it.
     """
-    if not isinstance(arrays, Arrays | Dataset):
+    if not isinstance(arrays, Arrays):
         raise DatasetError(f"{info.name}: read() returned {_kind(arrays)}, expected Arrays")
     for part in ARRAYS:
         _check_kind(part, getattr(arrays, part), info.name, info.class_names)
@@ -206,7 +207,7 @@ def _check_kind(part: str, array: Any, name: str, class_names: tuple[str, ...]) 
         raise DatasetError(f"{where} has shape {array.shape}, expected {shape}")
 
 
-def _check_attributes(info: DatasetInfo, arrays: Arrays | Dataset) -> None:
+def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
     found = {name: len(attribute.values) for name, attribute in arrays.attributes.items()}
     if found != info.attributes:
         raise DatasetError(

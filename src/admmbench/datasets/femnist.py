@@ -114,13 +114,13 @@ class Femnist(DatasetDefinition):
         train = [_read_shard(paths[shard.train.name], info) for shard in shards]
         test = [_read_shard(paths[shard.test.name], info) for shard in shards]
         users = [user for part in train for user in part.users]
-        writers = Attribute.of(users, _writers(train), _writers(test))
+        rows = ([writer for part in parts for writer in part.writers] for parts in (train, test))
         return Arrays(
             X_train=np.concatenate([part.X for part in train]),
             y_train=np.concatenate([part.y for part in train]),
             X_test=np.concatenate([part.X for part in test]),
             y_test=np.concatenate([part.y for part in test]),
-            attributes={"writer": writers},
+            attributes={"writer": Attribute.of(users, *rows)},
         )
 
     def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
@@ -183,22 +183,12 @@ def _note(shards: tuple[Shard, ...]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Rows of one file in the order of its writers; `counts` has the rows of each writer."""
+    """Rows of one file in the order of its writers, and who wrote each row."""
 
     X: NDArray[np.float32]
     y: NDArray[np.int64]
     users: tuple[str, ...]
-    counts: NDArray[np.int64]
-
-
-def _writers(parts: list[_Part]) -> list[str]:
-    """Return the writer of each row."""
-    return [
-        user
-        for part in parts
-        for user, count in zip(part.users, part.counts, strict=True)
-        for _ in range(count)
-    ]
+    writers: list[str]
 
 
 def _read_shard(path: Path, info: DatasetInfo) -> _Part:
@@ -218,4 +208,4 @@ def _read_shard(path: Path, info: DatasetInfo) -> _Part:
     X = (1.0 - np.concatenate(parts)).astype(np.float32)
     y = np.concatenate(labels)
     check_samples(X, y, info, str(path))
-    return _Part(X, y, users, counts)
+    return _Part(X, y, users, np.repeat(users, counts).tolist())
