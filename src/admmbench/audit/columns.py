@@ -70,7 +70,7 @@ def _scores(first: Run, second: Run) -> Scores:
     bases = [run.federation.blocks[0].parts.basis for run in (first, second)]
 
     def nearer(run: Run) -> Array:
-        message = run.public[-1]["message 0"][0]
+        message = run.public[max(run.public)]["message 0"][0]
         own, other = (_distance(message, basis) for basis in bases)
         found: Array = other - own
         return found

@@ -33,7 +33,8 @@ def find(first: Run, second: Run, canary: str) -> Finding:
 def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
     """How far what is public differs, in the order of rounds."""
     n_seeds = first.federation.problem.n_seeds
-    for t, ours, theirs in zip(first.rounds, first.public, second.public, strict=True):
+    for t, ours in first.public.items():
+        theirs = second.public[t]
         for name in ours | theirs:
             both = ours.get(name), theirs.get(name)
             yield _difference(*both, n_seeds), f"{name} of round {t}"

@@ -82,7 +82,7 @@ def _compared(
             if one.missed or not np.isfinite(one.model).all():
                 return
             yield coupling.find(one, other, worlds.canary)
-            yield likelihood.of_shifts(one, other, worlds.canary, _over_stated(spec, one))
+            yield likelihood.of_shifts(one, other, worlds.canary, _over_stated(spec, one, t))
 
 
 def _round(player: Player, t: int, again: Run | None = None) -> Run:
@@ -91,12 +91,12 @@ def _round(player: Player, t: int, again: Run | None = None) -> Run:
         source.start_ledgers()
     run = player.round(t, again.tapes if again else None)
     kept = {name: np.array(each) for name, each in reach.beside(player.method).items()}
-    return replace(run, public=[run.public[0] | kept])
+    return replace(run, public={t: run.public[t] | kept})
 
 
-def _over_stated(spec: RunSpec, run: Run) -> Iterator[str]:
+def _over_stated(spec: RunSpec, run: Run, t: int) -> Iterator[str]:
     """Whether a round costs more than the method states, from which noise is solved for; or it states nothing."""
-    (t,), federation, method = run.rounds, run.federation, spec.method
+    federation, method = run.federation, spec.method
     release, stated = spec.release, Ledger()
     assert release is not None
     if cost := method.cost(t, federation.problem, federation.privacy, release):

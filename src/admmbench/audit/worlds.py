@@ -36,11 +36,9 @@ class Run:
         After the last round.
     tapes
         One for each block of agents; under a secure sum the first has the sums, and the others have nothing.
-    rounds
-        Numbers of the rounds.
     public
-        By name, for each round, what must follow from what was released: messages, all that the method keeps, and what
-        it measures.
+        For the number of each round, by name, what must follow from what was released: messages, all that the method
+        keeps, and what it measures.
     faults
         What no method may do with its noise and its ledger, in sentences.
     missed
@@ -52,8 +50,7 @@ class Run:
     federation: Federation[Any, Any]
     state: State
     tapes: list[Tape]
-    rounds: list[int]
-    public: list[dict[str, Array]]
+    public: dict[int, dict[str, Array]]
     faults: list[str]
     missed: int
     unsolved: bool
@@ -187,8 +184,7 @@ class Player:
             self.federation,
             self.state,
             sums.seen(tapes) if secure else tapes,
-            [t],
-            [self._known(t, sent)],
+            {t: self._known(t, sent)},
             [fault for source in self.noise for fault in source.faults],
             sum(source.missed for source in self.noise),
             any(source.unsolved for source in self.noise),
@@ -240,8 +236,7 @@ def play(
             [each for tape in tapes for each in tape]
             for tapes in zip(*(run.tapes for run in found), strict=True)
         ],
-        rounds=[t for run in found for t in run.rounds],
-        public=[known for run in found for known in run.public],
+        public={t: known for run in found for t, known in run.public.items()},
         faults=[fault for run in found for fault in run.faults],
     )
 
