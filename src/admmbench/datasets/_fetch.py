@@ -102,12 +102,6 @@ def read_bytes(path: Path, most: int = -1) -> bytes:
         return stream.read(most)
 
 
-def _mirror_folder(mirror: str | os.PathLike[str] | None) -> Path | None:
-    """Return the mirror folder: the argument, else ``ADMMBENCH_MIRROR``, else None."""
-    folder = mirror or os.environ.get("ADMMBENCH_MIRROR")
-    return expanded(folder) if folder else None
-
-
 def fetch(
     files: Iterable[RemoteFile],
     *,
@@ -145,9 +139,8 @@ def fetch(
         If a file cannot be obtained; the message lists every place that was tried and why it failed.
     """
     folders = {"cache": cache_folder(cache) / "files"}
-    mirror_folder = _mirror_folder(mirror)
-    if mirror_folder is not None:
-        folders["mirror"] = mirror_folder
+    if given := mirror or os.environ.get("ADMMBENCH_MIRROR"):
+        folders["mirror"] = expanded(given)
 
     # Everything local first: what is missing is then known before the first (slow) download.
     paths: dict[str, Path] = {}
@@ -164,7 +157,7 @@ def fetch(
         if path is None:
             others = [other.name for other, _ in missing[number + 1 :]]
             hint = advise(lambda f: _is_present(f, folders)) if advise else ""
-            raise DatasetError(_explain(file, tried, others, mirror_folder, hint))
+            raise DatasetError(_explain(file, tried, others, folders.get("mirror"), hint))
         paths[file.name] = path
     return paths
 

@@ -16,7 +16,7 @@ from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._checks import check_name, checked_info
 from admmbench.datasets._fetch import DatasetError, RemoteFile, fetch
-from admmbench.files import cache_folder
+from admmbench.files import cache_folder, digest
 from admmbench.validation import suggestion, unknown
 
 __all__ = [
@@ -163,7 +163,16 @@ def key(spec: Spec) -> str:
     spec
         See `normalize`, also for the errors.
     """
-    return spec.key if isinstance(spec, Dataset) else _key(normalize(spec)["name"], describe(spec))
+    if isinstance(spec, Dataset):
+        return spec.key
+    name, info = normalize(spec)["name"], describe(spec)
+    content = [info.name, info.settings, info.checksums]
+    if is_foreign(name):  # its author may be at work on it, and others may take its name
+        module = find_module(name)
+        path = Path(str(module.__file__))
+        tables = [hashlib.sha256(table.read_bytes()).hexdigest() for table in tables_of(module)]
+        content += [plugins.meaning(path.read_bytes()), tables]
+    return digest(content)[:12]
 
 
 def open_as(spec: Spec, directory: str | os.PathLike[str]) -> Dataset:
@@ -226,7 +235,7 @@ def prepare(
     with plugins.explained(f"data set {name!r}: read() raised", DatasetError):
         arrays = definition.read(info, paths)
     try:
-        _prepared.write_prepared(directory, info, arrays, _key(name, info))
+        _prepared.write_prepared(directory, info, arrays, key(spec))
     except DatasetError as error:
         raise DatasetError(f"{name}: {error}" if is_foreign(name) else str(error)) from None
 
@@ -298,16 +307,6 @@ def _definition(name: str) -> DatasetDefinition:
     if not is_file and stated != name:
         raise ValueError(f"data set {name!r}: name: its class states {stated!r}")
     return made
-
-
-def _key(name: str, info: DatasetInfo) -> str:
-    content = [info.name, info.settings, info.checksums]
-    if is_foreign(name):  # its author may be at work on it, and others may take its name
-        module = find_module(name)
-        path = Path(str(module.__file__))
-        tables = [hashlib.sha256(table.read_bytes()).hexdigest() for table in tables_of(module)]
-        content += [plugins.meaning(path.read_bytes()), tables]
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def tables_of(module: ModuleType) -> list[Path]:
