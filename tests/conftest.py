@@ -15,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
 from admmbench import compiled
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 
 pytest_plugins = ["tests.made"]  # fixtures of made-up results

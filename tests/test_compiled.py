@@ -235,7 +235,7 @@ METHOD = textwrap.dedent('''
 def run(path, cache):
     """Training loss of the plug-in, by a process of its own."""
     code = (
-        "from admmbench import simulate; from admmbench.contracts.made import make_dataset; import sys; "
+        "from admmbench import simulate; from admmbench.contracts.made_up_data import make_dataset; import sys; "
         "t = simulate(make_dataset(), sys.argv[1], agents=2, rounds=3, seeds=1, dtype='float64'); "
         "print(repr(float(t.train_loss[0, -1])))"
     )

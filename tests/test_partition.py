@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import partition, simulate
-from admmbench.contracts.made import make_dataset, make_regression, written_by
+from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.partition import as_partition
 
 

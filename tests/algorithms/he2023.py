@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Attribute, load_dataset
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec

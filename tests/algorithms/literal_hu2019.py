@@ -16,7 +16,7 @@ from scipy import optimize
 from sklearn.linear_model import LogisticRegression
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers

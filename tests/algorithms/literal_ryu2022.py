@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from tests.noise import noisy
 
 P, K, J, N, BETA, EPS, DELTA, T = 3, 3, 7, 60, 0.02, 0.7, 1e-5, 8

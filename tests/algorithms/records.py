@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 
 P, J, N = 3, 6, 62
 SIZES = [21, 21, 20]

@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.made import written_by
+from admmbench.contracts.made_up_data import written_by
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import sample_key

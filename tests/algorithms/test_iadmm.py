@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from tests.algorithms.literal_ryu2022 import (
     BETA,
     J,

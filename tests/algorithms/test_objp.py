@@ -5,7 +5,7 @@ import pytest
 
 from admmbench import simulate
 from admmbench.algorithms.objp import ObjP
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from tests.algorithms.literal_ryu2022 import (
     J,
     K,

@@ -7,7 +7,7 @@ from typing import Any
 from admmbench.audit.auditor import audit
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 

@@ -16,7 +16,7 @@ from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import play, play_both
 from admmbench.contracts import runs
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import threads
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.frames.linearized import Linearized

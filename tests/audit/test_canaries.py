@@ -5,7 +5,7 @@ import pytest
 
 from admmbench.audit.canaries import make_worlds
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.made import make_dataset, make_regression
+from admmbench.contracts.made_up_data import make_dataset, make_regression
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
 NAMES = ["worst", "extreme", "natural"]

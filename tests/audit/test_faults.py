@@ -9,7 +9,7 @@ import pytest
 from admmbench.algorithms import amp
 from admmbench.audit import auditor
 from admmbench.audit.settings import AuditSettings
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.privacy import Ledger, Noise, Sampler, mechanisms, samplers

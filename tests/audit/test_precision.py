@@ -8,7 +8,7 @@ import pytest
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.audit.canaries import Worlds
 from admmbench.audit.probe import probe
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 

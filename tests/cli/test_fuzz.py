@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from admmbench.cli import main
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.files.core_yaml import ReadError, dump_yaml, inline_yaml, read_yaml
 from admmbench.forecast.cost import estimate
 from admmbench.study import config

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from admmbench import plugins, simulate
 from admmbench.cli import main
-from admmbench.contracts.made import make_dataset, make_regression, written_by
+from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.datasets import (
     Attribute,
     key,

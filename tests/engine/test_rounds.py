@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import evaluated_rounds, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome

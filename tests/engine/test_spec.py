@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files.core_yaml import parse_words

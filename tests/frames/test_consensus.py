@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from tests.algorithms.literal_baselines import EPS, LOGISTIC, UNEQUAL, T, played, released, unequal
 from tests.algorithms.records import J, P, in_unit_ball
 

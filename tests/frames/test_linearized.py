@@ -11,7 +11,7 @@ from scipy import optimize
 from admmbench import simulate
 from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.objt import ObjT
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Noise, Privacy

@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 
 
 @pytest.mark.parametrize("name", ["centralized", "local_only"])

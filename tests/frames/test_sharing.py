@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from admmbench import list_losses
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.datasets import describe
 from admmbench.problems.loss import RegressionLoss, ScalarLoss
 from admmbench.problems.losses import resolve

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from admmbench import list_algorithms, list_datasets, load_dataset, simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import NEIGHBOURS, Gaussian, Laplace, Ledger

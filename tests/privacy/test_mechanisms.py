@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
 from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier, mechanisms

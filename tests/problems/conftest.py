@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 
 
 @pytest.fixture

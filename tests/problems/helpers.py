@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from admmbench import partition
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems import as_problem
 
 SHUFFLED = {"scheme": "iid", "agents": 7, "shuffle": True}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 from tests.problems.helpers import BY_WRITER, SHUFFLED, bind_rows, everyone, rngs, with_classes
 
 SHARED = {"scheme": "iid", "agents": 7, "shuffle": False}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from admmbench.contracts.made import make_dataset, make_regression
+from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Attribute, load_dataset
 from admmbench.frames.constrained import AugmentedLagrangian
 from admmbench.partition import Split, as_partition

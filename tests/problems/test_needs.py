@@ -3,7 +3,7 @@
 import pytest
 
 from admmbench import simulate
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.losses import as_loss
 from admmbench.problems.needs import require

@@ -8,7 +8,7 @@ from scipy import optimize, special
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems import as_problem, optimum
 from admmbench.problems.losses import as_loss

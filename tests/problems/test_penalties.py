@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.problems.penalties import PENALTIES
 from tests.problems.helpers import bind_columns, bind_rows, everyone, models, one_by_one, rngs
 

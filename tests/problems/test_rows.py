@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from admmbench.contracts.made import make_dataset, written_by
+from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.linearized import proximal_step
 from admmbench.partition import Split

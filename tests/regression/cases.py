@@ -2,7 +2,7 @@
 
 import itertools
 
-from admmbench.contracts.made import make_dataset
+from admmbench.contracts.made_up_data import make_dataset
 
 ROUNDS = {"rounds": 12, "evaluate_every": 3, "seeds": [0, 1, 2], "dtype": "float64"}
 SOFTMAX = {"loss": "softmax", "penalty": "l2", "strength": 2e-2, "per": "total"}

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from admmbench.report import standings
-from admmbench.results.comparison import lead
+from admmbench.results.who_wins import lead
 from tests.made import INF, build, totals
 
 ERRORS = {

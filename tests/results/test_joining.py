@@ -9,8 +9,8 @@ import yaml
 
 from admmbench.cli import main
 from admmbench.results import reference
-from admmbench.results.declared import with_kinship
 from admmbench.results.joining import join
+from admmbench.results.kinship import with_kinship
 from tests.made import INF, build
 
 LABELS = ["OutP", "ObjP", "Non-private"]

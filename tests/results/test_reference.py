@@ -10,7 +10,7 @@ import yaml
 from admmbench import load_dataset
 from admmbench.cli import main
 from admmbench.engine.rounds import run_rounds
-from admmbench.results import contrast, reference
+from admmbench.results import file_differences, reference
 from admmbench.study import config
 from tests.made import build
 
@@ -115,5 +115,5 @@ def test_a_piece_of_what_is_kept_comes_out_again():
     own = kept.sel(algorithm="DP-GD", epsilon=1, seed=3)["test_error"].dropna("round")
     assert own.size > 1
     found = trace["test_error"][0, -own.size :]  # without the start, where it was not kept
-    records = contrast.FLIPPED / kept.attrs["n_test"]
+    records = file_differences.FLIPPED / kept.attrs["n_test"]
     np.testing.assert_allclose(found, own, atol=records + 1e-12, rtol=0)

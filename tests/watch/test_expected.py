@@ -11,7 +11,7 @@ from admmbench.forecast.plan import Machine
 from admmbench.forecast.timing import Speed, kind
 from admmbench.study import config
 from admmbench.watch.expected import START, expected
-from admmbench.watch.scaled import smaller
+from admmbench.watch.smaller_studies import smaller
 
 SMALL = {
     "title": "Small",

@@ -17,8 +17,8 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from admmbench.study import config
 from admmbench.watch import logger as watching
+from admmbench.watch.failure_report import Remains
 from admmbench.watch.logger import Watched
-from admmbench.watch.remains import Remains
 from admmbench.watch.study import _changes, _words
 from tests.watch.test_expected import SMALL
 
@@ -139,7 +139,7 @@ def test_where_nothing_is_to_be_done_snakemake_says_so(snakemake):
 def test_a_long_study_says_what_it_costs(snakemake, monkeypatch):
     monkeypatch.setattr(watching, "HOUR", 1.0)
     monkeypatch.setattr(
-        "admmbench.watch.scaled.smaller", lambda study, given: ["a.yaml runs less."]
+        "admmbench.watch.smaller_studies.smaller", lambda study, given: ["a.yaml runs less."]
     )
     snakemake.begins()
     assert snakemake.ends()[:2] == ["quick takes about 2 s on 2 cores.", "a.yaml runs less."]
@@ -190,7 +190,7 @@ def remains(monkeypatch):
         called.append(command)
         return SimpleNamespace(stdout="", stderr="", returncode=1)
 
-    monkeypatch.setattr("admmbench.watch.remains.subprocess.run", run)
+    monkeypatch.setattr("admmbench.watch.failure_report.subprocess.run", run)
     made = Remains(["results/small"], "index.html")
     return made, called
 

@@ -13,7 +13,7 @@ from scipy.special import gammainccinv
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, factors, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.frames.exact import solve
-from admmbench.frames.kernel import Strategy
+from admmbench.frames.local_update import Strategy
 from admmbench.privacy import (
     Approximate,
     Cost,

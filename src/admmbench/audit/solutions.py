@@ -19,7 +19,7 @@ import numpy as np
 from admmbench.audit.tapes import SPHERICAL, Curved, Taped, TapedNoise
 from admmbench.frames.base import Array, factors, norms
 from admmbench.frames.consensus import Subproblem
-from admmbench.frames.kernel import Pass, Strategy, in_plain_arrays
+from admmbench.frames.local_update import Pass, Strategy, in_plain_arrays
 from admmbench.privacy import Draw, Noise
 from admmbench.problems.base import Gradient
 from admmbench.problems.loss import ScalarLoss

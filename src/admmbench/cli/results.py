@@ -66,7 +66,7 @@ def _report(options: argparse.Namespace) -> None:
     from admmbench.claims import claims, verdicts
     from admmbench.files.installed import find_all
     from admmbench.report import rendering
-    from admmbench.report.gathered import gather, gather_what_exists
+    from admmbench.report.contents import gather, gather_what_exists
     from admmbench.results import reference
     from admmbench.study.config import labels
 
@@ -120,15 +120,15 @@ def _show(options: argparse.Namespace) -> None:
     argument("second", type=place, help="results.nc of another machine, version or code"),
 )
 def _compare(options: argparse.Namespace) -> int:
-    from admmbench.results import contrast
+    from admmbench.results import file_differences
 
     first, second = (_results(path) for path in (options.first, options.second))
-    compared = contrast.contrast(first, second)
+    compared = file_differences.contrast(first, second)
     console = wide_console()
-    for difference in contrast.settings(first, second):
+    for difference in file_differences.settings(first, second):
         console.print(difference, soft_wrap=True, markup=False)
-    console.print(contrast.table(compared))
-    console.print(contrast.summary(compared), soft_wrap=True)
+    console.print(file_differences.table(compared))
+    console.print(file_differences.summary(compared), soft_wrap=True)
     return int((compared["state"] == "different").any())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.contracts import ensure
-from admmbench.contracts.made import make_dataset, make_regression
+from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss

@@ -20,7 +20,7 @@ from admmbench.algorithms import resolve
 from admmbench.audit.auditor import audit
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts import Check, ensure
-from admmbench.contracts.made import written_by
+from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
     AGENTS,
     EVERY,

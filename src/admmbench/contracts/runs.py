@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from admmbench.algorithms import resolve
 from admmbench.contracts import ensure
-from admmbench.contracts.made import make_dataset, make_regression
+from admmbench.contracts.made_up_data import make_dataset, make_regression
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec

@@ -20,7 +20,7 @@ from admmbench.engine.threads import Workers, block_size, workers
 from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.frames.base import Algorithm, Block, Federation, Messages
-from admmbench.frames.kernel import COMPILED, Strategy
+from admmbench.frames.local_update import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
 from admmbench.problems.optimum import Limit

@@ -34,7 +34,7 @@ def draw(ranks: xr.Dataset, looks: Mapping[str, Look]) -> Drawing:
     Parameters
     ----------
     ranks
-        What `admmbench.results.comparison.ranks` gives: ``mean_rank`` in ascending order, ``together`` and
+        What `admmbench.results.who_wins.ranks` gives: ``mean_rank`` in ascending order, ``together`` and
         ``critical_difference``.
     looks
         Style of each method, by label.

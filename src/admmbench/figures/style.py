@@ -21,7 +21,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 from seaborn.utils import relative_luminance
 
-from admmbench.results.declared import with_kinship
+from admmbench.results.kinship import with_kinship
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.validation import parameters as parameters
 
 if TYPE_CHECKING:
-    from admmbench.frames.kernel import Strategy
+    from admmbench.frames.local_update import Strategy
 
 Array = NDArray[Any]
 T = TypeVar("T")

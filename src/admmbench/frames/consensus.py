@@ -27,7 +27,7 @@ from admmbench.frames.base import (
     norms,
     parameters,
 )
-from admmbench.frames.kernel import COMPILED, Pass, Strategy, in_plain_arrays, positions
+from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Cost, Noise, Privacy, Release
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.rows import BoundRows, RowParts

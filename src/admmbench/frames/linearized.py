@@ -1,7 +1,7 @@
 """Consensus ADMM with linearised subproblems: a gradient, and a step in closed form.
 
 A step is an equation between numbers, for one entry of a model. It is compiled into the pass that does a whole update,
-see `admmbench.frames.kernel`. A step may use its arguments, numbers, numpy and math.
+see `admmbench.frames.local_update`. A step may use its arguments, numbers, numpy and math.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from admmbench.frames.base import Array, parameters
 from admmbench.frames.consensus import Consensus, Subproblem
-from admmbench.frames.kernel import Pass, positions
+from admmbench.frames.local_update import Pass, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 from admmbench.validation import one_of

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from admmbench.privacy.cached_totals import remembered
 from admmbench.privacy.costs import ORDERS, Cost, Gaussian, Laplace, Pure, Spending
-from admmbench.privacy.remembered import remembered
 
 Composition = Callable[[Spending, float], float]
 """Total epsilon of some releases at a delta."""

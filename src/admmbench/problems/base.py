@@ -17,9 +17,9 @@ from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.loss import Loss
-from admmbench.problems.narrow import gather
 from admmbench.problems.optimum import Limit, minimize
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
+from admmbench.problems.used_columns import gather
 from admmbench.validation import Number, Strict
 
 Array = NDArray[Any]
@@ -268,7 +268,7 @@ class Gradient:
     Attributes
     ----------
     entries
-        Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.narrow`.
+        Those of `value` that can differ from zero, shape (B, S, K, W): see `admmbench.problems.used_columns`.
     bound
         Computes the sensitivity; methods without noise on the gradient do not call it.
     position

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from admmbench.partition import RowSelection, n_rows
-from admmbench.problems import kernels
+from admmbench.problems import products_per_seed
 from admmbench.problems.base import Array, weights_and_intercepts
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
@@ -147,13 +147,13 @@ class Batch:
         u = np.empty((len(y), 1, 1), z.dtype)
         value[agents[self._first], seeds[self._first]] = 0
         if self._filled is None:
-            kernels.predict(X, *where, z, u[:, 0, 0])
+            products_per_seed.predict(X, *where, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
-            kernels.add_back(X, *where, u[:, 0, 0], value)
+            products_per_seed.add_back(X, *where, u[:, 0, 0], value)
         else:
-            kernels.predict_sparse(*self._filled, *where, z, u[:, 0, 0])
+            products_per_seed.predict_sparse(*self._filled, *where, z, u[:, 0, 0])
             slopes = loss.scaled_slopes(u, y, scales)
-            kernels.add_back_sparse(*self._filled, *where, u[:, 0, 0], value)
+            products_per_seed.add_back_sparse(*self._filled, *where, u[:, 0, 0], value)
         return slopes
 
     @cached_property

@@ -54,9 +54,9 @@ from admmbench.problems.batches import (
     sparse_width,
 )
 from admmbench.problems.loss import Loss, Norms
-from admmbench.problems.narrow import Narrow
 from admmbench.problems.needs import require
 from admmbench.problems.sparse import MOST, column_type, density
+from admmbench.problems.used_columns import Narrow
 
 # Records that go forward and backward together: they are still in the cache for the second product.
 CHUNK_BYTES = 1_600_000

@@ -24,9 +24,9 @@ def content(comparison: xr.Dataset, ranks: xr.Dataset | None) -> dict[str, Any]:
     Parameters
     ----------
     comparison
-        What `admmbench.results.comparison.compare` found.
+        What `admmbench.results.who_wins.compare` found.
     ranks
-        What `admmbench.results.comparison.ranks` found of it.
+        What `admmbench.results.who_wins.ranks` found of it.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from admmbench.report import answer, evidence, explore, permalinks, standings, t
 from admmbench.report.environment import TEMPLATES
 from admmbench.report.inline import inline
 from admmbench.results import reference, statistics, wording
-from admmbench.results.comparison import compare, ranks
+from admmbench.results.who_wins import compare, ranks
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from admmbench.report.answer import MOST_NAMED, cells, listed, row, short
 from admmbench.results import statistics
-from admmbench.results.comparison import FEASIBLE, lead
+from admmbench.results.who_wins import FEASIBLE, lead
 
 
 def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
-from admmbench.results.declared import with_kinship
+from admmbench.results.kinship import with_kinship
 
 # Facts of a whole file that its parts need not share.
 _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}

@@ -195,14 +195,14 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     if differing:
         why = f"Not compared with this study, which differs in {'; '.join(differing)}."
         return {"scale": scale, "summary": why, "rows": []}
-    from admmbench.results import contrast
+    from admmbench.results import file_differences
 
     try:
-        compared = contrast.contrast(kept, results)
+        compared = file_differences.contrast(kept, results)
     except ValueError as error:
         return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
-    different = [row for row in contrast.rows(compared) if row["state"] == "different"]
-    return {"scale": scale, "summary": contrast.summary(compared), "rows": different}
+    different = [row for row in file_differences.rows(compared) if row["state"] == "different"]
+    return {"scale": scale, "summary": file_differences.summary(compared), "rows": different}
 
 
 def _short(value: object) -> str:

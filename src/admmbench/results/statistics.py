@@ -17,7 +17,7 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
-from admmbench.results.declared import with_kinship
+from admmbench.results.kinship import with_kinship
 
 Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 Reduction = Literal["final", "best", "average"]

@@ -18,7 +18,7 @@ from admmbench.progress import duration
 if TYPE_CHECKING:
     from admmbench.study.config import Study
     from admmbench.watch.board import Board
-    from admmbench.watch.remains import Remains
+    from admmbench.watch.failure_report import Remains
 
 # Of the log of a job that failed.
 _LAST_LINES = 20
@@ -165,7 +165,7 @@ class LogHandler(LogHandlerBase):
     def _announce(self, seconds: float, cores: int) -> None:
         """Say what a long study costs, and how to run a smaller one."""
         assert self._watched is not None
-        from admmbench.watch.scaled import smaller
+        from admmbench.watch.smaller_studies import smaller
 
         if seconds < HOUR:
             return

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from admmbench.cli import main
-from admmbench.results.contrast import contrast, settings, summary, table
+from admmbench.results.file_differences import contrast, settings, summary, table
 from tests.made import INF, build
 
 ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "ObjP": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}

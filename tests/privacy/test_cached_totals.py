@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from admmbench.files.cache import Cache
-from admmbench.privacy import Ledger, Pure, costs, remembered
+from admmbench.privacy import Ledger, Pure, cached_totals, costs
 
 CODE = """
 import sys
@@ -85,7 +85,7 @@ def end(monkeypatch):
         for function in registered:
             function()
         registered.clear()
-        remembered._file.cache_clear()
+        cached_totals._file.cache_clear()
 
     return end
 
@@ -98,7 +98,7 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch, e
         module.write_text(text)
         names: dict[str, Any] = {}
         exec(compile(text, str(module), "exec"), names)
-        total = remembered.remembered(names["compose"])
+        total = cached_totals.remembered(names["compose"])
         found = total(spending, 1e-6)
         end()
         return found
@@ -110,7 +110,7 @@ def test_totals_of_other_code_or_packages_are_not_found(tmp_path, monkeypatch, e
     source = "made = []\ndef compose(spending, delta):\n    made.append(1)\n    return {}\n"
     assert compose(source.format(7.0)) == 7
     assert compose(source.format(8.0)) == 8
-    monkeypatch.setattr(remembered, "version", lambda package: "another")
+    monkeypatch.setattr(cached_totals, "version", lambda package: "another")
     assert compose(source.format("float(len(made))")) == 1
     assert compose(source.format("float(len(made))")) == 1
 
@@ -129,7 +129,7 @@ def seven(tmp_path, monkeypatch, end):
         composed.clear()
         ledger = Ledger()
         ledger.add(Pure(0.5), count)
-        assert remembered.remembered(compose)(ledger.spending(), 1e-6) == 7
+        assert cached_totals.remembered(compose)(ledger.spending(), 1e-6) == 7
         end()
         return len(composed)
 

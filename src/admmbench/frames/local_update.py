@@ -23,7 +23,7 @@ import numpy as np
 from admmbench import compiled
 from admmbench.frames.base import Array, factors
 from admmbench.privacy import Draw, Noise, samplers
-from admmbench.problems import narrow
+from admmbench.problems import used_columns
 from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES, PenaltyName
 
@@ -37,7 +37,7 @@ Entry = TypeVar("Entry", float, Array)
 
 # A module changes with the text of what it imports: numba does not see that.
 _IMPORTED = hashlib.sha256(
-    b"".join(Path(str(module.__file__)).read_bytes() for module in (narrow, samplers))
+    b"".join(Path(str(module.__file__)).read_bytes() for module in (used_columns, samplers))
 ).hexdigest()
 _MODULE = '''\
 """Local update with {name}."""
@@ -50,7 +50,7 @@ import numba
 import numpy as np
 from admmbench.compiled import njit
 from admmbench.privacy.samplers import TILE, perturb
-from admmbench.problems.narrow import take_tile
+from admmbench.problems.used_columns import take_tile
 # {imported}
 
 number = np.{dtype}
@@ -154,7 +154,8 @@ def make_update(
     numbers_of
         Picks the further arguments of the step, a tuple, for an agent and a seed.
     take
-        Fills a tile with the gradient of the loss, or with the solution; see `admmbench.problems.narrow.take_tile`.
+        Fills a tile with the gradient of the loss, or with the solution; see
+        `admmbench.problems.used_columns.take_tile`.
     perturb
         Adds noise to a tile; see `admmbench.privacy.samplers.perturb`.
     number

@@ -8,8 +8,8 @@ import xarray as xr
 from scipy import stats
 
 from admmbench.report import answer
-from admmbench.results.comparison import compare, ranks
 from admmbench.results.statistics import difference, interval
+from admmbench.results.who_wins import compare, ranks
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed

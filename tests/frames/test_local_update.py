@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from admmbench.frames.consensus import Subproblem
-from admmbench.frames.kernel import (
+from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
+from admmbench.frames.local_update import (
     COMPILED,
     Pass,
     Strategy,
@@ -14,12 +15,11 @@ from admmbench.frames.kernel import (
     make_solve,
     make_update,
 )
-from admmbench.frames.linearized import _noise, proximal_step, trust_region_step
 from admmbench.privacy import Noise, Privacy, samplers
 from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
-from admmbench.problems.narrow import take_tile
 from admmbench.problems.penalties import PENALTIES
+from admmbench.problems.used_columns import take_tile
 
 # A tile of noise, and a part of one.
 B, S, K, J = 2, 3, 2, 700
@@ -245,5 +245,5 @@ def test_noise_of_another_kind_is_refused(noise):
 def test_the_pass_is_made_anew_when_the_samplers_change(monkeypatch):
     fused = Pass(proximal_step, "l2", "local", None, "only", "server")
     before = fused.source("float32")
-    monkeypatch.setattr("admmbench.frames.kernel._IMPORTED", "another")
+    monkeypatch.setattr("admmbench.frames.local_update._IMPORTED", "another")
     assert fused.source("float32") != before

@@ -8,9 +8,9 @@ import xarray as xr
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.figures.style import looks
 from admmbench.results import reference, statistics
-from admmbench.results.comparison import lead
-from admmbench.results.declared import with_kinship
 from admmbench.results.joining import join
+from admmbench.results.kinship import with_kinship
+from admmbench.results.who_wins import lead
 from tests.made import ERRORS, INF, build
 
 
