@@ -17,7 +17,7 @@ ORDER = [
     "files",
     "plugins",
     "compiled",
-    "progress",
+    "sensitivity",
     "privacy",
     "datasets",
     "partition",

@@ -62,7 +62,6 @@ from admmbench.privacy import Terms as Terms
 from admmbench.privacy import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy import on_grid as on_grid
 from admmbench.privacy.costs import ORDERS as ORDERS
-from admmbench.privacy.sensitivity import Sensitivity as Sensitivity
 from admmbench.problems.base import Gradient as Gradient
 from admmbench.problems.base import Problem as Problem
 from admmbench.problems.columns import BoundColumns as BoundColumns
@@ -79,6 +78,7 @@ from admmbench.problems.needs import Need as Need
 from admmbench.problems.needs import require as require
 from admmbench.problems.rows import BoundRows as BoundRows
 from admmbench.problems.rows import RowParts as RowParts
+from admmbench.sensitivity import Sensitivity as Sensitivity
 from admmbench.validation import parameters as parameters
 
 

@@ -110,6 +110,8 @@ def raised(error: BaseException) -> str:
         where, text = f'File "{error.filename}", line {error.lineno}: ', error.msg
     else:
         where = "".join(f"{line}: " for line in _lines(error)[-1:])
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("admmbench."):
+        text += "; what plug-ins need is in admmbench.api"
     return f"{where}{type(error).__name__}" + (f": {text}" if text else "")
 
 

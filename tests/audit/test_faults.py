@@ -30,7 +30,7 @@ from admmbench.algorithms.objp import ObjP
 from admmbench.algorithms.outp import OutP
 from admmbench.algorithms.pvp import PVP
 from admmbench.problems.rows import RowParts
-from admmbench.privacy.sensitivity import Sensitivity
+from admmbench.sensitivity import Sensitivity
 
 @parameters
 class Broken({base}):

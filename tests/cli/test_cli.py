@@ -491,3 +491,11 @@ def test_a_study_takes_installed_configurations_by_name(monkeypatch, capsys):
     assert main(["study", "--help"]) == 0
     assert "targets of snakemake" in capsys.readouterr().out
     assert len(called) == 1
+
+
+def test_a_module_that_plug_ins_do_not_have_is_answered_with_the_one_they_have(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("from admmbench.nowhere import Sensitivity\n")
+    assert main(["check", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert "No module named 'admmbench.nowhere'; what plug-ins need is in admmbench.api" in said

@@ -15,8 +15,8 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Noise, Privacy
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
+from admmbench.sensitivity import Sensitivity
 from tests.algorithms.literal_ryu2022 import RHO, N, P, T
 from tests.noise import noisy
 

@@ -16,10 +16,10 @@ from admmbench.frames.local_update import (
     make_update,
 )
 from admmbench.privacy import Noise, Privacy, samplers
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import Gradient
 from admmbench.problems.penalties import PENALTIES
 from admmbench.problems.used_columns import take_tile
+from admmbench.sensitivity import Sensitivity
 
 # A tile of noise, and a part of one.
 B, S, K, J = 2, 3, 2, 700

@@ -12,8 +12,8 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.streams import noise_key
 from admmbench.partition import Split
 from admmbench.privacy import Gaussian, Noise, Privacy, Pure, gaussian_multiplier, mechanisms
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems import as_problem
+from admmbench.sensitivity import Sensitivity
 from tests.noise import on_grid, standard
 
 ONES = np.ones((1, 2))

@@ -11,8 +11,8 @@ from pydantic import Field
 from admmbench.frames.base import Array, ColumnBlock, ColumnFederation, Guarantee, parameters
 from admmbench.frames.sharing import Sharing, SharingState
 from admmbench.privacy import Cost, Gaussian, Privacy, Release, on_grid
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.columns import BoundColumns
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters

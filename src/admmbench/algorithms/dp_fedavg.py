@@ -10,9 +10,9 @@ from pydantic import Field
 from admmbench.frames.base import Messages, RowBlock, RowFederation, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import RowParts
+from admmbench.sensitivity import Sensitivity
 
 
 @parameters

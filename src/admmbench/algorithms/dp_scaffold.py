@@ -11,8 +11,8 @@ from pydantic import Field
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.needs import Need
+from admmbench.sensitivity import Sensitivity
 
 
 @dataclass

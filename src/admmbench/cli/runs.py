@@ -35,7 +35,7 @@ from admmbench.files.core_yaml import dump_yaml, parse_yaml
 )
 def _run(options: argparse.Namespace) -> None:
     from admmbench.jobs import job
-    from admmbench.progress import shown
+    from admmbench.jobs.progress import shown
 
     spec = run_spec(options)
     data = dataset(options, spec)
@@ -76,7 +76,7 @@ def _audit(options: argparse.Namespace) -> int:
     from admmbench.audit.auditor import audit
     from admmbench.audit.findings import table
     from admmbench.audit.settings import AuditSettings
-    from admmbench.progress import shown
+    from admmbench.jobs.progress import shown
     from admmbench.validation import checked
 
     spec = run_spec(options)
@@ -118,7 +118,7 @@ def _audit(options: argparse.Namespace) -> int:
     argument("--output", type=place, required=True, help="JSON file to write"),
 )
 def _tune(options: argparse.Namespace) -> None:
-    from admmbench.progress import shown
+    from admmbench.jobs.progress import shown
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
     from admmbench.validation import checked
@@ -187,7 +187,7 @@ def _choose(options: argparse.Namespace) -> None:
 def _time(options: argparse.Namespace) -> None:
     from admmbench.datasets import open_as
     from admmbench.jobs import fingerprint, job
-    from admmbench.progress import shown
+    from admmbench.jobs.progress import shown
     from admmbench.study.config import read_experiment
 
     _, experiment = read_experiment(options.folder)

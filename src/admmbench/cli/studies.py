@@ -92,7 +92,7 @@ def _is_yaml(word: str) -> bool:
 )
 def _plan(options: argparse.Namespace) -> None:
     from admmbench.forecast import plan as forecast
-    from admmbench.progress import shown
+    from admmbench.jobs.progress import shown
     from admmbench.study.config import read
     from admmbench.study.housekeeping import notices
 

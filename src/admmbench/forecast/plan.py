@@ -26,7 +26,7 @@ from admmbench.files.cache import Cache
 from admmbench.forecast.cost import estimate, state_bytes
 from admmbench.forecast.timing import Speed, kind, time_rounds
 from admmbench.jobs import fingerprint, provenance
-from admmbench.progress import duration
+from admmbench.jobs.progress import duration
 from admmbench.study.address import BENCHMARK
 from admmbench.study.config import Study
 from admmbench.study.runs import Run

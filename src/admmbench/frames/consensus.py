@@ -29,8 +29,8 @@ from admmbench.frames.base import (
 )
 from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Cost, Noise, Privacy, Release
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
 Order = Literal["server", "agents"]

@@ -11,9 +11,9 @@ from pydantic import Field
 from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, parameters
 from admmbench.frames.consensus import Consensus, Subproblem
 from admmbench.privacy import Release
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import RowParts
+from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
 # Steps from the last solution to the next, as seen on Adult; for the forecast.

@@ -24,7 +24,7 @@ from admmbench.privacy.costs import (
     gaussian_multiplier,
 )
 from admmbench.privacy.ledger import Ledger
-from admmbench.privacy.sensitivity import Sensitivity
+from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
 Array = NDArray[Any]

@@ -15,11 +15,11 @@ from pydantic import Field
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.loss import Loss
 from admmbench.problems.optimum import Limit, minimize
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.problems.used_columns import gather
+from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Number, Strict
 
 Array = NDArray[Any]

@@ -27,7 +27,6 @@ import numpy as np
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import RowSelection, Split, n_rows
-from admmbench.privacy.sensitivity import Sensitivity
 from admmbench.problems.base import (
     Array,
     BoundLoss,
@@ -57,6 +56,7 @@ from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.needs import require
 from admmbench.problems.sparse import MOST, column_type, density
 from admmbench.problems.used_columns import Narrow
+from admmbench.sensitivity import Sensitivity
 
 # Records that go forward and backward together: they are still in the cache for the second product.
 CHUNK_BYTES = 1_600_000

@@ -16,10 +16,10 @@ from statistics import mean
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from admmbench.progress import INTERVAL, duration
+from admmbench.jobs.progress import INTERVAL, duration
 from admmbench.watch.expected import START, Expected
 
-# What `admmbench.progress` writes.
+# What `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
 _TAIL_BYTES = 4096
 # Seconds that the clocks of a cluster's nodes may differ by.

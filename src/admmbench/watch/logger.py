@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from admmbench.progress import duration
+from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
     from admmbench.study.config import Study

@@ -13,7 +13,7 @@ from admmbench.files.core_yaml import parse_words
 from admmbench.forecast import cost
 from admmbench.forecast import plan as forecast
 from admmbench.jobs import interrupts
-from admmbench.progress import shown
+from admmbench.jobs.progress import shown
 from admmbench.study.config import Study, read
 from admmbench.watch.logger import HOUR
 

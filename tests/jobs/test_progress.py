@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from rich.console import Console
 
-from admmbench import progress
+from admmbench.jobs import progress
 
 
 @pytest.fixture
