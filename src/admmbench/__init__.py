@@ -1,6 +1,7 @@
 """Benchmark suite for ADMM-based federated learning, private and constrained."""
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "checks":  # as it was called before
+        text = "admmbench.checks is now called admmbench.contracts"
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return importlib.import_module("admmbench.contracts")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

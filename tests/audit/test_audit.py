@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -305,3 +307,13 @@ def test_likelihood_ratio_is_one(name, sensitivity, canary, params):
     for ratio in (np.exp(-first), np.exp(second)):
         error = ratio.std() / np.sqrt(len(ratio))
         assert abs(ratio.mean() - 1) < 4 * error < 0.1
+
+
+def test_what_users_need_is_in_the_package_and_settings_do_not_load_the_attacks():
+    code = (
+        "import sys; from admmbench.audit import AuditSettings; "
+        "assert 'admmbench.audit.auditor' not in sys.modules; "
+        "from admmbench.audit import Audit, Finding, audit, epsilon_lower; "
+        "assert callable(audit)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

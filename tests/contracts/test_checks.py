@@ -331,3 +331,9 @@ def test_a_name_or_file_finds_its_checks(tmp_path):
     path.write_text("")
     with pytest.raises(ValueError, match="nothing to check"):
         list(of(str(path)))
+
+
+def test_contracts_are_found_by_their_name_of_before():
+    with pytest.warns(FutureWarning, match="admmbench.checks is now called admmbench.contracts"):
+        from admmbench import checks
+    assert checks.of is of

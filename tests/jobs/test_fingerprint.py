@@ -1,6 +1,7 @@
 """Fingerprints follow meaning."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import admmbench
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
+from tests import pages
 
 CODE = """
 def f(x):
@@ -299,3 +301,18 @@ def test_a_data_set_outside_the_package_counts(tmp_path):
     fingerprint._read.cache_clear()
     fingerprint.of_modules.cache_clear()
     assert fingerprint.of_dataset(str(path)) != before
+
+
+@pytest.mark.parametrize(
+    ("rule", "module"),
+    [
+        ("aggregate", "admmbench.engine.trace"),
+        ("audit", "admmbench.audit.attacks"),
+        ("tune", "admmbench.tuning.search"),
+    ],
+)
+def test_a_rule_follows_the_code_that_its_command_runs(rule, module):
+    text = (pages.ROOT / "workflow" / "rules" / f"{rule}.smk").read_text(encoding="utf-8")
+    roots = re.findall(r'of_modules\(\("([\w.]+)",\)\)', text)
+    assert roots
+    assert module in fingerprint.closure(roots)

@@ -28,7 +28,7 @@ for experiment in EXPERIMENTS:
             ),
             fingerprint=lambda wildcards, experiment=experiment: [
                 FINGERPRINTS[fingerprint.code(audited(experiment, wildcards).spec)],
-                fingerprint.of_modules(("admmbench.audit",)),
+                fingerprint.of_modules(("admmbench.audit.auditor",)),
             ],
         shell:
             "admmbench audit {params.settings:q} --audit {params.audit:q} --data {input.data:q}"

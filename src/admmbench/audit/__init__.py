@@ -14,3 +14,29 @@ If parties hold columns, one attack looks at the range in which their messages l
 
 An audit that passes proves nothing. One that fails shows that a total is wrong.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from admmbench.audit.auditor import audit
+    from admmbench.audit.bounds import epsilon_lower
+    from admmbench.audit.findings import Audit, Finding
+    from admmbench.audit.settings import AuditSettings
+
+__all__ = ["Audit", "AuditSettings", "Finding", "audit", "epsilon_lower"]
+
+# Loaded when first used: studies need the settings, and not what attacks.
+_HOMES = {
+    "Audit": "findings",
+    "AuditSettings": "settings",
+    "Finding": "findings",
+    "audit": "auditor",
+    "epsilon_lower": "bounds",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

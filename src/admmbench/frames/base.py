@@ -9,6 +9,7 @@ metrics or other algorithms.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -214,10 +215,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variant: Literal["paper", "reference"] = "paper"
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Refuse a name of before, which would be ignored silently."""
+        """Take a cost that is stated by its name of before, with a warning."""
         super().__init_subclass__(**given)
-        if "plan" in vars(cls):
-            raise TypeError(f"{cls.__name__}.plan: it is now called `cost`; rename it")
+        if stated := vars(cls).get("plan"):
+            text = f"{cls.__name__}.plan is now called `cost`; rename it"
+            warnings.warn(text, FutureWarning, stacklevel=3)
+            cls.cost = stated  # type: ignore[method-assign]
 
     @property
     def needs(self) -> tuple[Need, ...]:
