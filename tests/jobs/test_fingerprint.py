@@ -308,11 +308,14 @@ def test_a_data_set_outside_the_package_counts(tmp_path):
     [
         ("aggregate", "admmbench.engine.trace"),
         ("audit", "admmbench.audit.attacks"),
+        ("report", "admmbench.claims.judging"),
+        ("report", "admmbench.results.aggregate"),
         ("tune", "admmbench.tuning.search"),
     ],
 )
 def test_a_rule_follows_the_code_that_its_command_runs(rule, module):
     text = (pages.ROOT / "workflow" / "rules" / f"{rule}.smk").read_text(encoding="utf-8")
-    roots = re.findall(r'of_modules\(\("([\w.]+)",\)\)', text)
+    (called, *_) = re.findall(r"fingerprint\.of_(?:modules|page)\(([^)]*)\)", text)
+    roots = re.findall(r'"([\w.]+)"', called)
     assert roots
     assert module in fingerprint.closure(roots)

@@ -74,7 +74,11 @@ rule report:
         ),
         kept=KEPT,
         study=ARGUMENTS,
-        fingerprint=fingerprint.of_page("admmbench.report.rendering"),
+        fingerprint=fingerprint.of_page(
+            "admmbench.report.rendering",
+            "admmbench.report.contents",
+            "admmbench.claims.verdicts",
+        ),
     shell:
         "admmbench report {params.study:q} --output {output:q} > {log:q} 2>&1"
 

@@ -71,10 +71,10 @@ def of_figures(kinds: Iterable[str]) -> str:
     return of_modules((f"{_PACKAGE}.figures.drawing", *inside), files)
 
 
-def of_page(module: str) -> str:
-    """Fingerprint of what writes a page: a module, templates, scripts and styles."""
+def of_page(*modules: str) -> str:
+    """Fingerprint of what writes a page: modules, templates, scripts and styles."""
     folders = (_ROOT / "report" / name for name in ("templates", "vendor"))
-    return of_modules((module,), data=tuple(sorted(path for f in folders for path in f.iterdir())))
+    return of_modules(modules, data=tuple(sorted(path for f in folders for path in f.iterdir())))
 
 
 def _inside_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[Path, ...]]:
