@@ -3,7 +3,7 @@
     python performance/start.py OLD NEW [--repeats 5] [--plans 1]
 
 A job makes one round on the digits. Each commit has a cache folder of its own; "first" finds it empty, and "again"
-finds what is kept there: compiled code, privacy totals, what is known of the source's files, times of the machine.
+finds what is kept there: compiled code, what is known of the source's files, times of the machine.
 """
 
 import argparse

@@ -291,7 +291,7 @@ SAMPLES = [
     [(1.1, 0.05, 300)],
     [(20.0, 0.3, 100), (7.0, 0.02, 500)],
     [(0.8, 0.001, 2000)],
-    [(0.263, 0.001, 100)],  # 117 by Renyi divergences of orders from 2 on, 19.8 by all orders
+    [(0.263, 0.001, 100)],  # 19.8 by Renyi divergences
     [(0.2, 0.0001, 3000)],
     [(3.0, 0.9, 5)],
 ]
@@ -309,18 +309,12 @@ def test_samples_have_the_privacy_loss_distributions_of_dp_accounting(releases, 
     assert math.isnan(ledger.epsilon(delta, "huang2019"))
 
 
-def test_samples_compose_by_renyi_divergences_where_distributions_find_nothing():
+@pytest.mark.parametrize(("multiplier", "delta"), [(4.0, 1e-14), (1e-3, 1e-5)])
+def test_samples_cost_what_all_records_do_where_distributions_find_nothing(multiplier, delta):
     """A delta may be too small for them, or a loss too large."""
-    renyi = dp.rdp.RdpAccountant(
-        range(2, 200), neighboring_relation=dp.NeighboringRelation.REPLACE_SPECIAL
-    )
-    renyi.compose(event((4.0, 0.01, 1000)))
-    assert sampled((4.0, 0.01, 1000)).epsilon(1e-13) == pytest.approx(
-        renyi.get_epsilon(1e-13), rel=1e-3
-    )
     ledger = Ledger()
-    ledger.add(Gaussian(1e-3), 5)
-    assert sampled((1e-3, 0.1, 5)).epsilon(1e-5) == ledger.epsilon(1e-5)
+    ledger.add(Gaussian(multiplier), 1000)
+    assert sampled((multiplier, 0.1, 1000)).epsilon(delta) == ledger.epsilon(delta) < math.inf
 
 
 def hockey_stick(p, q, epsilon):
@@ -366,33 +360,8 @@ def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta
 
 
 def test_the_printed_number_of_abadi2016():
-    """Section 3.2: q = 0.01, sigma = 4, 10,000 steps, delta = 1e-5 give (1.26, 1e-5) by the moments accountant.
-
-    It converts moments by (alpha + ln(1 / delta)) / lambda; the conversion of today gives less for the same moments.
-    """
-    moments = 10_000 * Gaussian(4.0, 0.01).renyi()
-    printed = (moments + math.log(1e5) / (ORDERS - 1)).min()
-    assert printed == pytest.approx(1.26, abs=0.005)
-    assert 0.9 < sampled((4.0, 0.01, 10_000)).epsilon(1e-5) < printed
-
-
-@pytest.mark.parametrize("order", [1.02, 1.5, 3.0, 10.0])
-@pytest.mark.parametrize(("multiplier", "q"), [(0.3, 0.001), (1.0, 0.1), (4.0, 0.01), (2.0, 0.5)])
-def test_divergences_of_samples_are_integrals(multiplier, q, order):
-    """Of the density of the mixture over that without the record (Mironov, Talwar and Zhang 2019, section 3)."""
-    place = np.abs(ORDERS - order).argmin()
-    order = ORDERS[place]
-
-    def integrand(z):
-        ratio = np.logaddexp(math.log1p(-q), math.log(q) + (2 * z - 1) / (2 * multiplier**2))
-        return math.exp(stats.norm.logpdf(z, scale=multiplier) + order * ratio)
-
-    ends = [-12 * multiplier, 0, order / 2, order, order + 12 * multiplier]
-    moment = sum(integrate.quad(integrand, *piece, epsrel=1e-12)[0] for piece in pairwise(ends))
-    exact = math.log(moment) / (order - 1)
-    found = Gaussian(multiplier, q).renyi()[place]
-    assert found == pytest.approx(exact, rel=1e-6, abs=1e-12)
-    assert found <= order / (2 * multiplier**2)
+    """Section 3.2: q = 0.01, sigma = 4, 10,000 steps, delta = 1e-5 give (1.26, 1e-5) by the moments accountant."""
+    assert 0.9 < sampled((4.0, 0.01, 10_000)).epsilon(1e-5) < 1.26
 
 
 def test_a_sample_of_all_records_is_a_plain_release():

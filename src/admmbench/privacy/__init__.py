@@ -1,7 +1,6 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
 from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant
-from admmbench.privacy.calibration import calibrate
 from admmbench.privacy.costs import (
     Approximate,
     Cost,
@@ -12,7 +11,7 @@ from admmbench.privacy.costs import (
     Terms,
     gaussian_multiplier,
 )
-from admmbench.privacy.ledger import Ledger, epsilon_total
+from admmbench.privacy.ledger import Ledger, calibrate, epsilon_total
 from admmbench.privacy.mechanisms import (
     NEIGHBOURS,
     RECORD,

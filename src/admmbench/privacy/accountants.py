@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from admmbench.privacy.cached_totals import remembered
 from admmbench.privacy.costs import ORDERS, Cost, Gaussian, Laplace, Pure, Spending
 
 Composition = Callable[[Spending, float], float]
@@ -97,10 +97,10 @@ _ROUNDING = 1e-9
     "ε composed",
     kinds=(Cost,),
 )
-@remembered
+@lru_cache(maxsize=4096)
 def _rdp(spending: Spending, delta: float) -> float:
-    """Renyi differential privacy; with releases of samples it or privacy loss distributions, whichever is smaller."""
-    found = _renyi(spending, delta)
+    """Renyi differential privacy; with samples by privacy loss distributions, at most that of all records."""
+    found = _renyi(spending.of_all_records, delta)
     return min(found, _distributions(spending, delta)) if spending.sampled and found else found
 
 
@@ -123,9 +123,7 @@ def _renyi(spending: Spending, delta: float) -> float:
         return _beside_stated(spending, delta)
     total = sum(count * divergence for divergence, count in divergences if divergence is not None)
     epsilon, _ = compute_epsilon(ORDERS, total, delta)
-    found = min(float(epsilon), sum(count * cost.stated[0] for cost, count in spending))
-    bound = Spending((cost.bound, count) for cost, count in spending)
-    return found if bound == spending else min(found, _renyi(bound, delta))
+    return min(float(epsilon), sum(count * cost.stated[0] for cost, count in spending))
 
 
 def _distributions(spending: Spending, delta: float) -> float:
@@ -157,7 +155,7 @@ def _beside_stated(spending: Spending, delta: float) -> float:
     kinds=(Cost,),
     usual=False,
 )
-@remembered
+@lru_cache(maxsize=4096)
 def _pld(spending: Spending, delta: float) -> float:
     """Privacy loss distributions, or Renyi differential privacy where that is smaller."""
     found = _rdp(spending, delta)

@@ -12,7 +12,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,12 +30,6 @@ KINDS: dict[str, type[Cost]] = {}
 _SMALL = 1e-3
 # Of norms, which are computed in floating point.
 _ROUNDED = 1 + 1e-9
-# Multipliers between which all numbers here are finite.
-_MULTIPLIERS = 1e-5, 1e100
-# Points of a grid in a standard deviation of losses.
-_PER_DEVIATION = 16
-# A sum over outputs of a release reaches as far as orders of so many multipliers need, and no higher.
-_REACH = 250
 
 
 class Terms(NamedTuple):
@@ -113,8 +106,8 @@ class Cost(ABC):
         return math.nan
 
     @property
-    def bound(self) -> Cost:
-        """A release that costs no less, but perhaps less than the divergences of this one come to."""
+    def of_all_records(self) -> Cost:
+        """The release as if every record took part."""
         return self
 
     def merged(self, count: float) -> tuple[Cost, float]:
@@ -124,11 +117,6 @@ class Cost(ABC):
     def parts(self, count: float) -> tuple[Cost, int]:
         """Return a release with one loss, and how many independent ones so many of this one are equal to."""
         return self, int(count)
-
-    @property
-    def spacing(self) -> float | None:
-        """Spacing of a grid that suits the losses of a part; None if it should have the largest one on it."""
-        return None
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses between which a grid lies.
@@ -223,7 +211,7 @@ class Laplace(Cost):
         up = np.log(a / (2 * a - 1)) + (a - 1) * r
         down = np.log((a - 1) / (2 * a - 1)) - a * r
         entry = _at_most_concentrated(np.logaddexp(up, down), r)
-        return np.minimum(self.entries * entry, a * _square(self.l2) / 2)
+        return np.minimum(self.entries * entry, a * (self.l2 * self.l2) / 2)
 
     def parts(self, count: float) -> tuple[Cost, int]:
         """Take each entry for one with the largest shift."""
@@ -278,9 +266,7 @@ class Gaussian(Cost):
         return math.inf, 0.0
 
     def renyi(self) -> Array:
-        """Return the exact divergences; see `_sampled_renyi` for those of samples."""
-        if self.sampling < 1:
-            return _sampled_renyi(self.multiplier, self.sampling)
+        """Return the exact divergences; of samples, those of all records, which are no smaller."""
         return ORDERS * _over_square(0.5, self.multiplier)
 
     @property
@@ -289,7 +275,7 @@ class Gaussian(Cost):
         return math.nan if self.sampling < 1 else _over_square(1, self.multiplier)
 
     @property
-    def bound(self) -> Cost:
+    def of_all_records(self) -> Cost:
         """The release as if every record took part."""
         return Gaussian(self.multiplier)
 
@@ -306,20 +292,6 @@ class Gaussian(Cost):
         if self.sampling < 1:
             return self, int(count)
         return Gaussian(self.multiplier / math.sqrt(count)), 1
-
-    @property
-    def spacing(self) -> float:
-        """A part of the standard deviation of losses of the data set with the record; 0 if out of reach."""
-        m, q = self.multiplier, self.sampling
-        if not _MULTIPLIERS[0] < m < _MULTIPLIERS[1]:
-            return 0.0
-        if q == 1:
-            return 1 / m / _PER_DEVIATION
-        z = np.arange(-9, 9, 1 / 16)
-        density = np.exp(-(z**2) / 2) / 16 / math.sqrt(2 * math.pi)
-        weight = np.concatenate([(1 - q) * density, q * density])
-        loss = _log_ratio(m, q, m * np.concatenate([z, z + 1 / m]))
-        return math.sqrt(weight @ (loss - weight @ loss) ** 2) / _PER_DEVIATION
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses at outputs beyond which there is a probability of e^-tail."""
@@ -419,6 +391,11 @@ class Spending(tuple[tuple[Cost, float], ...]):
         """Whether there are releases of samples."""
         return any(cost.sampling < 1 for cost, _ in self)
 
+    @property
+    def of_all_records(self) -> Spending:
+        """The same as if every record took part, which costs no less."""
+        return Spending((cost.of_all_records, count) for cost, count in self)
+
     def packed(self) -> list[list[Any]]:
         """Return costs and counts, as JSON has them."""
         return [[cost.packed(), count] for cost, count in self]
@@ -433,65 +410,19 @@ def gaussian_multiplier(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-@lru_cache
-def _sampled_renyi(multiplier: float, sampling: float) -> Array:
-    """Renyi divergences of a Gaussian release of a Poisson sample (Mironov, Talwar and Zhang 2019, section 3).
-
-    With the ratio r of both densities, the moment of order a is the mean of r^a without the record. It is summed here,
-    because dp-accounting has a bound only where an order is not an integer, often a loose one below 2. At large orders
-    a bound is enough here as well: the divergence without sampling.
-    """
-    found = ORDERS * _over_square(0.5, multiplier)
-    orders = ORDERS[: np.searchsorted(ORDERS, _REACH * multiplier)]
-    if not orders.size:
-        return found
-    log_weight, log_ratio = _ratios(multiplier, sampling, orders[-1])
-    once = _change(1.0, log_weight, log_ratio)
-    for k, a in enumerate(orders):
-        powers = log_weight + a * log_ratio
-        largest = powers.max()
-        log_moment = float(largest + np.log(np.exp(powers - largest).sum()))
-        if log_moment < 1:  # few digits of it may be left
-            # r has the mean 1, so that r^a - 1 - a (r - 1) has the mean of r^a - 1, but less cancels.
-            change = _change(a, log_weight, log_ratio) - a * once
-            log_moment = math.log1p(change.sum() + 2.0**-50 * a * np.abs(once).sum())
-        found[k] = min(found[k], log_moment / (a - 1))
-    return found
-
-
-def _change(a: float, log_weight: Array, log_ratio: Array) -> Array:
-    """r^a - 1, times the weight."""
-    power, weight = a * log_ratio, np.exp(log_weight)
-    small = weight * np.expm1(np.minimum(power, 1))
-    found: Array = np.where(power < 1, small, np.exp(log_weight + power) - weight)
-    return found
-
-
-def _ratios(multiplier: float, sampling: float, shift: float) -> tuple[Array, Array]:
-    """Logarithms of the weights of outputs without a record, as far as this shift moves them, and of the ratios there.
-
-    A sum over equal steps converges fast if a step is small beside the standard deviation and beside the distance to
-    the singularity of the logarithm of the ratio, pi times the variance.
-    """
-    std = multiplier
-    step = std / 8 * min(1, 4 * std)
-    x = np.arange(-10 * std, shift + 10 * std, step)
-    log_weight = math.log(step / std / math.sqrt(2 * math.pi)) - (x / std) ** 2 / 2
-    return log_weight, _log_ratio(multiplier, sampling, x)
-
-
 def _log_ratio(multiplier: float, sampling: float, x: Array) -> Array:
     """Logarithm of the density of outputs with a record that may take part, over that without it."""
-    loss: Array = (x - 0.5) / multiplier / multiplier
     absent = math.log1p(-sampling) if sampling < 1 else -math.inf
-    with np.errstate(divide="ignore"):  # without samples, losses below -37 count as infinite
+    # Without samples, losses below -37 count as infinite.
+    with np.errstate(divide="ignore", over="ignore"):
+        loss: Array = (x - 0.5) / multiplier / multiplier
         small = np.log1p(sampling * np.expm1(np.minimum(loss, 1)))
     return np.where(loss < 1, small, np.logaddexp(absent, math.log(sampling) + loss))
 
 
 def _at_most_concentrated(logarithm: Array, epsilon: float) -> Array:
     """Divergence of an epsilon-DP release, from the logarithm of its moment: at most that of epsilon^2 / 2 of zCDP."""
-    concentrated = ORDERS * _square(epsilon) / 2
+    concentrated = ORDERS * (epsilon * epsilon) / 2
     exact = logarithm / (ORDERS - 1)
     found: Array = np.where(
         ORDERS * epsilon < _SMALL, concentrated, np.minimum(exact, concentrated)
@@ -499,13 +430,7 @@ def _at_most_concentrated(logarithm: Array, epsilon: float) -> Array:
     return found
 
 
-def _square(x: float) -> float:
-    """Square of a number; infinite where it is out of reach."""
-    return x**2 if x < 1e150 else x * x
-
-
 def _over_square(x: float, multiplier: float) -> float:
     """A number over the square of a multiplier; infinite where it is out of reach."""
-    if multiplier > 1e-150:
-        return x / _square(multiplier)
-    return x / multiplier / multiplier if multiplier else math.inf
+    square = multiplier * multiplier
+    return x / square if square else math.inf

@@ -24,8 +24,8 @@ Array = NDArray[np.floating[Any]]
 
 # Points of a release and of a sum, at most: more memory and time are not spent, and totals are larger.
 _POINTS, _POINTS_OF_SUM = 2**17, 2**20
-# Points in a loss. A small loss of one entry has two values, and needs no more.
-_PER_LOSS, _TWO_VALUES = 20, 1 / 400
+# Points of a release in a standard deviation of its losses, at least.
+_PER_DEVIATION = 16
 # Losses between which all numbers here are finite.
 _RANGE = 1e-100, 1e5
 # Points between 0 and the total, at least, if there may be as many.
@@ -61,12 +61,6 @@ class Grid:
         return self.spacing * (self.first + np.arange(len(self.chances)))
 
     @cached_property
-    def log_chances(self) -> Array:
-        """Logarithms of the chances."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.chances)
-
-    @cached_property
     def variance(self) -> float:
         """Variance of the losses."""
         mean = self.chances @ self.losses
@@ -76,9 +70,10 @@ class Grid:
 @lru_cache(maxsize=1024)
 def log_moment(grid: Grid, order: float) -> float:
     """Return the logarithm of the mean of the exponential of a multiple of the loss."""
-    powers = order * grid.losses + grid.log_chances
+    with np.errstate(divide="ignore"):
+        powers = order * grid.losses + np.log(grid.chances)
     largest = powers.max()
-    return float(largest + np.log(np.exp(powers - largest).sum()))
+    return float(largest + math.log(np.exp(powers - largest).sum()))
 
 
 @lru_cache(maxsize=64)
@@ -113,12 +108,11 @@ def _total(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: 
         return 0.0
     # What Fourier transforms and divergences are rounded by is less than this.
     left = delta - 2.0**-52 * sum(10 + number for _, number in parts)
-    spacing = _spacing([cost for cost, _ in parts], tail)
-    if left <= 0 or not _RANGE[0] < spacing:
+    lengths = [high - low for cost, _ in parts for low, high in [cost.ends(absent, tail)] if high]
+    longest, least = max(lengths, default=1.0), min(lengths, default=1.0)
+    if left <= 0 or not longest < _RANGE[1] or not least > _RANGE[0]:
         return math.inf
-    longest = max(high - low for cost, _ in parts for low, high in [cost.ends(absent, tail)])
-    if not longest < _RANGE[1]:
-        return math.inf
+    spacing = min(_spacing(cost, tail) for cost, _ in parts)
     while longest > _POINTS * spacing:
         spacing *= 2
     epsilon = math.inf
@@ -136,19 +130,16 @@ def _total(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: 
             spacing *= 2
 
 
-def _spacing(costs: Sequence[Cost], tail: float) -> float:
-    """Spacing of the grid with which to begin."""
-    own = [cost.spacing for cost in costs]
-    found = [spacing for spacing in own if spacing is not None]
-    if None in own:
-        ends = (cost.ends(False, tail) for cost in costs if cost.spacing is None)
-        losses = {high for _, high in ends} - {0}
-        least = min(losses, default=1)
-        points = max(1, min(_PER_LOSS, math.ceil(least / _TWO_VALUES)))
-        if len(losses) > 1:  # others are between points
-            points = max(points, _PER_LOSS // 4)
-        found.append(least / points)
-    return min(found)
+def _spacing(cost: Cost, tail: float) -> float:
+    """Spacing of a grid that is fine enough for a release, and has the largest loss of a symmetric one."""
+    low, high = cost.ends(False, tail)
+    points = 2 * _PER_DEVIATION
+    while points < _POINTS and low < high:
+        spacing = (high - low) / points
+        if on_grid(cost, False, tail, spacing).variance > (_PER_DEVIATION * spacing) ** 2:
+            break
+        points *= 4
+    return (high - low) / points or 1.0
 
 
 def _window(grids: Sequence[tuple[Grid, int]], cut: float) -> tuple[int, int]:

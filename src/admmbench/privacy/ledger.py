@@ -1,4 +1,4 @@
-"""Ledger: every noisy release of an agent, and what they cost together.
+"""Ledger: every noisy release of an agent, what they cost together, and the noise with which they cost a stated total.
 
 Agents hold disjoint records, so a record pays for the releases of its own agent only (parallel composition): each agent
 keeps a ledger, and the federation's total is the largest.
@@ -7,13 +7,18 @@ keeps a ledger, and the federation's total is the largest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from admmbench.privacy.accountants import ACCOUNTANTS
 from admmbench.privacy.costs import Cost, Spending
+
+# Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
+_AIM, _TOLERANCE = 0.998, 1e-5
+_LEAST = 0.99
 
 
 class Ledger:
@@ -67,3 +72,49 @@ def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rd
     """Return the total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
     totals = {ledger.spending(): ledger for ledger in ledgers}
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))
+
+
+def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> float:
+    """Solve for the budget of one release.
+
+    Parameters
+    ----------
+    spend
+        Releases of a run, as a function of the budget of one release; more is spent if the budget is larger.
+    total
+        Composed privacy loss of the run, at most.
+    delta
+        Failure probability of the total.
+
+    Returns
+    -------
+    float
+        Budget with which the composed loss is 0.99 to 1 of the total; infinite if the total is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such budget.
+    """
+    if math.isinf(total):
+        return math.inf
+
+    def above(log: float) -> float:
+        """Logarithm of the composed loss over what is aimed at, for the logarithm of a budget."""
+        found = spend(math.exp(log)).epsilon(delta)
+        return math.log(max(found, 1e-300) / (_AIM * total))
+
+    low = high = math.log(total)
+    while above(low) > 0 and low > -100:
+        low -= 2
+    while above(high) < 0 and high < 100:
+        high += 2
+    if above(low) > 0 or above(high) < 0:
+        raise ValueError(f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}")
+    epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE)) if low < high else total
+    found = spend(epsilon).epsilon(delta)
+    if not _LEAST * total <= found <= total:
+        raise ValueError(
+            f"privacy.total: asked for {total:g}, found noise for {found:g} only; a total near it may be found"
+        )
+    return float(epsilon)

@@ -15,7 +15,6 @@ from typing import Any
 from admmbench import compiled
 from admmbench.files import cache_folder, private_folder
 from admmbench.files.installed import CONFIG, OWN
-from admmbench.privacy import cached_totals
 from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_runs
 from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
 
@@ -92,9 +91,9 @@ def _of_data(folder: Path) -> Iterator[Path]:
 
 
 def _of_the_cache(cache: Path) -> Iterator[Path]:
-    """Code that was compiled, and totals that were composed, more than a month ago: made again in seconds if needed."""
+    """Code that was compiled more than a month ago: made again in seconds if needed."""
     kernels = [f"{compiled.FOLDER}/{name}" for name in ("*kernel_*.*", "__pycache__/kernel_*")]
-    for path in itertools.chain(*map(cache.glob, (*kernels, f"{cached_totals.FOLDER}/*.json"))):
+    for path in itertools.chain(*map(cache.glob, kernels)):
         if _unfinished(path) or time.time() - path.stat().st_mtime > _MONTH:
             yield path
 
