@@ -235,11 +235,13 @@ def test_value_of_a_difference(tmp_path, precise):
         ),
     ],
 )
-def test_value_below_the_papers_scale_is_not_judged(tmp_path, change, reason):
-    verdict = judge(tmp_path, build(ERRORS, **change), **VALUE)
-    assert verdict.verdict == "not run"
-    assert reason in verdict.why
-    assert verdict.ours == ""
+def test_a_value_below_the_papers_scale_is_shown_and_decides_nothing(tmp_path, change, reason):
+    verdict = judge(tmp_path, build(ERRORS, spread=0.0005, **change), **VALUE)
+    assert verdict.verdict == "undecided"
+    assert verdict.why.startswith(f"Short of what the statement presupposes: {reason}")
+    assert "What ran would support it: 0.40 pp below the published value" in verdict.why
+    assert "seeds would decide" not in verdict.why
+    assert verdict.ours.startswith("13.00 % (")
 
 
 def test_value_of_a_diverged_method_is_contradicted(tmp_path):
@@ -312,11 +314,14 @@ def test_order_holds_at_every_epsilon(tmp_path, results):
     assert len(verdict.interval.splitlines()) == 6
 
 
-def test_order_is_judged_below_the_papers_scale_and_says_so(tmp_path):
+def test_an_order_below_the_papers_scale_decides_nothing(tmp_path):
     ds = build(ERRORS, rounds=(1, 100), seeds=4, spread=0.001)
     verdict = judge(tmp_path, ds, **ORDER)
-    assert verdict.verdict == "supported"
-    assert "100 of 300 rounds; 4 of 10 seeds" in verdict.why
+    assert verdict.verdict == "undecided"
+    assert "100 of 300 rounds; 4 of 10 seeds. What ran would support it:" in verdict.why
+    turned = judge(tmp_path, ds, **{**ORDER, "labels": ["OutP", "ObjP"]})
+    assert turned.verdict == "undecided"
+    assert "What ran would contradict it:" in turned.why
 
 
 def test_order_fails_if_it_fails_at_one_epsilon(tmp_path):
@@ -330,7 +335,8 @@ def test_order_fails_if_it_fails_at_one_epsilon(tmp_path):
 
 @pytest.mark.parametrize("seeds", [3, 10])
 def test_order_is_undecided_if_an_interval_contains_0(tmp_path, seeds):
-    verdict = judge(tmp_path, build(ERRORS, seeds=seeds, spread=0.05), **ORDER)
+    needs = {**SCALE, "seeds": seeds}
+    verdict = judge(tmp_path, build(ERRORS, seeds=seeds, spread=0.05), **ORDER, requires=needs)
     assert verdict.verdict == "undecided"
     assert verdict.why.startswith(
         "ObjP − ObjPM at ε = 0.05 is 2.00 pp, which may or may not be above 0 by a relevant 0.10 pp. "
@@ -339,7 +345,8 @@ def test_order_is_undecided_if_an_interval_contains_0(tmp_path, seeds):
     )
     assert verdict.is_exploratory == (seeds == 3)
     errors = {**ERRORS, "ObjP": {**ERRORS["ObjP"], 1.0: 0.9}}
-    contrary = judge(tmp_path, build(errors, seeds=3, spread=0.001), **ORDER)
+    three = {**ORDER, "requires": {**SCALE, "seeds": 3}}
+    contrary = judge(tmp_path, build(errors, seeds=3, spread=0.001), **three)
     assert contrary.verdict == "contradicted"
 
 
@@ -431,15 +438,21 @@ def test_without_a_budget_no_epsilon_is_named(tmp_path):
     assert verdict.ours == "no budget: 10.00 % < 20.00 %"
     assert verdict.interval.startswith("OutP − ObjP without a budget: ")
     other = judge(tmp_path, ds, **{**both, "epsilon": [0.1, 1, INF]})
-    assert "Not run: ObjP, OutP at ε = 0.1, 1." in other.why
+    assert other.why.startswith("Not run: ObjP, OutP at ε = 0.1, 1.")
     absent = judge(tmp_path, build({"ObjT": {1.0: 0.1}, "ObjP": {}, "OutP": {}}), **both)
     assert absent.why == "Not run: ObjP, OutP without a budget."
 
 
-def test_order_names_the_budgets_that_were_not_run(tmp_path, results):
+def test_an_order_with_a_budget_that_was_not_run_may_be_contradicted_and_not_supported(
+    tmp_path, results
+):
     verdict = judge(tmp_path, results, **{**ORDER, "epsilon": [0.05, 5.0]})
-    assert verdict.verdict == "supported"
-    assert "Not run: ObjPM, ObjP, OutP at ε = 5." in verdict.why
+    assert verdict.verdict == "undecided"
+    assert verdict.why.startswith(
+        "Not run: ObjPM, ObjP, OutP at ε = 5. What ran would support it: Every difference is above 0."
+    )
+    turned = {**ORDER, "labels": ["OutP", "ObjP"], "epsilon": [0.05, 5.0]}
+    assert judge(tmp_path, results, **turned).verdict == "contradicted"
 
 
 def test_order_goes_on_after_a_pair_that_was_not_run(tmp_path):
@@ -487,16 +500,15 @@ def test_close_fails_if_the_method_is_far_or_another_is_near(tmp_path, precise):
 
 def test_close_needs_the_papers_scale(tmp_path):
     verdict = judge(tmp_path, build(ERRORS, rounds=(1, 10)), **CLOSE)
-    assert verdict.verdict == "not run"
+    assert verdict.verdict == "undecided"
+    assert "10 of 300 rounds" in verdict.why
 
 
 def test_close_needs_every_method(tmp_path):
     others = {epsilon: mean for epsilon, mean in ERRORS["OutP"].items() if epsilon != 1.0}
     verdict = judge(tmp_path, build({**ERRORS, "OutP": others}), **CLOSE)
     assert verdict.verdict == "not run"
-    assert "no runs of OutP at ε = 1" in verdict.why
-    fewer = judge(tmp_path, build({**ERRORS, "OutP": others}, rounds=(1, 10)), **CLOSE)
-    assert fewer.why.startswith("Needs the paper's scale: no runs of OutP at ε = 1; ")
+    assert verdict.why == "Not run: OutP at ε = 1."
 
 
 def test_close_with_a_diverged_run(tmp_path):
@@ -548,10 +560,8 @@ def test_trend_along_rounds_may_end_at_the_fraction(tmp_path, results):
 
 
 def test_trend_along_rounds_needs_the_rounds_of_the_paper(tmp_path):
-    short = build(ERRORS, rounds=(1, 10))
-    assert judge(tmp_path, short, **FALLS).verdict == "not run"
-    few = build(ERRORS, seeds=3)
-    assert judge(tmp_path, few, **FALLS).verdict == "supported"
+    for fewer in (build(ERRORS, rounds=(1, 10)), build(ERRORS, seeds=3)):
+        assert judge(tmp_path, fewer, **FALLS).verdict == "undecided"
 
 
 def test_trend_along_epsilon(tmp_path, precise):

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import find_all
+from admmbench.privacy import Relation
 from admmbench.results import statistics
 from admmbench.study.config import Study, labels
 from admmbench.validation import Strict, messages, unknown
@@ -34,8 +35,11 @@ Labels = Annotated[list[str], Field(min_length=1)]
 Tier = Annotated[list[str], BeforeValidator(_tier), Field(min_length=1)]
 
 
-class Scale(Strict):
-    """The size at which a paper ran an experiment; a run of that size or larger meets it."""
+class Requirements(Strict):
+    """What a paper's statements about an experiment presuppose: only runs that meet it support or contradict them.
+
+    A run as large as the paper's, or larger, meets the scale.
+    """
 
     rounds: Annotated[int, Field(ge=1)]
     seeds: Annotated[int, Field(ge=1, description="1: a run does not depend on the seed")]
@@ -43,6 +47,20 @@ class Scale(Strict):
     n_train: Annotated[
         int, Field(ge=0, description="training samples of all agents; 0 if problems are drawn")
     ]
+    converged: Annotated[
+        bool,
+        Field(description="the paper speaks of solutions: runs end by the method's own test"),
+    ] = False
+    params: Annotated[
+        dict[str, dict[str, float | int | str | bool]],
+        Field(description="label -> parameters as printed, of the labels that a claim looks at"),
+    ] = {}
+    relation: Annotated[
+        Relation | None, Field(description="which neighbours the paper's privacy is about")
+    ] = None
+    equally_private: Annotated[
+        bool, Field(description="the paper compares methods whose totals are equal")
+    ] = False
 
 
 class Statement(Strict):
@@ -67,8 +85,15 @@ class Statement(Strict):
             description="how our data differ from the paper's; numbers are then shown, not judged"
         ),
     ] = ""
+    unprinted: Annotated[
+        str,
+        Field(
+            description="a sentence on what the paper does not print and the outcome depends on: nothing contradicts it"
+        ),
+    ] = ""
     requires: Annotated[
-        Scale | None, Field(description="scale of this claim; that of the file if absent")
+        Requirements | None,
+        Field(description="what this claim presupposes; as the head of the file has it if absent"),
     ] = None
     # Filled in by `load` from the head of the file.
     paper: str = ""
@@ -230,7 +255,7 @@ Claim = Annotated[Value | Order | Close | Trend | Spread, Field(discriminator="k
 
 class _File(Strict):
     paper: str
-    scale: dict[str, Scale]
+    scale: dict[str, Requirements]
     claims: list[Claim]
 
 

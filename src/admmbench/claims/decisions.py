@@ -26,8 +26,9 @@ Judgement = Literal["supported", "contradicted", "undecided", "not run"]
 MEANING: dict[Judgement, str] = {
     "supported": "the runs show what the paper states",
     "contradicted": "the runs show that it does not hold",
-    "undecided": "the runs show neither; the reason says how many seeds would",
-    "not run": "no runs at the scale that the claim needs, fewer than three seeds, or other data than the paper's",
+    "undecided": "the runs show neither, and the reason says how many seeds would; or they fall short of what the "
+    "paper's statement presupposes",
+    "not run": "no runs, fewer than three seeds, or other data than the paper's",
 }
 """Every outcome, in the order of the report, and what it means."""
 

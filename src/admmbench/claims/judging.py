@@ -21,7 +21,7 @@ from admmbench.claims.estimates import (
     normal_minimum,
     sampling_error,
 )
-from admmbench.claims.selection import Selection, Verdict
+from admmbench.claims.selection import LIMITS, Selection, Verdict
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, percent, quantity, short
 
@@ -137,17 +137,21 @@ def _judge_order(claim: Order, runs: Selection) -> Verdict:
 
 
 def _ordered(claim: Order, runs: Selection, low: str, high: str, epsilon: float) -> Part:
-    """One comparison of an order: a better method must not have lost a run, a worse one not all."""
+    """One comparison of an order.
+
+    A better method must not have lost a run. A worse one must not have lost all, and none to a limit of the study.
+    """
     smallest = claim.smallest(runs.mean(low, epsilon), runs.mean(high, epsilon))
     gap = statistics.difference(runs.at(high, epsilon), runs.at(low, epsilon))
     needs = [(low, epsilon)]
+    cut, _ = runs.lost([(high, epsilon)], LIMITS)
     part = runs.part(
         at(f"{high} − {low}", epsilon),
         above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
         gap,
         needs,
     )
-    if part.lost or part.estimate.n:
+    if part.lost or (part.estimate.n and not cut):
         return part
     lost, _ = runs.lost([(high, epsilon)])
     return replace(part, lost=lost, limited=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from admmbench.claims.decisions import (
     seeds_to_decide,
 )
 from admmbench.claims.estimates import Difference, Estimate
+from admmbench.claims.requirements import Selected, named
 from admmbench.frames.outcomes import FAILED, Outcome
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, quantity
@@ -28,9 +29,8 @@ from admmbench.validation import Strict
 if TYPE_CHECKING:
     import xarray as xr
 
-LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED)
-"""Outcomes of runs that come from limits of a study, and say nothing about the method."""
-
+LIMITS = (Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED)
+"""Outcomes of runs that come from limits of a study or its data, and say nothing about the method."""
 
 NAMED = 3
 """Parts of a claim that a reason names after the first; the table has the intervals of all."""
@@ -73,12 +73,31 @@ class Verdict(Strict):
 
 
 class Selection:
-    """A claim selects these runs; each is one number, in the unit of the claim."""
+    """A claim selects these runs; each is one number, in the unit of the claim.
 
-    def __init__(self, claim: Claim, ds: xr.Dataset, present: list[tuple[str, float]]) -> None:
+    Parameters
+    ----------
+    claim, ds
+        What the paper states, and results of its experiment.
+    present, absent
+        Labels and budgets of the claim with and without runs.
+    lacking
+        In which ways the runs fall short of what the claim presupposes, in words.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        ds: xr.Dataset,
+        present: list[Selected],
+        absent: Sequence[Selected] = (),
+        lacking: Sequence[str] = (),
+    ) -> None:
         self.claim = claim
         self.ds = ds
         self.present = present
+        self.absent = absent
+        self.lacking = lacking
         self.redrawn = statistics.redrawn(ds)
         factor = 100.0 if claim.unit == "%" else 1.0
         self.values = statistics.reduce(ds, claim.metric, claim.run) * factor
@@ -97,7 +116,7 @@ class Selection:
         name: str,
         region: Region,
         values: xr.DataArray,
-        needs: Iterable[tuple[str, float]],
+        needs: Iterable[Selected],
         estimate: Estimate | Difference | None = None,
     ) -> Part:
         """Make a part of a claim about a mean over seeds, or about another estimate.
@@ -129,13 +148,13 @@ class Selection:
         """Say whether one run is all there is to compare, by the file of claims."""
         return self.claim.requires is not None and self.claim.requires.seeds == 1
 
-    def lost(self, needs: Iterable[tuple[str, float]]) -> tuple[str, bool]:
-        """Say which runs have no value, and whether limits of the study ended all of these."""
+    def lost(self, needs: Iterable[Selected], by: Collection[Outcome] = FAILED) -> tuple[str, bool]:
+        """Say which runs have no value, by these outcomes, and whether limits of the study ended all of these."""
         texts: list[str] = []
         ends: set[int] = set()
         for label, epsilon in dict.fromkeys(needs):
             runs = self.ds[["status"]].sel(algorithm=label, epsilon=epsilon)
-            failures = set(runs["status"].values.tolist()) & set(FAILED)
+            failures = set(runs["status"].values.tolist()) & set(by)
             ends |= failures
             if failures:
                 parts, total = statistics.lost(statistics.counts(runs))
@@ -174,9 +193,14 @@ class Selection:
         """
         outcome = decide(parts)
         reasons = {"supported": supported, "not run": _too_few(parts)}
-        why = reasons.get(outcome) or _reason(parts, outcome, show)
+        why = reasons.get(outcome) or _reason(parts, outcome, show, final=not self.lacking)
         if agreement := permutations_agree(parts, outcome):
             why += f" {agreement}"
+        if bars := self._bars(outcome):
+            if outcome in ("supported", "contradicted"):
+                why = f"What ran would {outcome.removesuffix('ed')} it: {why}"
+                outcome = "undecided"
+            why = " ".join([*bars, why])
         if outcome in ("contradicted", "undecided") and self.claim.note:
             why += f" {self.claim.note}"
         random = [part for part in parts if part.is_random]
@@ -191,9 +215,25 @@ class Selection:
             size=max((part.size() for part in random), default=0.0) if judged else 0.0,
         )
 
+    def _bars(self, outcome: Judgement) -> list[str]:
+        """Say in sentences what keeps runs with this outcome from deciding the claim."""
+        bars: list[str] = []
+        if outcome == "not run":
+            return bars
+        if self.lacking:
+            bars.append(f"Short of what the statement presupposes: {'; '.join(self.lacking)}.")
+        if self.absent:
+            # A counterexample is one wherever else nothing ran.
+            bars += [f"Not run: {named(self.absent)}."] if outcome != "contradicted" else []
+        if self.claim.unprinted and outcome == "contradicted":
+            bars.append(self.claim.unprinted)
+        return bars
 
-def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str]) -> str:
-    """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it."""
+
+def _reason(
+    parts: Sequence[Part], outcome: Judgement, show: Callable[..., str], *, final: bool
+) -> str:
+    """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it if they could."""
     decisive = [part for part in parts if part.outcome(len(parts)) == outcome]
     lost = [f"{part.lost}." for part in decisive if part.lost]
     tested = [part for part in decisive if not part.lost]
@@ -216,7 +256,8 @@ def _reason(parts: Sequence[Part], outcome: Judgement, show: Callable[..., str])
             named.append(f"{len(others) - NAMED} more")
         if named:
             texts.append(f"Likewise {', '.join(named)}.")
-    if outcome == "undecided" and not lost and not any(part.is_negligible for part in decisive):
+    open_to_seeds = final and not lost and not any(part.is_negligible for part in decisive)
+    if outcome == "undecided" and open_to_seeds:
         n = seeds_to_decide(parts)
         number = f"About {n:,}" if n else f"More than {MOST:,}"
         texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")

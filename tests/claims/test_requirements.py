@@ -1,0 +1,280 @@
+"""Only runs that meet what a statement presupposes decide a claim, whatever its kind; and verdicts follow the claim."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from admmbench.claims import claims
+from admmbench.claims.verdicts import evaluate
+from admmbench.frames.outcomes import Outcome
+from admmbench.results import reference
+from tests.made import ERRORS, INF, build
+
+CLAIMS = Path(__file__).parents[2] / "config" / "claims"
+DECIDED = ("supported", "contradicted")
+NEEDS = {"rounds": 300, "seeds": 10, "agents": 10, "n_train": 60000}
+HEAD = {"id": "one", "statement": "So.", "source": "fig. 1", "experiment": "study"}
+BUDGETS = [0.05, 0.1, 1.0]
+
+# Claims of every kind that hold in the made-up study, and their contraries.
+HOLDING = {
+    "value": {"kind": "value", "algorithm": "ObjP", "epsilon": 0.1, "published": 13.0},
+    "best": {
+        "kind": "value",
+        "algorithm": "ObjP",
+        "epsilon": 0.1,
+        "over_seeds": "best",
+        "published": 12.8,
+    },
+    "difference": {
+        "kind": "value",
+        "algorithm": "ObjP",
+        "minus": "ObjPM",
+        "epsilon": 0.1,
+        "published": 2.0,
+    },
+    "ratio": {
+        "kind": "value",
+        "algorithm": "OutP",
+        "over": "ObjP",
+        "unit": "1",
+        "epsilon": 0.1,
+        "published": 1.54,
+    },
+    "order": {"kind": "order", "labels": ["ObjPM", "ObjP", "OutP"], "epsilon": BUDGETS},
+    "close": {
+        "kind": "close",
+        "algorithm": "ObjPM",
+        "epsilon": 1.0,
+        "reference": {"algorithm": "Non-private", "epsilon": INF},
+    },
+    "round": {
+        "kind": "trend",
+        "along": "round",
+        "metric": "consensus_violation",
+        "unit": "1",
+        "algorithms": ["ObjP", "OutP"],
+        "epsilon": [0.1],
+    },
+    "epsilon": {"kind": "trend", "along": "epsilon", "algorithms": ["OutP"], "epsilon": BUDGETS},
+    "spread": {
+        "kind": "spread",
+        "narrow": {"algorithms": ["ObjP"], "epsilon": BUDGETS, "over": "epsilon"},
+        "wide": {"algorithms": ["OutP"], "epsilon": BUDGETS, "over": "epsilon"},
+    },
+}
+TOLERANCES = {"value": 0.5, "best": 0.5, "difference": 0.5, "ratio": 0.1, "close": 1.5}
+HOLDING = {
+    name: {**given, **({"tolerance": TOLERANCES[name]} if name in TOLERANCES else {})}
+    for name, given in HOLDING.items()
+}
+CONTRARY = {
+    "value": {"published": 14.1},
+    "best": {"published": 13.9},
+    "difference": {"published": 3.1},
+    "ratio": {"published": 1.78},
+    "order": {"labels": ["OutP", "ObjP", "ObjPM"]},
+    "close": {"tolerance": 0.4},
+    "round": {},
+    "epsilon": {},
+    "spread": {"narrow": HOLDING["spread"]["wide"], "wide": HOLDING["spread"]["narrow"]},
+}
+
+
+KINDS = {
+    "value": claims.Value,
+    "order": claims.Order,
+    "close": claims.Close,
+    "trend": claims.Trend,
+    "spread": claims.Spread,
+}
+
+
+def stated(given, needs=NEEDS, **more):
+    """Return the claim that a file with this one entry states."""
+    return KINDS[given["kind"]].model_validate({**HEAD, **given, **more, "requires": needs})
+
+
+def judge(ds, given, needs=NEEDS, **more):
+    (verdict,) = evaluate([stated(given, needs, **more)], {"study": ds})
+    return verdict
+
+
+def study(name="", **given):
+    """Make results in which every claim holds, or those that refute the trend of this name."""
+    errors = dict(ERRORS)
+    if name == "epsilon":
+        errors["OutP"] = dict(zip(BUDGETS, (0.1, 0.2, 0.3), strict=True))
+    ds = build(errors, **{"spread": 0.0005, **given})
+    if name == "round":
+        ds["consensus_violation"] += 1
+    return ds
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_a_mutated_claim_of_any_kind_changes_its_verdict(name):
+    assert judge(study(), HOLDING[name]).verdict == "supported"
+    mutated = judge(study(name), {**HOLDING[name], **CONTRARY[name]})
+    assert mutated.verdict == "contradicted"
+
+
+SHORT = {
+    "rounds": ({"rounds": (1, 100, 299)}, {}, "299 of 300 rounds"),
+    "seeds": ({"seeds": 9}, {}, "9 of 10 seeds"),
+    "agents": ({"agents": 9}, {}, "9 of 10 agents"),
+    "records": ({"n_train": 59999}, {}, "59,999 of 60,000 training samples"),
+    "solutions": ({}, {"converged": True}, "runs ended before the method's own test"),
+    "relation": (
+        {"relation": "zero_out"},
+        {"relation": "replace"},
+        "neighbours by zero_out, the paper's by replace",
+    ),
+    "parameters": (
+        {},
+        {"params": {label: {"rho": 0.01} for label in ERRORS}},
+        "rho is not stated, as printed 0.01",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOLDING)
+@pytest.mark.parametrize("short", SHORT)
+def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
+    change, needs, words = SHORT[short]
+    for given, ds, word in (
+        (HOLDING[name], study(**change), "support"),
+        ({**HOLDING[name], **CONTRARY[name]}, study(name, **change), "contradict"),
+    ):
+        verdict = judge(ds, given, {**NEEDS, **needs})
+        assert verdict.verdict == "undecided"
+        assert words in verdict.why
+        assert f"What ran would {word} it: " in verdict.why
+        assert "would decide" not in verdict.why
+
+
+def test_runs_that_meet_every_requirement_decide():
+    """Parameters as printed, solutions by the methods' own tests, the paper's neighbours."""
+    ds = build(ERRORS, spread=0.0005, relation="replace", params={"ObjP": {"rho": 0.01}})
+    ds["status"][...] = ds["status"].where(ds["status"] < 0, Outcome.CONVERGED)
+    needs = {
+        **NEEDS,
+        "converged": True,
+        "relation": "replace",
+        "params": {"ObjP": {"rho": 0.01}, "another": {"rho": 7}},
+    }
+    assert judge(ds, HOLDING["value"], needs).verdict == "supported"
+    needs["params"]["ObjP"]["rho"] = 0.02
+    other = judge(ds, HOLDING["value"], needs)
+    assert other.verdict == "undecided"
+    assert "ObjP: rho is 0.01, as printed 0.02" in other.why
+
+
+def test_methods_that_must_be_equally_private():
+    needs = {**NEEDS, "equally_private": True}
+    order = {**HOLDING["order"], "labels": ["ObjP", "OutP"]}
+    verdict = judge(study(), order, needs)
+    assert verdict.verdict == "undecided"
+    assert "methods that are not equally private" in verdict.why
+    worst = study(sensitivity="global")
+    worst["epsilon_total"][...] = worst["epsilon_total"].sel(algorithm="ObjP")
+    worst["guarantee"][...] = "proved"
+    assert judge(worst, order, needs).verdict == "supported"
+
+
+@pytest.mark.parametrize("name", ["value", "order"])
+def test_what_a_paper_does_not_print_is_held_against_nobody(name):
+    unknown = "The paper does not print the solver."
+    held = judge(study(), HOLDING[name], unprinted=unknown)
+    assert (held.verdict, unknown in held.why) == ("supported", False)
+    refuted = judge(study(), {**HOLDING[name], **CONTRARY[name]}, unprinted=unknown)
+    assert refuted.verdict == "undecided"
+    assert refuted.why.startswith(f"{unknown} What ran would contradict it: ")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED])
+@pytest.mark.parametrize("label", ["ObjPM", "OutP"])
+def test_a_limit_of_the_study_on_either_side_of_an_order_decides_nothing(label, outcome):
+    for labels in (["ObjPM", "OutP"], ["OutP", "ObjPM"]):
+        ds = study()
+        ds["status"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = outcome
+        ds["test_error"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = float("nan")
+        order = {**HOLDING["order"], "labels": labels, "epsilon": [0.1]}
+        assert judge(ds, order).verdict == "undecided"
+
+
+# the kept studies
+
+
+@pytest.fixture(scope="module")
+def kept():
+    loaded = claims.load(CLAIMS)
+    results = reference.load(sorted({claim.experiment for claim in loaded}))
+    return results, {v.claim.id: v for v in evaluate(loaded, results)}
+
+
+def rejudged(results, claim, **change):
+    (verdict,) = evaluate([claim.model_copy(update=change)], results)
+    return verdict.verdict
+
+
+def test_no_verdict_on_a_kept_study_is_one_that_its_requirements_forbid(kept):
+    """By what the files of results say themselves, not by the code that judges."""
+    results, verdicts = kept
+    judged = [verdict for verdict in verdicts.values() if verdict.verdict in DECIDED]
+    assert len(judged) > 100
+    for verdict in judged:
+        claim, needed = verdict.claim, verdict.claim.requires
+        ds = results[claim.experiment]
+        assert ds.attrs["rounds"] >= needed.rounds
+        assert ds.attrs["n_train"] >= needed.n_train
+        for label, epsilon in claim.selections():
+            there = label in ds.algorithm and epsilon in ds.epsilon
+            assert there or verdict.verdict == "contradicted"
+            run = ds.sel(algorithm=label, epsilon=epsilon)
+            status = [state for state in run.status.values.tolist() if state >= 0]
+            assert int(run.agents) >= needed.agents
+            assert epsilon == INF or len(status) >= needed.seeds
+            assert not needed.converged or set(status) == {Outcome.CONVERGED}
+            for name, value in needed.params.get(label, {}).items():
+                assert json.loads(str(run.params.item()))[name] == value
+
+
+def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(kept):
+    results, verdicts = kept
+    for verdict in verdicts.values():
+        claim = verdict.claim
+        if verdict.verdict not in DECIDED:
+            continue
+        cut = {claim.experiment: results[claim.experiment].assign_attrs(rounds=0)}
+        assert rejudged(cut, claim) == "undecided", claim.id
+        if verdict.verdict == "contradicted":
+            continue
+        if isinstance(claim, claims.Order):
+            assert rejudged(results, claim, labels=claim.labels[::-1]) == "contradicted", claim.id
+        if isinstance(claim, claims.Value):
+            # The estimate lies within the margin, and the margin may hold the sampling error of the paper's mean.
+            ours = results[claim.experiment]
+            spread = 0.0
+            if claim.instances:
+                runs = ours[claim.metric].sel(algorithm=claim.algorithm, epsilon=claim.epsilon)
+                spread = float(runs.isel(round=-1).std("seed", ddof=1)) * 2.3
+            for off in (-1, 1):
+                moved = claim.published + off * 2.1 * (claim.tolerance + spread)
+                assert rejudged(results, claim, published=moved) != "supported", claim.id
+
+
+def test_limits_of_the_kept_studies_blame_no_paper(kept):
+    """Verdicts that were once wrong: by fewer rounds, or by runs that ended before the method's own test."""
+    _, verdicts = kept
+    for name in (
+        "ryu2022-femnist-noise-order",
+        "ryu2021-mnist-outp-plus-consensus",
+        "he2023-fair-10-same",
+        "he2023-fair-20-same",
+        "he2023-fair-20-threshold",
+    ):
+        assert verdicts[name].verdict == "undecided"
+        assert "Short of what the statement presupposes" in verdicts[name].why
