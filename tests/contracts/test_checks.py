@@ -274,7 +274,7 @@ DATASETS = [
         "it needs two classes",
     ),
     ("arrays are as described", DESCRIBE.format("exact=False"), "count it"),
-    ("arrays are as described", DESCRIBE.format("n_train=141"), "142 training rows, expected 141"),
+    ("arrays are as described", DESCRIBE.format("n_train=141"), "142 rows, expected 141"),
     ("arrays are as described", READ.format(f"X_train={X.format(2)}"), r"features in \[2.0, 2.0\]"),
     ("arrays are as described", READ.format(f"y_train={Y.format(3)}"), r"labels in \[3, 3\]"),
     (

@@ -1,12 +1,12 @@
 """Data sets with files keep the contracts, and some hold what is known of them."""
 
 import numpy as np
+import pooch
 import pytest
 
 from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import (
     DatasetError,
-    _fetch,
     describe,
     list_datasets,
     load_dataset,
@@ -103,10 +103,10 @@ def test_missing_femnist_shards_are_named_with_those_that_are_there(
     if list(folder.glob("all_data_5_*")):
         pytest.skip("the mirror has shard 5")
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise DatasetError("no network in this test")
 
-    monkeypatch.setattr(_fetch._Downloader, "__call__", refuse)
+    monkeypatch.setattr(pooch.Pooch, "fetch", refuse)
     with pytest.raises(DatasetError, match="all_data_5_niid_05_keep_0_train_9") as error:
         load_dataset("femnist", mirror=real_mirror, cache=tmp_path)
     assert "all_data_6_niid_05_keep_0_train_9.json" in str(error.value)

@@ -1,12 +1,13 @@
 """Diabetes: numbers as targets, from the file to the trace."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
 from admmbench import load_dataset, simulate
-from admmbench.datasets import DatasetError, describe, prepare
-from admmbench.datasets._base import check_samples
+from admmbench.datasets import DatasetError, check_dataset, describe, prepare
 from tests.problems.helpers import with_numbers
 
 
@@ -51,11 +52,11 @@ def test_altered_data_are_found(monkeypatch, tmp_path):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_targets_that_are_no_numbers_are_found(value):
     data = with_numbers()
+    check_dataset(data)
     y = data.y_train.copy()
-    check_samples(data.X_train, y, data.info, "part")
     y[3] = value
-    with pytest.raises(DatasetError, match="part: targets that are no numbers"):
-        check_samples(data.X_train, y, data.info, "part")
+    with pytest.raises(ValueError, match="training part: targets that are no numbers"):
+        check_dataset(replace(data, y_train=y))
 
 
 def run(data, **arguments):

@@ -214,15 +214,18 @@ WRONG = {
     ),
     "no number": (
         text('n_train=settings["n"]', "n_train='many'"),
-        "n_train: 'many' is no whole number",
+        "n_train: Input should be a valid integer",
     ),
     "no test rows": (text("n_test=10", "n_test=0"), "n_test: 0 is no whole number of 1 or more"),
-    "one text": (text('("heads", "tails")', '"ht"'), "class_names: 'ht' is no tuple of texts"),
+    "one text": (
+        text('("heads", "tails")', '"ht"'),
+        "class_names: Input should be a valid tuple (got 'ht')",
+    ),
     "numbers": (
         text('("heads", "tails")', "tuple(np.unique([0, 1]))"),
-        "class_names: (np.int64(0)",
+        "class_names.0: Input should be a valid string (got np.int64(0))",
     ),
-    "checksum": (text("checksums={}", "checksums={'a': b'x'}"), "checksums: 'a': b'x' is no text"),
+    "checksum": (text("checksums={}", "checksums={'a': 1}"), "checksums.a: Input should be a valid string"),
     "attribute": (text("checksums", "attributes={'../x': 2}, checksums"), "'../x' is no name"),
     "file above": (
         text("checksums", "files=(RemoteFile('a', (), '../a', 'sha256:' + 64 * '0'),), checksums"),
@@ -244,7 +247,7 @@ WRONG = {
     ),
     "sparse": (
         text("Arrays(X[:n]", "Arrays(csr_array(X[:n])"),
-        "features are sparse, call toarray()",
+        "toarray() of what is sparse",
     ),
     "other sizes": (text("Arrays(X[:n]", "Arrays(X[:n, :1]"), "features of shape (40, 1)"),
     "labels from 1": ({"y_train": Y + 1}, "labels in [1, 3], expected 0 to 2"),
@@ -261,13 +264,13 @@ WRONG = {
     "double": ({"X_train": X.astype(float)}, "float64, expected float32; call astype(np.float32"),
     "masked": ({"X_train": np.ma.masked_array(X)}, "MaskedArray, expected a plain array"),
     "matrix": ({"X_train": X.view(np.matrix)}, "matrix, expected a plain array"),
-    "sparse matrix": ({"X_train": sparse.csr_matrix(X)}, "features are sparse, call toarray()"),
+    "sparse matrix": ({"X_train": sparse.csr_matrix(X)}, "toarray() of what is sparse"),
     "one axis": ({"X_train": X[:, 0]}, "X_train has shape (60,), expected (n, n_features)"),
     "no columns": ({"X_train": X[:, :0]}, "n_features: 0 is no whole number of 1 or more"),
-    "no test part": ({"X_test": X[:0], "y_test": Y[:0]}, "made: no test rows"),
+    "no test part": ({"X_test": X[:0], "y_test": Y[:0]}, "n_test: 0 is no whole number of 1 or more"),
     "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
-    "reversed": ({"domain": (1, 0)}, "domain: (1, 0) is no pair of numbers"),
+    "reversed": ({"domain": (1, 0)}, "domain: (1.0, 0.0) is no pair of numbers"),
     "order of writers": (
         {"attributes": {"writer": Attribute(("a", "b"), np.int32(Y > 0), np.int32(TEST > 0))}},
         "not in the order of their writers",

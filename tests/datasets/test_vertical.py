@@ -1,11 +1,11 @@
 """The data sets whose features are shared out over parties: a9a, gisette, and the stand-in for it."""
 
-import re
-import tracemalloc
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -20,38 +20,6 @@ from admmbench.datasets import (
     normalize,
 )
 
-A9A = describe("a9a")
-# Pieces of valid and of spoilt files, which random bytes alone would hardly hit.
-LIBSVM = [b"+1", b"-1", b"0", b" ", b"\n", b":", b"1:1", b"7:0.5", b"123:1", b"124:1", b"0:1"]
-LIBSVM += [
-    b"-1:1",
-    b"1:nan",
-    b"1:2",
-    b"99999999999999999999:1",
-    b"qid:1",
-    b"#",
-    b",",
-    b"\0",
-    b"\xff",
-]
-INTEGERS = [b"0", b"1", b"-1", b"+1", b"999", b"1000", b"70000", b"1.5", b"nan", b" ", b"\n", b"\r"]
-INTEGERS += [b",", b"#", b'"', b"\0", b"\xff", b"\xb2"]
-
-
-def pieces(tokens):
-    return st.lists(st.sampled_from(tokens), max_size=12).map(b"".join) | st.binary(max_size=40)
-
-
-def parsed_or_named(parse, content, *arguments):
-    """Return what a file is parsed to, None for the one permitted error: that names the file."""
-    try:
-        return parse(content, *arguments)
-    except DatasetError as error:
-        if not re.match(rf"{re.escape(arguments[-1])}: ", str(error)):
-            raise
-        return None
-
-
 # a9a
 
 
@@ -65,43 +33,18 @@ def test_a_libsvm_file_round_trips(rows):
         " ".join([("-1", "+1")[label], *(f"{index}:1" for index in sorted(present)), "\n"])
         for label, present in rows
     ]
-    X, y = a9a.parse("".join(lines).encode(), A9A, "a9a")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a9a")
+        path.write_text("".join(lines))
+        paths = dict.fromkeys((file.name for file in a9a.FILES), path)
+        arrays = a9a.A9a().read(describe("a9a"), paths)
+    X, y = arrays.X_train, arrays.y_train
     assert X.shape == (len(rows), 123)
     assert X.dtype == np.float32
     assert y.dtype == np.int64
     assert y.tolist() == [int(label) for label, _ in rows]
     assert [set(np.flatnonzero(x) + 1) for x in X] == [present for _, present in rows]
     assert set(np.unique(X)) <= {0, 1}
-
-
-@given(pieces(LIBSVM))
-def test_any_libsvm_file_is_parsed_or_named(content):
-    parsed = parsed_or_named(a9a.parse, content, A9A, "a9a.t")
-    if parsed:
-        X, y = parsed
-        assert X.shape == (len(y), 123)
-        assert set(y) <= {0, 1}
-        assert ((X >= 0) & (X <= 1)).all()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"+1 124:1\n", "not a LIBSVM file"),
-        (b"+1 0:1\n", "not a LIBSVM file"),
-        (b"+1 2:1 1:1\n", "not a LIBSVM file"),
-        (b"+1 1\n", "not a LIBSVM file"),
-        (b"<html>", "not a LIBSVM file"),
-        (b"+1 99999999999999999999:1\n", "not a LIBSVM file"),
-        (b"0 1:1\n", r"labels other than -1 and \+1"),
-        (b"nan 1:1\n", r"labels other than -1 and \+1"),
-        (b"+1 1:2\n", r"features in \[0.0, 2.0\]"),
-        (b"+1 1:nan\n", "features in .nan"),
-    ],
-)
-def test_wrong_libsvm_files_are_named(content, message):
-    with pytest.raises(DatasetError, match=f"^a9a.t: {message}"):
-        a9a.parse(b"-1 1:1\n" + content, A9A, "a9a.t")
 
 
 def test_a9a(real_mirror, tmp_path):
@@ -191,63 +134,6 @@ def test_gisette_in_the_unit_interval_keeps_its_integers(small):
     np.testing.assert_array_equal(np.rint(arrays.X_train * 999), parts["train"][0])
     np.testing.assert_array_equal(np.rint(arrays.X_test * 999), parts["valid"][0])
     assert info.domain == (0, 1)
-
-
-def test_gisette_of_full_size(tmp_path):
-    X, y = gisette_numbers(np.random.default_rng(1), 6000)
-    path = gisette_files(tmp_path, train=(X, y))["gisette_train.data"]
-    content = path.read_bytes()
-    assert len(content) > 60e6
-    tracemalloc.start()
-    parsed = gisette.parse_features(content, path.name)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    np.testing.assert_array_equal(parsed, X, strict=True)
-    assert peak < 3 * len(content)
-
-
-@pytest.mark.filterwarnings("error")
-@given(pieces(INTEGERS))
-@example(b"")
-@example(b"1 2 \r\n3 4 \r\n")
-def test_any_gisette_file_is_parsed_or_named(content):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gisette, "N_FEATURES", 2)
-        for parse, columns in ((gisette.parse_features, (2,)), (gisette.parse_labels, ())):
-            parsed = parsed_or_named(parse, content, "gisette_train")
-            if parsed is not None:
-                assert parsed.shape[1:] == columns
-                assert parsed.max(initial=0) <= 999
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("gisette_train.data", lambda c: c[: len(c) // 2], "number of columns changed"),
-        (
-            "gisette_train.data",
-            lambda c: c.replace(b" \n", b" 0 \n"),
-            "number of columns changed|5,001 fields",
-        ),
-        ("gisette_train.data", lambda c: b"1.5" + c[c.index(b" ") :], "'1.5'"),
-        ("gisette_train.data", lambda c: b"-1" + c[c.index(b" ") :], "'-1'"),
-        ("gisette_valid.data", lambda c: b"1000" + c[c.index(b" ") :], "features above 999"),
-        ("gisette_valid.data", lambda c: b"", "0 rows, but 8 labels in"),
-        ("gisette_valid.data", lambda c: c[: c.rindex(b"\n", 0, -1)], "7 rows, but 8 labels in"),
-        ("gisette_train.labels", lambda c: c.replace(b"-1", b"0"), r"labels other than -1 and \+1"),
-        (
-            "gisette_train.labels",
-            lambda c: c.replace(b"\n", b" "),
-            "30 fields in a line, expected 1",
-        ),
-        ("gisette_valid.labels", lambda c: b"<html>", "'<html>'"),
-    ],
-)
-def test_wrong_gisette_files_are_named(small, name, change, message):
-    _, paths = small
-    paths[name].write_bytes(change(paths[name].read_bytes()))
-    with pytest.raises(DatasetError, match=f"^{re.escape(name)}: .*({message})"):
-        gisette.Gisette().read(describe("gisette"), paths)
 
 
 @pytest.mark.parametrize("name", ["gisette", "gisette_like"])

@@ -51,7 +51,7 @@ class DatasetCase:
     @cached_property
     def dataset(self) -> Dataset:
         """Its arrays, as a run reads them."""
-        return open_prepared(self.folder, verify=True)
+        return open_prepared(self.folder)
 
     def prepare(self, folder: Path) -> Path:
         """Prepare it; an error here is an error of the data set."""

@@ -1,18 +1,58 @@
 """What a data set is: its static facts, its arrays, and the definition that a module gives."""
 
-import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 
-__all__ = ["Arrays", "Attribute", "Dataset", "DatasetDefinition", "DatasetInfo", "check_samples"]
+__all__ = ["Arrays", "Attribute", "Dataset", "DatasetDefinition", "DatasetInfo", "check_name"]
+
+# Names of data sets and of attributes are parts of names of files.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+def check_name(name: Any) -> str:
+    """Return a name; ValueError if it cannot be a part of the name of a file, or is a path of a plug-in."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name)) or name.endswith(".py"):
+        raise ValueError(
+            f"{name!r} is no name: take up to 64 letters, digits, _, - and ., the first a letter, a digit or _"
+        )
+    return name
+
+
+def _plain(value: Any) -> Any:
+    """What NumPy has, as Python has it."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(names) == 1 or len(set(names)) < len(names):
+        raise ValueError("expected two different names or more, or none where targets are numbers")
+    return names
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] <= ends[1]:
+        raise ValueError(f"{ends} is no pair of numbers (low, high)")
+    return ends
+
+
+# Types of facts, as `admmbench.datasets._checks` checks them.
+Names = Annotated[tuple[str, ...], AfterValidator(_different), BeforeValidator(_plain)]
+Ends = Annotated[
+    tuple[Annotated[float, BeforeValidator(_plain)], Annotated[float, BeforeValidator(_plain)]],
+    AfterValidator(_ordered),
+    BeforeValidator(_plain),
+]
+Count = Annotated[int, Field(ge=0), BeforeValidator(_plain)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +115,13 @@ class Facts:
 
     name: str
     settings: dict[str, Any]
-    class_names: tuple[str, ...]
+    class_names: Names
     checksums: dict[str, str] = field(default_factory=dict)
     licence: str = ""
     citation: str = ""
     default_problem: str = "softmax"
     target_unit: str = "1"
-    domain: tuple[float, float] = (0.0, 1.0)
+    domain: Ends = (0.0, 1.0)
     note: str = ""
     drawn: bool = False
 
@@ -113,11 +153,13 @@ class DatasetInfo(Facts):
     """
 
     title: str
-    n_train: int
-    n_test: int
-    n_features: int
+    n_train: Count
+    n_test: Count
+    n_features: Count
     files: tuple[RemoteFile, ...] = ()
-    attributes: dict[str, int] = field(default_factory=dict)
+    attributes: dict[Annotated[str, AfterValidator(check_name)], Count] = field(
+        default_factory=dict
+    )
     exact: bool = True
 
 
@@ -240,51 +282,3 @@ class DatasetDefinition(ABC):
     def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
         """Return one more hint when a file cannot be obtained; empty if there is none."""
         return ""
-
-
-def check_samples(
-    X: NDArray[np.float32],
-    y: NDArray[np.int64] | NDArray[np.float32],
-    info: DatasetInfo,
-    source: str,
-) -> None:
-    """Check that samples are what a data set promises.
-
-    Parameters
-    ----------
-    X
-        Features, shape (n, n_features).
-    y
-        Labels, or targets, shape (n,).
-    info
-        What is promised.
-    source
-        File (or part) that an error names.
-
-    Raises
-    ------
-    DatasetError
-        On a wrong shape, a value that is not finite or outside `info.domain`, or a label that is no class or no number.
-    """
-    if X.ndim != 2 or X.shape[1] != info.n_features or y.shape != X.shape[:1]:
-        raise DatasetError(
-            f"{source}: features of shape {X.shape} and labels of shape {y.shape}, "
-            f"expected (n, {info.n_features}) and (n,)"
-        )
-    if X.size == 0:
-        return
-    low, high = info.domain
-    smallest, largest = float(X.min()), float(X.max())  # NaN if any value is
-    if not (low <= smallest and largest <= high and math.isfinite(largest - smallest)):
-        raise DatasetError(
-            f"{source}: features in [{smallest}, {largest}], expected finite ones within "
-            f"[{low}, {high}], the domain: widen it, or scale the features"
-        )
-    if not info.n_classes:
-        if not np.isfinite(y).all():
-            raise DatasetError(f"{source}: targets that are no numbers")
-    elif y.min() < 0 or y.max() >= info.n_classes:
-        raise DatasetError(
-            f"{source}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}, "
-            "the indices of class_names"
-        )

@@ -13,8 +13,8 @@ from filelock import FileLock
 
 from admmbench import plugins
 from admmbench.datasets import _prepared
-from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo
-from admmbench.datasets._checks import check_name, checked_info
+from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
+from admmbench.datasets._checks import described
 from admmbench.datasets._fetch import DatasetError, RemoteFile, fetch
 from admmbench.files import cache_folder, digest
 from admmbench.validation import suggestion, unknown
@@ -150,7 +150,7 @@ def describe(spec: Spec) -> DatasetInfo:
     with plugins.explained(f"data set {name!r}: describe() raised"):
         found = definition.describe(dict(settings))
     try:
-        return checked_info(found, definition, settings)
+        return described(found, definition, settings)
     except ValueError as error:
         raise ValueError(f"data set {name!r}: {error}") from None
 
@@ -190,7 +190,7 @@ def open_as(spec: Spec, directory: str | os.PathLike[str]) -> Dataset:
     DatasetError
         If the folder holds another data set, or see `open_prepared`.
     """
-    found, info = _prepared.open_prepared(directory, verify=True), describe(spec)
+    found, info = _prepared.open_prepared(directory), describe(spec)
     if found.key == key(spec):
         return found
     theirs, ours = ({"name": each.name, **each.settings} for each in (found, info))
@@ -283,12 +283,12 @@ def load_dataset(
     name = f"{info.name}-{key(spec)}-{_prepared.FORMAT_VERSION}"
     directory = cache_folder(cache) / "prepared" / name
     with suppress(DatasetError):
-        return _prepared.open_prepared(directory, verify=True)
+        return _prepared.open_prepared(directory)
     with _lock(directory):
         with suppress(DatasetError):  # another process may have prepared it meanwhile
-            return _prepared.open_prepared(directory, verify=True)
+            return _prepared.open_prepared(directory)
         prepare(spec, directory, mirror=mirror, cache=cache, progress=progress)
-        return _prepared.open_prepared(directory, verify=True)
+        return _prepared.open_prepared(directory)
 
 
 def _definition(name: str) -> DatasetDefinition:
@@ -299,7 +299,10 @@ def _definition(name: str) -> DatasetDefinition:
     with plugins.explained(f"data set {name!r}: {cls.__name__}() raised"):
         made = cls()
     stated = getattr(made, "name", None)
-    check_name(stated, f"data set {name!r}: name")
+    try:
+        check_name(stated)
+    except ValueError as error:
+        raise ValueError(f"data set {name!r}: name: {error}") from None
     if not isinstance(made.defaults, Mapping):
         raise ValueError(f"data set {name!r}: defaults: {made.defaults!r} is no mapping")
     if is_file and stated in _DATASETS.built_in:

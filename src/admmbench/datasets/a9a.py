@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo, check_samples
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import RemoteFile, read_bytes
 
 __all__ = ["A9a"]
 
@@ -57,47 +56,14 @@ class A9a(DatasetDefinition):
         )
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
-        """Parse both files."""
-        train, test = (parse(read_bytes(paths[file.name]), info, file.name) for file in FILES)
-        return Arrays(*train, *test)
+        """Parse both files; labels are +1 and -1."""
+        from sklearn.datasets import load_svmlight_files  # slow to import
 
-
-def parse(
-    content: bytes, info: DatasetInfo, source: str
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Read a LIBSVM file: in each line a label, then ``<index>:<value>`` of the features that are not 0.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    info
-        Facts of the data set.
-    source
-        File that an error names.
-
-    Returns
-    -------
-    X
-        Shape (n, n_features).
-    y
-        1 for the label +1, 0 for -1, shape (n,).
-
-    Raises
-    ------
-    DatasetError
-        If a line is malformed, or a label, an index or a value is not admissible.
-    """
-    from sklearn.datasets import load_svmlight_file  # slow to import
-
-    try:
-        X, labels = load_svmlight_file(
-            io.BytesIO(content), n_features=info.n_features, dtype=np.float32, zero_based=False
+        X_train, y_train, X_test, y_test = load_svmlight_files(
+            [io.BytesIO(read_bytes(paths[file.name])) for file in FILES],
+            n_features=info.n_features,
+            dtype=np.float32,
+            zero_based=False,
         )
-    except (ValueError, OverflowError) as error:
-        raise DatasetError(f"{source}: not a LIBSVM file ({error})") from error
-    if not np.isin(labels, (-1, 1)).all():
-        raise DatasetError(f"{source}: labels other than -1 and +1")
-    dense, y = X.toarray(), (labels > 0).astype(np.int64)
-    check_samples(dense, y, info, source)
-    return dense, y
+        y_train, y_test = ((y > 0).astype(np.int64) for y in (y_train, y_test))
+        return Arrays(X_train.toarray(), y_train, X_test.toarray(), y_test)

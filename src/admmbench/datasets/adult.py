@@ -1,29 +1,37 @@
 """Adult: 45,222 complete records of a census, and whether the person earns more than 50,000 dollars a year."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
-from admmbench.datasets._tables import read_table
+from admmbench.datasets._fetch import RemoteFile
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Adult"]
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
-# Of the attributes in the order of the files; the others are categories.
-NUMERIC = [0, 2, 4, 10, 11, 12]
-N_ATTRIBUTES = 14
+COLUMNS = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
+    *("native-country", "salary"),
+)
+# The others are categories.
+NUMERIC = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 LABELS = ("<=50K", ">50K")
-RACE, SEX = 8, 9
-RACES = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
-SEXES = ("Female", "Male")
-
-
-N_VALUES = {"race": len(RACES), "sex": len(SEXES)}
+# Columns that are attributes of records too.
+VALUES = {
+    "race": ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"),
+    "sex": ("Female", "Male"),
+}
+N_VALUES = {name: len(values) for name, values in VALUES.items()}
 CITATION = (
     "B. Becker and R. Kohavi. Adult. UCI Machine Learning Repository, 1996. doi:10.24432/C5XW20"
 )
@@ -76,73 +84,61 @@ class Adult(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files and scale them together."""
-        train, test = (parse(read_bytes(paths[file.name]), file.name) for file in FILES)
+        train, test = (read_people(paths[file.name]) for file in FILES)
         return assemble(train, test, scale)
 
 
-Part = tuple[NDArray[np.str_], NDArray[np.int64]]
-"""Attributes of persons, shape (n, 14), and their labels."""
-
-
-def parse(content: bytes, source: str, *, incomplete: bool = False) -> Part:
-    """Read the records of a file.
+def read_people(path: Path, *, incomplete: bool = False, header: int | None = None) -> pd.DataFrame:
+    """Read the records of a file, a row each, with `COLUMNS`.
 
     Parameters
     ----------
-    content
+    path
         Of the file.
-    source
-        File that an error names.
     incomplete
         Keep records with a missing value, ``?``.
-
-    Returns
-    -------
-    attributes
-        Shape (n, 14).
-    labels
-        1 for more than 50,000 dollars, shape (n,).
-
-    Raises
-    ------
-    DatasetError
-        If a line has another number of fields, or another label.
+    header
+        Number of the line with the names of the columns, if there is one.
     """
-    # The first line of adult.test is a comment.
-    table = read_table(content, source, N_ATTRIBUTES + 1, delimiter=",", comments="|")
-    table = np.strings.strip(table, " ")
-    attributes, labels = table[:, :-1], np.strings.rstrip(table[:, -1], ".")
-    if not np.isin(labels, LABELS).all():
-        raise DatasetError(f"{source}: labels other than {' and '.join(LABELS)}")
-    kept = incomplete | (attributes != "?").all(axis=1)
-    return attributes[kept], (labels[kept] == LABELS[1]).astype(np.int64)
+    import pandas as pd  # slow to import
+
+    people = pd.read_csv(
+        path,
+        names=COLUMNS,
+        header=header,
+        skipinitialspace=True,
+        comment="|",  # the first line of adult.test
+        keep_default_na=False,
+    )
+    people["salary"] = people["salary"].str.rstrip(".")
+    return people if incomplete else people[(people != "?").all(axis=1)]
 
 
 def assemble(
-    train: Part, test: Part, encode: Callable[[NDArray[np.str_]], NDArray[np.float32]]
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    encode: Callable[[pd.DataFrame], NDArray[np.float32]],
 ) -> Arrays:
-    """Turn the attributes of both parts into features together; race and sex are attributes of records."""
-    everyone = np.concatenate([train[0], test[0]])
-    X, n = encode(everyone), len(train[0])
-    return Arrays(
-        *(X[:n], train[1], X[n:], test[1]),
-        attributes={
-            "race": Attribute.of(RACES, everyone[:n, RACE], everyone[n:, RACE]),
-            "sex": Attribute.of(SEXES, everyone[:n, SEX], everyone[n:, SEX]),
-        },
+    """Turn the records of both parts into features together; race and sex are attributes of records."""
+    import pandas as pd
+
+    X, n = encode(pd.concat([train, test])), len(train)
+    y_train, y_test = (
+        (part["salary"] == LABELS[1]).to_numpy().astype(np.int64) for part in (train, test)
     )
+    attributes = {
+        name: Attribute.of(values, train[name], test[name]) for name, values in VALUES.items()
+    }
+    return Arrays(X[:n], y_train, X[n:], y_test, attributes)
 
 
-def scale(attributes: NDArray[np.str_]) -> NDArray[np.float32]:
-    """Turn attributes into features: columns with maximum 1, then rows with l2 norm 1 (never more, rounded down)."""
+def scale(people: pd.DataFrame) -> NDArray[np.float32]:
+    """Turn records into features: columns with maximum 1, then rows with l2 norm 1 (never more, rounded down)."""
     from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, normalize  # slow to import
 
-    categories = np.delete(attributes, NUMERIC, axis=1)
+    categories = people.drop(columns=[*NUMERIC, "salary"])
     columns = np.hstack(
-        [
-            attributes[:, NUMERIC].astype(np.float64),
-            OneHotEncoder(sparse_output=False).fit_transform(categories),
-        ]
+        [people[NUMERIC], OneHotEncoder(sparse_output=False).fit_transform(categories)]
     )
     exact = normalize(MaxAbsScaler().fit_transform(columns))
     X = exact.astype(np.float32)

@@ -6,7 +6,6 @@ from typing import Any
 
 from admmbench.datasets import adult, adult_b
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import read_bytes
 
 __all__ = ["AdultA"]
 
@@ -41,8 +40,5 @@ class AdultA(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files and make the table of both together."""
-        train, test = (
-            adult.parse(read_bytes(paths[file.name]), file.name, incomplete=True)
-            for file in adult.FILES
-        )
-        return adult.assemble(train, test, lambda attributes: adult_b.table(attributes, work=False))
+        train, test = (adult.read_people(paths[file.name], incomplete=True) for file in adult.FILES)
+        return adult.assemble(train, test, lambda people: adult_b.table(people, work=False))

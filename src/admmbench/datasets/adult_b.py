@@ -1,15 +1,20 @@
 """adult-b: Adult as a study of fairness prepares it, for constraints that compare women and men."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets import adult
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._fetch import RemoteFile
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["AdultB"]
 
@@ -22,15 +27,8 @@ FILE = RemoteFile(
     "sha256:9e9b58e9e9f71f3d7daa7297e1ea375ca156c3c83f56641e909cf8165a7e3e04",
     6_156_678,
 )
-HEADER = (
-    b"age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,"
-    b"sex,capital-gain,capital-loss,hours-per-week,native-country,salary"
-)
 # Records of adult.data, which come first; those of adult.test follow.
 N_FIRST = 32_561
-# Of the attributes, in the order of the file.
-AGE, WORK_CLASS, WEIGHT, EDUCATION, MARITAL_STATUS, OCCUPATION, RELATIONSHIP = 0, 1, 2, 4, 5, 6, 7
-GAIN, LOSS, HOURS, COUNTRY = 10, 11, 12, 13
 COUPLES = ("Married-AF-spouse", "Married-civ-spouse")
 WORK = {
     **dict.fromkeys(("Federal-gov", "Local-gov", "State-gov"), "government"),
@@ -85,25 +83,20 @@ class AdultB(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the file and make the table of both parts together."""
-        header, *lines = read_bytes(paths[FILE.name]).split(b"\n")
-        if header != HEADER:
-            raise DatasetError(f"{FILE.name}: the first line is {header[:80]!r}, not the names")
-        train, test = (
-            adult.parse(b"\n".join(part), FILE.name) for part in (lines[:N_FIRST], lines[N_FIRST:])
-        )
-        scaled: bool = info.settings["scaled"]
+        people = adult.read_people(paths[FILE.name], header=0)
+        first, scaled = people.index < N_FIRST, info.settings["scaled"]
         return adult.assemble(
-            train, test, lambda attributes: table(attributes, work=True, scaled=scaled)
+            people[first], people[~first], lambda both: table(both, work=True, scaled=scaled)
         )
 
 
-def table(attributes: NDArray[np.str_], *, work: bool, scaled: bool = True) -> NDArray[np.float32]:
-    """Make features of attributes as the notebook does.
+def table(people: pd.DataFrame, *, work: bool, scaled: bool = True) -> NDArray[np.float32]:
+    """Make features of records as the notebook does.
 
     Parameters
     ----------
-    attributes
-        Fields of the records, shape (n, 14).
+    people
+        Records, see `admmbench.datasets.adult.read_people`.
     work
         Whether there are columns for work class and occupation.
     scaled
@@ -118,23 +111,24 @@ def table(attributes: NDArray[np.str_], *, work: bool, scaled: bool = True) -> N
     """
     from sklearn.preprocessing import OneHotEncoder, StandardScaler  # slow to import
 
-    numbers = attributes[:, [AGE, WEIGHT, EDUCATION, HOURS]].astype(np.float64)
+    numbers = people[["age", "fnlwgt", "education-num", "hours-per-week"]]
     binary = [
-        ~np.isin(attributes[:, MARITAL_STATUS], COUPLES),
-        attributes[:, adult.SEX] == "Male",
-        attributes[:, GAIN].astype(np.float64) > 0,
-        attributes[:, LOSS].astype(np.float64) > 0,
-        attributes[:, COUNTRY] != "United-States",
+        ~people["marital-status"].isin(COUPLES),
+        people["sex"] == "Male",
+        people["capital-gain"] > 0,
+        people["capital-loss"] > 0,
+        people["native-country"] != "United-States",
     ]
-    categories = [attributes[:, RELATIONSHIP], attributes[:, adult.RACE]]
+    categories = people[["relationship", "race"]]
     if work:
-        employers = np.array([WORK.get(name, name) for name in attributes[:, WORK_CLASS].tolist()])
-        categories += [employers, attributes[:, OCCUPATION]]
+        categories = categories.assign(
+            employer=people["workclass"].replace(WORK), occupation=people["occupation"]
+        )
     return np.hstack(
         [
             StandardScaler().fit_transform(numbers) if scaled else numbers,
             np.column_stack(binary),
-            OneHotEncoder(sparse_output=False).fit_transform(np.column_stack(categories)),
-            np.ones((len(attributes), 1)),
+            OneHotEncoder(sparse_output=False).fit_transform(categories),
+            np.ones((len(people), 1)),
         ]
     ).astype(np.float32)

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile, read_bytes
-from admmbench.datasets._tables import naming, read_table
+from admmbench.datasets._fetch import RemoteFile
 
 __all__ = ["BreastCancerWisconsin"]
 
@@ -21,11 +19,9 @@ FILE = RemoteFile(
     "sha256:402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64",
     19_889,
 )
-GRADES = [str(grade) for grade in range(1, 11)]
-N_GRADES = 9
-# The only criterion that may be missing, counted from 0.
-BARE_NUCLEI = 5
-LABELS = ["2", "4"]
+# Columns of the file: a number of the sample, nine criteria, of which one may be missing, ``?``, and the class.
+BARE_NUCLEI, LABEL = 6, 10
+MALIGNANT = 4
 
 
 class BreastCancerWisconsin(DatasetDefinition):
@@ -59,41 +55,14 @@ class BreastCancerWisconsin(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the file and take every fifth record for the test part."""
-        X, y = parse(read_bytes(paths[FILE.name]), FILE.name)
+        import pandas as pd  # slow to import
+
+        records = pd.read_csv(paths[FILE.name], header=None)
+        # Missing after the ten grades.
+        nuclei = records[BARE_NUCLEI].replace("?", "11").astype(int) - 1
+        numbers = (records.drop(columns=[0, BARE_NUCLEI, LABEL]) - 1) / 9
+        ones = np.ones((len(records), 1))
+        X = np.hstack([numbers, np.eye(11)[nuclei], ones]).astype(np.float32)
+        y = (records[LABEL] == MALIGNANT).to_numpy().astype(np.int64)
         tests = np.arange(len(y)) % 5 == 4
         return Arrays(X[~tests], y[~tests], X[tests], y[tests])
-
-
-def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Read the file: in each line a number of the sample, nine grades and the class, 2 or 4.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    source
-        File that an error names.
-
-    Returns
-    -------
-    X
-        Eight grades as numbers, eleven columns for bare nuclei, ones, shape (n, 20).
-    y
-        1 for malignant, shape (n,).
-
-    Raises
-    ------
-    DatasetError
-        If a line has another number of fields, another class or another grade.
-    """
-    from sklearn.preprocessing import OrdinalEncoder  # slow to import
-
-    known = [GRADES] * N_GRADES + [LABELS]
-    known[BARE_NUCLEI] = [*GRADES, "?"]
-    records = read_table(content, source, 1 + len(known), delimiter=",")[:, 1:]
-    with naming(source):
-        codes = OrdinalEncoder(categories=known, dtype=np.int64).fit_transform(records)
-    numbers = np.delete(codes[:, :-1], BARE_NUCLEI, axis=1) / 9
-    nuclei = np.eye(len(known[BARE_NUCLEI]))[codes[:, BARE_NUCLEI]]
-    X = np.hstack([numbers, nuclei, np.ones((len(codes), 1))]).astype(np.float32)
-    return X, codes[:, -1]

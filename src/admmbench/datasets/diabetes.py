@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, checksum
+from admmbench.datasets._fetch import compare
 
 __all__ = ["Diabetes"]
 
@@ -52,12 +52,8 @@ class Diabetes(DatasetDefinition):
         from sklearn.datasets import load_diabetes  # here, because it is slow to import
 
         raw, target = load_diabetes(return_X_y=True, scaled=False)
-        found = checksum(raw.tobytes() + target.tobytes(), "sha256")
-        if found != CHECKSUM:
-            raise DatasetError(
-                f"{SOURCE}: {found}, expected {CHECKSUM}\n"
-                "  to fix: reinstall scikit-learn, whose copy of the data differs"
-            )
+        content = raw.tobytes() + target.tobytes()
+        compare(content, CHECKSUM, SOURCE, "reinstall scikit-learn, whose copy of the data differs")
         low, high = raw.min(axis=0), raw.max(axis=0)
         ones = np.ones((len(raw), 1))
         X = np.hstack([(raw - low) / (high - low), ones]).astype(np.float32)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, checksum
+from admmbench.datasets._fetch import compare
 
 __all__ = ["Digits"]
 
@@ -50,14 +50,8 @@ class Digits(DatasetDefinition):
         from sklearn.datasets import load_digits  # here, because it is slow to import
 
         pixels, labels = load_digits(return_X_y=True)
-        found = checksum(
-            pixels.astype(np.uint8).tobytes() + labels.astype(np.uint8).tobytes(), "sha256"
-        )
-        if found != CHECKSUM:
-            raise DatasetError(
-                f"{SOURCE}: {found}, expected {CHECKSUM}\n"
-                "  to fix: reinstall scikit-learn, whose copy of the data differs"
-            )
+        content = pixels.astype(np.uint8).tobytes() + labels.astype(np.uint8).tobytes()
+        compare(content, CHECKSUM, SOURCE, "reinstall scikit-learn, whose copy of the data differs")
         X = (pixels / 16).astype(np.float32)
         y = labels.astype(np.int64)
         return Arrays(X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:])

@@ -17,14 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.datasets._base import (
-    Arrays,
-    Attribute,
-    DatasetDefinition,
-    DatasetInfo,
-    check_samples,
-)
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import RemoteFile, read_bytes
 
 __all__ = ["Femnist"]
 
@@ -111,17 +105,10 @@ class Femnist(DatasetDefinition):
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the shards in order."""
         shards = _selected(info.settings)
-        train = [_read_shard(paths[shard.train.name], info) for shard in shards]
-        test = [_read_shard(paths[shard.test.name], info) for shard in shards]
-        users = [user for part in train for user in part.users]
-        rows = ([writer for part in parts for writer in part.writers] for parts in (train, test))
-        return Arrays(
-            X_train=np.concatenate([part.X for part in train]),
-            y_train=np.concatenate([part.y for part in train]),
-            X_test=np.concatenate([part.X for part in test]),
-            y_test=np.concatenate([part.y for part in test]),
-            attributes={"writer": Attribute.of(users, *rows)},
-        )
+        X_train, y_train, users, train = _read_shards([paths[each.train.name] for each in shards])
+        X_test, y_test, _, test = _read_shards([paths[each.test.name] for each in shards])
+        writer = Attribute.of(users, train, test)
+        return Arrays(X_train, y_train, X_test, y_test, {"writer": writer})
 
     def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
         """Name the shards that can be had without a download."""
@@ -181,31 +168,18 @@ def _note(shards: tuple[Shard, ...]) -> str:
     return f"{writers} of {all_writers} writers ({len(shards)} of {len(every)} training shards)"
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Rows of one file in the order of its writers, and who wrote each row."""
-
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    users: tuple[str, ...]
-    writers: list[str]
-
-
-def _read_shard(path: Path, info: DatasetInfo) -> _Part:
-    """Parse a LEAF file: `users`, and `user_data` with rows `x` and labels `y` of each."""
-    try:
+def _read_shards(
+    paths: Iterable[Path],
+) -> tuple[NDArray[np.float32], NDArray[np.int64], list[str], list[str]]:
+    """Parse LEAF files: rows in the order of their writers, their labels, all writers, and who wrote each row."""
+    X, y, users, writers = [], [], list[str](), list[str]()
+    for path in paths:
         content = json.loads(read_bytes(path))
-        users = tuple(content["users"])
-        data = [content["user_data"][user] for user in users]
-        counts = np.array([len(rows["y"]) for rows in data], dtype=np.int64)
-        parts = [np.array(rows["x"]).reshape(-1, info.n_features) for rows in data]
-        labels = [np.array(rows["y"], dtype=np.int64) for rows in data]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"{path}: not a LEAF file ({error!r})") from error
-    if any(len(X) != n for X, n in zip(parts, counts, strict=True)):
-        raise DatasetError(f"{path}: a writer has more images than labels, or fewer")
-    # The files have a white background, 1.0; the papers' code inverts it.
-    X = (1.0 - np.concatenate(parts)).astype(np.float32)
-    y = np.concatenate(labels)
-    check_samples(X, y, info, str(path))
-    return _Part(X, y, users, np.repeat(users, counts).tolist())
+        for user in content["users"]:
+            rows = content["user_data"][user]
+            # The files have a white background, 1.0; the papers' code inverts it.
+            X.append((1.0 - np.array(rows["x"]).reshape(-1, 784)).astype(np.float32))
+            y += rows["y"]
+            users.append(user)
+            writers += [user] * len(rows["y"])
+    return np.concatenate(X), np.array(y, dtype=np.int64), users, writers

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
-from admmbench.datasets._tables import read_table
+from admmbench.datasets._fetch import RemoteFile
 
 __all__ = ["DOMAINS", "N_FEATURES", "Gisette", "check_scaling", "scale"]
 
@@ -87,8 +86,13 @@ class Gisette(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the four files."""
-        train, y_train = _read_part("train", paths)
-        test, y_test = _read_part("valid", paths)
+        train, test = (
+            np.loadtxt(paths[f"gisette_{part}.data"], np.uint16) for part in ("train", "valid")
+        )
+        y_train, y_test = (
+            (np.loadtxt(paths[f"gisette_{part}.labels"]) > 0).astype(np.int64)
+            for part in ("train", "valid")
+        )
         X_train, X_test = scale(train, test, info.settings["scaling"])
         return Arrays(X_train, y_train, X_test, y_test)
 
@@ -132,53 +136,3 @@ def scale(
     for X in (X_train, X_test):
         X[:, scaler.data_range_ == 0] = 0
     return X_train, X_test
-
-
-def _read_part(
-    part: str, paths: Mapping[str, Path]
-) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    data, labels = (f"gisette_{part}.{kind}" for kind in ("data", "labels"))
-    X = parse_features(read_bytes(paths[data]), data)
-    y = parse_labels(read_bytes(paths[labels]), labels)
-    if len(X) != len(y):
-        raise DatasetError(f"{data}: {len(X):,} rows, but {len(y):,} labels in {labels}")
-    return X, y
-
-
-def parse_features(content: bytes, source: str) -> NDArray[np.uint16]:
-    """Read rows of 5,000 integers from 0 to 999.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    source
-        File that an error names.
-
-    Returns
-    -------
-    ndarray of uint16, shape (n, 5000)
-
-    Raises
-    ------
-    DatasetError
-        If something else is there.
-    """
-    features = read_table(content, source, N_FEATURES, np.uint16)
-    if features.max(initial=0) > MAXIMUM:
-        raise DatasetError(f"{source}: features above {MAXIMUM}")
-    return features
-
-
-def parse_labels(content: bytes, source: str) -> NDArray[np.int64]:
-    """Read labels, one in each line; parameters and errors as of `parse_features`.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        1 for the label +1, 0 for -1.
-    """
-    labels = read_table(content, source, 1, np.int64)[:, 0]
-    if not np.isin(labels, (-1, 1)).all():
-        raise DatasetError(f"{source}: labels other than -1 and +1")
-    return (labels > 0).astype(np.int64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from admmbench.datasets import gisette
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import DatasetError, checksum
+from admmbench.datasets._fetch import compare
 from admmbench.datasets.mnist import FILES, Mnist
 
 __all__ = ["GisetteLike", "Sample", "draw"]
@@ -92,12 +92,9 @@ class GisetteLike(DatasetDefinition):
         ours = np.isin(digits, CLASSES)
         pixels = np.concatenate([parts.X_train, parts.X_test])[ours]
         X, y, _ = draw(np.rint(255 * pixels).astype(np.uint8), digits[ours])
-        found = checksum(X.astype("<u2").tobytes() + y.astype(np.uint8).tobytes(), "sha256")
-        if found != CHECKSUM:
-            raise DatasetError(
-                f"{self.name}: {found}, expected {CHECKSUM}\n"
-                "  to fix: install the NumPy of the lock; another one may draw other numbers"
-            )
+        content = X.astype("<u2").tobytes() + y.astype(np.uint8).tobytes()
+        fix = "install the NumPy of the lock; another one may draw other numbers"
+        compare(content, CHECKSUM, self.name, fix)
         X_train, X_test = gisette.scale(X[:N_TRAIN], X[N_TRAIN:], info.settings["scaling"])
         return Arrays(X_train, y[:N_TRAIN], X_test, y[N_TRAIN:])
 

@@ -1,8 +1,6 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 pixels (LeCun, Cortes and Burges)."""
 
 import gzip
-import math
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo, check_samples
-from admmbench.datasets._fetch import DatasetError, RemoteFile, read_bytes
+from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import RemoteFile, read_bytes
 
 __all__ = ["Mnist"]
 
@@ -78,68 +76,15 @@ class Mnist(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the four IDX files."""
-        X_train, y_train = _read_part("train", info, paths)
-        X_test, y_test = _read_part("t10k", info, paths)
-        return Arrays(X_train, y_train, X_test, y_test)
-
-
-def _read_part(
-    part: str, info: DatasetInfo, paths: Mapping[str, Path]
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    images_name, labels_name = (
-        f"{part}-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1")
-    )
-    images = parse_idx(_decompress(paths[images_name]), 3, images_name)
-    labels = parse_idx(_decompress(paths[labels_name]), 1, labels_name)
-    X = images.reshape(len(images), -1).astype(np.float32)
-    X /= 255
-    y = labels.astype(np.int64)
-    check_samples(X, y, info, f"{images_name} and {labels_name}")
-    return X, y
-
-
-def _decompress(path: Path) -> bytes:
-    try:
-        return gzip.decompress(read_bytes(path))
-    except (OSError, EOFError, zlib.error) as error:
-        raise DatasetError(f"{path}: not a complete gzip file ({error})") from error
-
-
-def parse_idx(content: bytes, ndim: int, source: str) -> NDArray[np.uint8]:
-    """Parse an IDX file of unsigned bytes.
-
-    The header is two zero bytes, the type (8: unsigned byte), the number of dimensions, and each
-    dimension as a big-endian 32-bit integer.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    ndim
-        Number of dimensions that the file must have.
-    source
-        File that an error names.
-
-    Returns
-    -------
-    ndarray of uint8
-        Read-only view of `content`.
-
-    Raises
-    ------
-    DatasetError
-        If the header or the length is not as expected.
-    """
-    magic = bytes((0, 0, 8, ndim))
-    start = 4 + 4 * ndim
-    if content[:4] != magic or len(content) < start:
-        raise DatasetError(
-            f"{source}: starts with {content[:4].hex()}, expected the IDX header {magic.hex()}"
+        train, y_train, test, y_test = (_read_idx(paths[file.name]) for file in FILES)
+        X_train, X_test = (
+            np.divide(pixels.reshape(-1, info.n_features), 255, dtype=np.float32)
+            for pixels in (train, test)
         )
-    shape = tuple(int(n) for n in np.frombuffer(content, ">u4", ndim, 4))
-    if len(content) - start != math.prod(shape):
-        raise DatasetError(
-            f"{source}: {len(content) - start:,} bytes of data, expected {math.prod(shape):,} "
-            f"for shape {shape}"
-        )
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+        return Arrays(X_train, y_train.astype(np.int64), X_test, y_test.astype(np.int64))
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read what follows the header: four bytes, the last the number of dimensions, and four for each dimension."""
+    content = gzip.decompress(read_bytes(path))
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3])

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
-from admmbench.datasets._fetch import RemoteFile, read_bytes
-from admmbench.datasets._tables import naming, read_table
+from admmbench.datasets._fetch import RemoteFile
 
 __all__ = ["Monks1"]
 
@@ -63,37 +62,13 @@ class Monks1(DatasetDefinition):
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files."""
-        train, test = (parse(read_bytes(paths[file.name]), file.name) for file in FILES)
+        train, test = (_read_part(paths[file.name]) for file in FILES)
         return Arrays(*train, *test)
 
 
-def parse(content: bytes, source: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Read a file: in each line the class, six attributes and the name of the record.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    source
-        File that an error names.
-
-    Returns
-    -------
-    X
-        A column for each value of each attribute, 0 or 1, and ones, shape (n, 18).
-    y
-        Shape (n,).
-
-    Raises
-    ------
-    DatasetError
-        If a line has another number of fields, another class or a value that the attribute does not have.
-    """
-    from sklearn.preprocessing import OneHotEncoder  # slow to import
-
-    known = [["0", "1"], *([str(value + 1) for value in range(size)] for size in SIZES)]
-    records = read_table(content, source, len(known) + 1)[:, :-1]
-    with naming(source):
-        columns = OneHotEncoder(categories=known, sparse_output=False).fit_transform(records)
-    X = np.hstack([columns[:, 2:], np.ones((len(records), 1))]).astype(np.float32)
-    return X, columns[:, 1].astype(np.int64)
+def _read_part(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Read a file: in each line the class, six attributes and the name of the record."""
+    records = np.loadtxt(path, np.int64, usecols=range(1 + len(SIZES)))
+    columns = [np.eye(size)[values - 1] for size, values in zip(SIZES, records.T[1:], strict=True)]
+    X = np.hstack([*columns, np.ones((len(records), 1))]).astype(np.float32)
+    return X, records[:, 0]
