@@ -225,7 +225,10 @@ WRONG = {
         text('("heads", "tails")', "tuple(np.unique([0, 1]))"),
         "class_names.0: Input should be a valid string (got np.int64(0))",
     ),
-    "checksum": (text("checksums={}", "checksums={'a': 1}"), "checksums.a: Input should be a valid string"),
+    "checksum": (
+        text("checksums={}", "checksums={'a': 1}"),
+        "checksums.a: Input should be a valid string",
+    ),
     "attribute": (text("checksums", "attributes={'../x': 2}, checksums"), "'../x' is no name"),
     "file above": (
         text("checksums", "files=(RemoteFile('a', (), '../a', 'sha256:' + 64 * '0'),), checksums"),
@@ -267,7 +270,10 @@ WRONG = {
     "sparse matrix": ({"X_train": sparse.csr_matrix(X)}, "toarray() of what is sparse"),
     "one axis": ({"X_train": X[:, 0]}, "X_train has shape (60,), expected (n, n_features)"),
     "no columns": ({"X_train": X[:, :0]}, "n_features: 0 is no whole number of 1 or more"),
-    "no test part": ({"X_test": X[:0], "y_test": Y[:0]}, "n_test: 0 is no whole number of 1 or more"),
+    "no test part": (
+        {"X_test": X[:0], "y_test": Y[:0]},
+        "n_test: 0 is no whole number of 1 or more",
+    ),
     "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
     "reversed": ({"domain": (1, 0)}, "domain: (1.0, 0.0) is no pair of numbers"),
