@@ -48,7 +48,7 @@ def table(schema, explanations):
     lines = ["| key | value | if absent | |", "|---|---|---|---|"]
     for key, value in schema["properties"].items():
         absent = "required" if key in schema.get("required", []) else _default(value)
-        explanation = value.get("description") or explanations.get(key, "")
+        explanation = " ".join((value.get("description") or explanations.get(key, "")).split())
         cells = [f"`{key}`", _kind(value), absent, explanation]
         lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return lines

@@ -183,7 +183,9 @@ def _slips(given: Any, made: Any, path: Keys = ()) -> Iterator[tuple[Keys, str]]
 class Strict(BaseModel):
     """Models of this kind are immutable, and take no key that is not declared and no value of another type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="strings", use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -34,39 +34,27 @@ class ConfigError(ValueError):
 class Data(Strict):
     """Where data come from and go to."""
 
-    mirror: Annotated[
-        Folder | None,
-        Field(
-            description="folder with source files, looked up before the network (ADMMBENCH_MIRROR)"
-        ),
-    ] = None
-    cache: Annotated[Folder, Field(description="folder for downloads and prepared data")] = (
-        "resources"
-    )
+    mirror: Folder | None = None
+    """Folder with source files, looked up before the network (ADMMBENCH_MIRROR)."""
+    cache: Folder = "resources"
+    """Folder for downloads and prepared data."""
 
 
 class Config(Strict):
     """The whole configuration, as Snakemake merges it."""
 
     experiments: Annotated[list[str], AfterValidator(distinct), Field(min_length=1)]
-    overrides: Annotated[
-        dict[str, dict[str, Any]],
-        Field(
-            description="changes to experiments, by name or pattern; later ones win, mappings are merged"
-        ),
-    ] = {}
+    overrides: dict[str, dict[str, Any]] = {}
+    """Changes to experiments, by name or pattern; later ones win, mappings are merged."""
     data: Data = Data()
-    results: Annotated[Folder, Field(description="folder for everything generated")] = "results"
-    threads: Annotated[Count, Field(description="threads that a run may use at most")] = 2
-    cache_runs: Annotated[
-        bool,
-        Field(
-            description="with `snakemake --cache`: share runs between copies of the project, not only data"
-        ),
-    ] = False
-    checkpoint_minutes: Annotated[
-        float, Field(gt=0, description="minutes between two checkpoints of a run")
-    ] = 5.0
+    results: Folder = "results"
+    """Folder for everything generated."""
+    threads: Count = 2
+    """Threads that a run may use at most."""
+    cache_runs: bool = False
+    """With `snakemake --cache`: share runs between copies of the project, not only data."""
+    checkpoint_minutes: Annotated[float, Field(gt=0)] = 5.0
+    """Minutes between two checkpoints of a run."""
 
 
 class Study(Strict):

@@ -51,42 +51,27 @@ SEED_BLOCK = 10
 class Method(Strict):
     """One curve of an experiment: an algorithm with its parameters."""
 
-    name: Annotated[str, Field(description="algorithm, or the path of a plug-in ending in .py")]
-    label: Annotated[
-        str, Field(min_length=1, max_length=200, description="how plots and tables call it")
-    ]
+    name: str
+    """Algorithm, or the path of a plug-in ending in .py."""
+    label: Annotated[str, Field(min_length=1, max_length=200)]
+    """How plots and tables call it."""
     variant: Literal["paper", "reference"] = "paper"
     params: dict[str, Any] = {}
-    epsilon: Annotated[
-        Epsilons | None,
-        Field(
-            description="budgets of this method, of the same kind as the experiment's; the experiment's if absent"
-        ),
-    ] = None
-    noise: Annotated[
-        Literal["published", "laplace", "gaussian"] | None,
-        Field(description="the experiment's privacy.noise if absent"),
-    ] = None
-    delta: Annotated[Number | None, Field(gt=0, lt=1, description="the experiment's if absent")] = (
-        None
-    )
-    agents: Annotated[
-        Count | dict[str, Any] | None,
-        Field(
-            description="number of agents, or changes to the experiment's partition; the experiment's if absent"
-        ),
-    ] = None
-    rounds: Annotated[Count | None, Field(description="the experiment's if absent")] = None
-    problem: Annotated[
-        dict[str, Any], Field(description="changes to the experiment's problem")
-    ] = {}
-    tune: Annotated[
-        Axes,
-        Field(
-            description="settings that are tuned at each budget, by the path of their key, such as params.rho; a value "
-            "is a number to start from, or an axis; see docs/experiments.md"
-        ),
-    ] = {}
+    epsilon: Epsilons | None = None
+    """Budgets of this method, of the same kind as the experiment's; the experiment's if absent."""
+    noise: Literal["published", "laplace", "gaussian"] | None = None
+    """The experiment's privacy.noise if absent."""
+    delta: Annotated[Number | None, Field(gt=0, lt=1)] = None
+    """The experiment's if absent."""
+    agents: Count | dict[str, Any] | None = None
+    """Number of agents, or changes to the experiment's partition; the experiment's if absent."""
+    rounds: Count | None = None
+    """The experiment's if absent."""
+    problem: dict[str, Any] = {}
+    """Changes to the experiment's problem."""
+    tune: Axes = {}
+    """Settings that are tuned at each budget, by the path of their key, such as params.rho; a value is a number to
+    start from, or an axis; see docs/experiments.md."""
 
     @property
     def starts(self) -> Settings:
@@ -97,9 +82,8 @@ class Method(Strict):
 class Budgets(NoiseSettings):
     """Totals of whole runs, which determine the noise; their neighbours, and the kind of noise."""
 
-    total: Annotated[
-        Epsilons | None, Field(description="budgets of whole runs, instead of epsilon")
-    ] = None
+    total: Epsilons | None = None
+    """Budgets of whole runs, instead of epsilon."""
 
 
 class Search(NamedTuple):
@@ -115,83 +99,47 @@ class Experiment(Strict):
     """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
 
     title: str
-    paper: Annotated[str, Field(description="key of the paper, or empty")] = ""
+    paper: str = ""
+    """Key of the paper, or empty."""
     description: str = ""
-    artefacts: Annotated[list[str], Field(description="figures and tables of the paper")] = []
-    dataset: Annotated[str | dict[str, Any], Field(description="name, or name and settings")]
-    agents: Annotated[Agents, Field(description="agents with equal shares, or a partition")]
-    problem: Annotated[
-        str | dict[str, Any] | None, Field(description="the data set's default if absent")
-    ] = None
+    artefacts: list[str] = []
+    """Figures and tables of the paper."""
+    dataset: str | dict[str, Any]
+    """Name, or name and settings."""
+    agents: Agents
+    """Agents with equal shares, or a partition."""
+    problem: str | dict[str, Any] | None = None
+    """The data set's default if absent."""
     rounds: Count
     evaluate_every: EvaluateEvery = Field(default_factory=evaluate_every)
-    seeds: Annotated[
-        Seeds | None,
-        Field(
-            description="number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9; "
-            "10 seeds if absent, or as many as seed_blocks has"
-        ),
-    ] = None
-    seed_block: Annotated[
-        Count | None,
-        Field(description="seeds that one job computes together at most, 10 if absent"),
-    ] = None
-    seed_blocks: Annotated[
-        list[Count] | None,
-        Field(
-            min_length=1,
-            description="size of each block of seeds, instead of seed_block",
-        ),
-    ] = None
-    epsilon: Annotated[
-        Epsilons | None,
-        Field(
-            description="budgets of one iteration, unless privacy.total is given; .inf adds no noise"
-        ),
-    ] = None
+    seeds: Seeds | None = None
+    """Number n of seeds, for 0 to n - 1, or a list of seeds, or text such as 0-9; 10 seeds if absent, or as many as
+    seed_blocks has."""
+    seed_block: Count | None = None
+    """Seeds that one job computes together at most, 10 if absent."""
+    seed_blocks: Annotated[list[Count] | None, Field(min_length=1)] = None
+    """Size of each block of seeds, instead of seed_block."""
+    epsilon: Epsilons | None = None
+    """Budgets of one iteration, unless privacy.total is given; .inf adds no noise."""
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     privacy: Budgets = Budgets()
     dtype: Literal["float32", "float64"] = "float32"
-    time_limit: Annotated[
-        PerhapsInfinite,
-        Field(
-            gt=0, description="minutes after which a run is recorded as timed out; none if absent"
-        ),
-    ] = math.inf
-    timed: Annotated[
-        bool,
-        Field(
-            description="one job makes all runs, one after another with one thread each, and results.nc has their "
-            "computing times; blocks of one seed give a time for every seed"
-        ),
-    ] = False
-    accountants: Annotated[
-        list[str] | None,
-        Field(
-            description="accountants whose totals are computed, besides rdp, which always is; the "
-            "usual ones if absent"
-        ),
-    ] = None
-    audit: Annotated[
-        AuditSettings | None,
-        Field(
-            description="attack every noisy method at every finite budget, see docs/privacy/audit.md; "
-            "{} takes the defaults"
-        ),
-    ] = None
-    params: Annotated[dict[str, Any], Field(description="parameters that all methods share")] = {}
-    tuning: Annotated[
-        TuningSettings | None,
-        Field(description="how methods with tune are tuned, on training rows that are held out"),
-    ] = None
-    tuned: Annotated[
-        Tuned,
-        Field(
-            description="settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` "
-            "writes"
-        ),
-    ] = {}
+    time_limit: Annotated[PerhapsInfinite, Field(gt=0)] = math.inf
+    """Minutes after which a run is recorded as timed out; none if absent."""
+    timed: bool = False
+    """One job makes all runs, one after another with one thread each, and results.nc has their computing times; blocks
+    of one seed give a time for every seed."""
+    accountants: list[str] | None = None
+    """Accountants whose totals are computed, besides rdp, which always is; the usual ones if absent."""
+    audit: AuditSettings | None = None
+    """Attack every noisy method at every finite budget, see docs/privacy/audit.md; {} takes the defaults."""
+    params: dict[str, Any] = {}
+    """Parameters that all methods share."""
+    tuning: TuningSettings | None = None
+    """How methods with tune are tuned, on training rows that are held out."""
+    tuned: Tuned = {}
+    """Settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` writes."""
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[SerializeAsAny[Figure]] = []
 
