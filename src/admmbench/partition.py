@@ -15,10 +15,10 @@ from pydantic import Field, TypeAdapter, model_validator
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.validation import Count, Strict
 
-# Part of an agent's rows that would have to have other labels, beyond what chance gives.
-_STRONGLY = 0.2
-
 RowSelection = slice | NDArray[np.int64]
+Shares = list[tuple[slice, RowSelection]]
+"""Pairs of a slice of the seed axis and the training rows of these seeds: one pair where all seeds share them, and one
+pair per seed otherwise."""
 Draw = Callable[[int], NDArray[np.int64]]
 """Draws a permutation of ``range(n)``."""
 Stream = Callable[[int | None], np.random.Generator]
@@ -35,11 +35,10 @@ class Split(NamedTuple):
 
     dataset: Dataset
     """What rows refer to: its training part, where test rows were drawn from it too with those of the test part."""
-    shares: list[list[tuple[slice, RowSelection]]]
-    """For every agent, pairs of a slice of the seed axis and the training rows that these seeds give to the agent: one
-    pair where all seeds share the partition, and one pair per seed otherwise."""
-    held_out: list[tuple[slice, RowSelection]] | None = None
-    """Likewise, the rows of the training part that test; None where the test part does."""
+    shares: list[Shares]
+    """For every agent, its training rows."""
+    held_out: Shares | None = None
+    """The rows of the training part that test; None where the test part does."""
     instances: Sequence[Stream] = ()
     """For each seed, where an agent's part of a drawn problem comes from."""
 
@@ -148,11 +147,7 @@ class IID(_Scheme):
             return "rows in random order, another for each seed"
         if not dataset.n_classes:
             return "rows in file order"
-        labels, apart = _labels(dataset, _equal_parts(dataset.n_train, self.agents))
-        words = f"rows in file order; {labels}"
-        if apart > _STRONGLY:
-            words += "; labels differ strongly between agents, as the file is ordered by them; shuffle: true mixes rows"
-        return words
+        return f"rows in file order; {_labels(dataset, _equal_parts(dataset.n_train, self.agents))}"
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -163,17 +158,13 @@ class IID(_Scheme):
             )
         if self.train:
             dataset = _with_all_rows(dataset)
-        orders = [permutation(dataset.n_train) for permutation in permutations]
-        shares: list[list[tuple[slice, RowSelection]]] = [
-            [(slice(k, k + 1), np.sort(order[rows])) for k, order in enumerate(orders)]
-            for rows in _equal_parts(self.train or dataset.n_train, self.agents)
-        ]
-        if not self.train:
-            return Split(dataset, shares)
-        rest: list[tuple[slice, RowSelection]] = [
-            (slice(k, k + 1), np.sort(order[self.train :])) for k, order in enumerate(orders)
-        ]
-        return Split(dataset, shares, rest)
+        orders, n = _orders(dataset, permutations), self.n_train(dataset)
+
+        def drawn(part: slice) -> Shares:
+            return [(seeds, np.sort(order[part])) for seeds, order in orders]
+
+        shares = [drawn(part) for part in _equal_parts(n, self.agents)]
+        return Split(dataset, shares, drawn(slice(n, None)) if self.train else None)
 
 
 class Stratified(_Scheme):
@@ -215,12 +206,9 @@ class Stratified(_Scheme):
                 )
         if self.train:
             dataset = _with_all_rows(dataset)
-        everyone = slice(0, len(permutations))
-        orders = [(everyone, np.arange(dataset.n_train))]
+        orders = [(slice(0, len(permutations)), np.arange(dataset.n_train))]
         if self.shuffle:
-            orders = [
-                (slice(k, k + 1), draw(dataset.n_train)) for k, draw in enumerate(permutations)
-            ]
+            orders = _orders(dataset, permutations)
         folds = [(seeds, self._folds(dataset, order)) for seeds, order in orders]
         return Split(
             dataset, [[(seeds, rows[p]) for seeds, rows in folds] for p in range(self.agents)]
@@ -251,7 +239,7 @@ class ByWriter(_Scheme):
 
     def shares(self, dataset: Dataset) -> str:
         """Say how labels differ between writers."""
-        return _labels(dataset, self._rows(dataset))[0] if dataset.n_classes else ""
+        return _labels(dataset, self._rows(dataset)) if dataset.n_classes else ""
 
     def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -304,36 +292,24 @@ class Columns(_Scheme):
         return ColumnSplit(dataset, _consecutive(self.blocks))
 
 
-def _labels(dataset: Dataset, parts: Sequence[slice]) -> tuple[str, float]:
-    """Say how labels differ between agents.
-
-    Parameters
-    ----------
-    dataset
-        Its targets are classes.
-    parts
-        Training rows of each agent, one after another.
-
-    Returns
-    -------
-    The smallest and the largest share of the class that differs most, in words; and for the agent that differs most,
-    the part of its rows that would have to have other labels, beyond what chance gives.
-    """
-    sizes = np.array([n_rows(rows) for rows in parts])
-    owners, labels = np.repeat(np.arange(len(parts)), sizes), dataset.y_train.astype(np.int64)
-    counts = np.zeros((len(parts), dataset.n_classes))
-    np.add.at(counts, (owners, labels), 1)
-    whole = counts.sum(axis=0) / sizes.sum()
-    counts, sizes = counts[sizes > 0], sizes[sizes > 0, None]
-    apart = np.abs(counts / sizes - whole)
-    label = int(apart.max(axis=0).argmax())
-    own = 100 * counts[:, label] / sizes[:, 0]
-    words = (
-        f"of an agent's rows {own.min():.0f} to {own.max():.0f} % have the label {dataset.class_names[label]!r}, "
+def _labels(dataset: Dataset, parts: Sequence[slice]) -> str:
+    """Say how labels differ between agents: the smallest and the largest share of the class that differs most."""
+    labels = dataset.y_train.astype(np.int64)
+    counts = np.array([np.bincount(labels[rows], minlength=dataset.n_classes) for rows in parts])
+    whole = counts.sum(axis=0) / counts.sum()
+    own = counts[counts.any(axis=1)]
+    shares = own / own.sum(axis=1, keepdims=True)
+    label = int(np.abs(shares - whole).max(axis=0).argmax())
+    low, high = 100 * shares[:, label].min(), 100 * shares[:, label].max()
+    return (
+        f"of an agent's rows {low:.0f} to {high:.0f} % have the label {dataset.class_names[label]!r}, "
         f"of all rows {100 * whole[label]:.0f} % ({len(parts)} agents)"
     )
-    chance = np.sqrt(whole * (1 - whole) / sizes).sum(axis=1)
-    return words, float((apart.sum(axis=1) - chance).max() / 2)
+
+
+def _orders(dataset: Dataset, draws: Sequence[Draw]) -> list[tuple[slice, NDArray[np.int64]]]:
+    """Draw an order of the training rows for each seed."""
+    return [(slice(k, k + 1), draw(dataset.n_train)) for k, draw in enumerate(draws)]
 
 
 def _with_all_rows(dataset: Dataset) -> Dataset:

@@ -96,9 +96,7 @@ def test_femnist(real_mirror, session_cache):
     assert np.median(data.X_train[:1000]) == 0
 
 
-def test_missing_femnist_shards_are_named_with_those_that_are_there(
-    real_mirror, tmp_path, monkeypatch
-):
+def test_missing_femnist_shards_are_named(real_mirror, tmp_path, monkeypatch):
     folder = real_mirror / "femnist" / "dpfl-iadmm" / "Inputs" / "Femnist_Train_small"
     if list(folder.glob("all_data_5_*")):
         pytest.skip("the mirror has shard 5")
@@ -111,4 +109,3 @@ def test_missing_femnist_shards_are_named_with_those_that_are_there(
         load_dataset("femnist", mirror=real_mirror, cache=tmp_path)
     assert "all_data_6_niid_05_keep_0_train_9.json" in str(error.value)
     assert "and 10 more" in str(error.value)
-    assert f"`shards: {[*range(5), *range(15, 31)]}`" in str(error.value)

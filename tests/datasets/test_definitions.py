@@ -166,11 +166,10 @@ def test_femnist_shards_are_selected_with_their_test_files(two_shards):
     assert data.note == "1 of 4 writers (1 of 2 training shards)"
 
 
-def test_absent_femnist_shard_is_named_with_those_present(two_shards):
+def test_absent_femnist_shard_is_named(two_shards):
     (two_shards / "train_0.json").unlink()
-    with pytest.raises(DatasetError, match=r"cannot get train_0\.json") as error:
+    with pytest.raises(DatasetError, match=r"cannot get train_0\.json"):
         load_dataset("femnist", mirror=two_shards)
-    assert "`shards: [1]`" in str(error.value)
     assert load_dataset({"name": "femnist", "shards": [1]}, mirror=two_shards).n_train == 2
 
 

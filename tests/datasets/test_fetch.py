@@ -182,18 +182,11 @@ def test_damaged_cached_file_is_removed_when_nothing_replaces_it(cache):
     assert kept(cache) == []
 
 
-def test_error_names_the_other_missing_files_and_the_advice(cache):
+def test_error_names_the_other_missing_files(cache):
     files = [RemoteFile(n, (), f"set/{n}", checksum(CONTENT, "sha256")) for n in ("a.bin", "b.bin")]
-    put(cache / "files", CONTENT, "c.bin")
-
-    def advise(is_present):
-        there = [n for n in "abc" if is_present(RemoteFile(n, (), f"set/{n}.bin", ""))]
-        return f"take {there}"
-
     with pytest.raises(DatasetError, match=r"cannot get a\.bin") as error:
-        fetch(files, cache=cache, advise=advise)
+        fetch(files, cache=cache)
     assert "also not in cache or mirror: b.bin" in str(error.value)
-    assert "take ['c']" in str(error.value)
 
 
 def test_unusable_cache_is_one_message(server, tmp_path):

@@ -6,7 +6,6 @@ import time
 import pytest
 import yaml
 
-from admmbench import simulate
 from admmbench.study import config, housekeeping
 from admmbench.study.experiment import Experiment
 from admmbench.study.housekeeping import BusyError, leftovers, notices, remove
@@ -98,28 +97,6 @@ def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
     (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump({**SMALL, "timed": True}))
     make(folder, *run_files(POINT), *run_files(POINT, root="results/small/runs"))
     assert found() == sorted(run_files(POINT))
-
-
-def test_runs_of_another_extent_are_told(folder, monkeypatch):
-    trace = simulate("digits", "objp", agents=3, rounds=10, seeds=2, epsilon=1.0)
-    path = folder / run_files(POINT)[0]
-    path.parent.mkdir(parents=True)
-    trace.to_netcdf(path, engine="h5netcdf")
-    assert notices(config.read()) == []
-    for changes, asked in (
-        ({"rounds": 20}, "20 rounds, evaluated every 10 are asked for"),
-        ({"evaluate_every": 5}, "10 rounds, evaluated every 5 are asked for"),
-        ({"time_limit": 3}, "evaluated every 10, for 3 minutes at most are asked for"),
-    ):
-        overlay = folder / "config/other.yaml"
-        overlay.write_text(yaml.safe_dump({"overrides": {"small": changes}}))
-        (told,) = notices(config.read([overlay]))
-        assert asked in told
-        assert f"results/runs/{FOLDER} has 10 rounds, evaluated every 10; 1 run is" in told
-    monkeypatch.setattr(housekeeping, "_MOST_NOTICES", 0)
-    assert notices(config.read([overlay])) == ["likewise for 1 more methods"]
-    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"params": {"a": 2}}}}))
-    assert notices(config.read([overlay])) == []
 
 
 def test_deltas_that_are_too_large_are_told(folder):

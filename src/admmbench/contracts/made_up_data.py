@@ -32,20 +32,9 @@ def make_dataset(
         Another seed gives other data.
     """
     rng = np.random.default_rng(seed)
-    X = rng.random((n_train + n_test, n_features), dtype=np.float32)
-    scores = (X - 0.5) @ rng.normal(size=(n_features, n_classes)) + 0.1 * rng.normal(
-        size=(len(X), n_classes)
-    )
+    X, scores = _scores(rng, n_train + n_test, n_features, n_classes)
     y = scores.argmax(axis=1).astype(np.int64)
-    made = Dataset(
-        name="made",
-        settings={},
-        X_train=X[:n_train],
-        y_train=y[:n_train],
-        X_test=X[n_train:],
-        y_test=y[n_train:],
-        class_names=tuple(str(k) for k in range(n_classes)),
-    )
+    made = _made("made", X, y, n_train, tuple(str(k) for k in range(n_classes)))
     if not writers:
         return made
     names = [f"writer {number}" for number in range(writers)]
@@ -84,17 +73,19 @@ def make_regression(
     seed
         Another seed gives other data.
     """
-    rng = np.random.default_rng(seed)
-    X = rng.random((n_train + n_test, n_features), dtype=np.float32)
-    signal = (X - 0.5) @ rng.normal(size=n_features)
-    y = (signal + 0.1 * rng.normal(size=len(X))).astype(np.float32)
-    return Dataset(
-        name="made numbers",
-        settings={},
-        X_train=X[:n_train],
-        y_train=y[:n_train],
-        X_test=X[n_train:],
-        y_test=y[n_train:],
-        class_names=(),
-        default_problem="squared",
-    )
+    X, scores = _scores(np.random.default_rng(seed), n_train + n_test, n_features, 1)
+    y = scores[:, 0].astype(np.float32)
+    return replace(_made("made numbers", X, y, n_train, ()), default_problem="squared")
+
+
+def _scores(rng: np.random.Generator, n: int, n_features: int, n_scores: int) -> tuple[Any, Any]:
+    """Draw records, and scores of each that depend on it, with some noise."""
+    X = rng.random((n, n_features), dtype=np.float32)
+    signal = (X - 0.5) @ rng.normal(size=(n_features, n_scores))
+    return X, signal + 0.1 * rng.normal(size=signal.shape)
+
+
+def _made(name: str, X: Any, y: Any, n_train: int, class_names: tuple[str, ...]) -> Dataset:
+    arrays = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+    parts = dict(zip(("X_train", "y_train", "X_test", "y_test"), arrays, strict=True))
+    return Dataset(name=name, settings={}, class_names=class_names, **parts)

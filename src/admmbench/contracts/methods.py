@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import itertools
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -186,7 +187,7 @@ def state_copies_bounds_the_state(case: MethodCase) -> None:
     own = seeds * math.prod(played.federation.problem.model_shape) * 4
     most = (case.cls.state_copies * agents + _GLOBAL_MODELS) * own
     # As in a checkpoint: all arrays.
-    size = sum(map(len, played.content.arrays))
+    size = sum(map(len, played.content[1]))
     ensure(
         size <= most,
         f"its state has {size / agents / own:.1f} copies of all local models, state_copies says "
@@ -232,11 +233,12 @@ def repetition_changes_no_bit(case: MethodCase) -> None:
 
 def going_on_from_a_checkpoint_changes_no_bit(case: MethodCase) -> None:
     """All that the rounds to come depend on is in the state."""
-    half = Halfway(1 if case.cls.one_shot else 6)
-    with contextlib.suppress(StoppedError):
-        engine.run_rounds(case.spec(), case.data, keeper=half)
-    play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
-    trace = engine.run_rounds(case.spec(), case.data, keeper=half)
+    with tempfile.TemporaryDirectory() as folder:
+        half = Halfway(Path(folder, "state"), 1 if case.cls.one_shot else 6)
+        with contextlib.suppress(StoppedError):
+            engine.run_rounds(case.spec(), case.data, keeper=half)
+        play(case.spec(), case.data, rounds=1)  # whatever else the process does meanwhile
+        trace = engine.run_rounds(case.spec(), case.data, keeper=half)
     resumed = trace.dataset(case.spec(), {}).drop_vars("seconds")
     same(case.usual, resumed, "a restart from a checkpoint")
 
@@ -467,7 +469,9 @@ def attacks_find_nothing(case: MethodCase) -> None:
 def divergence_is_recorded(case: MethodCase) -> None:
     """One seed is lost, the others go on as if nothing had happened."""
     spec = case.spec()
-    trace = engine.run_rounds(spec, case.data, keeper=Breaking()).dataset(spec, {})
+    trace = engine.run_rounds(spec, case.data, keeper=Breaking(Path(), {}, math.inf)).dataset(
+        spec, {}
+    )
     status = list(trace.status.values)
     ensure(status == [0, 1, 0], f"with noise that is not a number in one seed, status is {status}")
     kept = [0, 2]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +25,8 @@ from admmbench.engine.rounds import Snapshot, assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import Workers, workers
 from admmbench.frames.base import Algorithm, Federation
-from admmbench.jobs.packing import pack, unpack
+from admmbench.jobs.checkpoint import Checkpoint
+from admmbench.jobs.packing import pack
 from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import Cost, Draw, Ledger, Noise
 from admmbench.problems import as_problem, list_losses
@@ -182,32 +184,6 @@ class WatchedNoise(Noise):
         return super()._draw(law, scale, grid)
 
 
-@dataclass(frozen=True)
-class Packed:
-    """Variables as a checkpoint has them: JSON, and arrays beside it."""
-
-    text: str
-    arrays: tuple[bytes, ...]
-
-    @classmethod
-    def of(cls, variables: Any) -> Self:
-        """Pack some variables."""
-        arrays: list[Array] = []
-        text = json.dumps(pack(variables, arrays))
-        return cls(text, tuple(_npy(array) for array in arrays))
-
-    def into(self, variables: Any) -> Any:
-        """Unpack them into others of the same kind."""
-        arrays = [np.load(io.BytesIO(content)) for content in self.arrays]
-        return unpack(json.loads(self.text), arrays, variables)
-
-
-def _npy(array: Array) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
 class Backwards(Workers):
     """Serves the last agents first."""
 
@@ -220,33 +196,22 @@ class StoppedError(Exception):
     """A run was ended on purpose."""
 
 
-class Halfway:
-    """Keeper that ends a run after a round, and starts the next one from there."""
+class Halfway(Checkpoint):
+    """Checkpoint that ends a run after a round; the next run starts there."""
 
-    def __init__(self, t: int) -> None:
+    def __init__(self, path: Path, t: int) -> None:
+        super().__init__(path, {}, math.inf)
         self._t = t
-        self._kept: Packed | None = None
-
-    def load(self, snapshot: Snapshot) -> None:
-        """Take up what was kept."""
-        if self._kept:
-            snapshot.restore(self._kept.into(snapshot.variables()))
 
     def after_round(self, snapshot: Snapshot) -> None:
-        """Keep the round and end the run."""
-        if not self._kept and snapshot.t == self._t:
-            self._kept = Packed.of(snapshot.variables())
+        """Save the round and end the run."""
+        if snapshot.t == self._t and not self.path.exists():
+            self.save(snapshot)
             raise StoppedError
 
-    def save(self, snapshot: Snapshot) -> None:
-        """Keep nothing else."""
 
-
-class Breaking(Halfway):
-    """Keeper that makes the noise of the second seed NaN, and ends no run."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
+class Breaking(Checkpoint):
+    """Checkpoint that keeps nothing, and makes the noise of the second seed NaN."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Break the sources of a run that starts."""
@@ -270,9 +235,11 @@ class Played:
     noise: list[WatchedNoise]
 
     @property
-    def content(self) -> Packed:
-        """All of the state."""
-        return Packed.of(self.state)
+    def content(self) -> tuple[str, list[bytes]]:
+        """All of the state, as a checkpoint has it: JSON, and arrays beside it."""
+        arrays: list[Array] = []
+        text = json.dumps(pack(self.state, arrays))
+        return text, [array.tobytes() for array in arrays]
 
     @property
     def objective(self) -> Array:

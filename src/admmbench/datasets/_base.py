@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -278,7 +278,3 @@ class DatasetDefinition(ABC):
         DatasetError
             If the content is not as expected, naming the file.
         """
-
-    def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
-        """Return one more hint when a file cannot be obtained; empty if there is none."""
-        return ""

@@ -10,7 +10,7 @@ import lzma
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -122,7 +122,6 @@ def fetch(
     mirror: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
-    advise: Callable[[Callable[[RemoteFile], bool]], str] | None = None,
 ) -> dict[str, Path]:
     """Find verified local copies of files; download those that are neither cached nor mirrored.
 
@@ -138,9 +137,6 @@ def fetch(
         See `admmbench.datasets.load_dataset`.
     progress
         Show downloads on standard error: a bar on a terminal, a line per file elsewhere.
-    advise
-        Called when a file cannot be obtained, with a function that tells whether some copy of a file is
-        in the cache or the mirror (unverified); returns one more hint for the message.
 
     Returns
     -------
@@ -171,8 +167,7 @@ def fetch(
         path = _download(file, folders["cache"], progress, tried)
         if path is None:
             others = [other.name for other in missing][number + 1 :]
-            hint = advise(lambda other: bool(_copies(other, folders))) if advise else ""
-            raise DatasetError(_explain(file, tried, others, folders.get("mirror"), hint))
+            raise DatasetError(_explain(file, tried, others, folders.get("mirror")))
         paths[file.name] = path
     return paths
 
@@ -255,22 +250,20 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
     return None
 
 
-def _explain(
-    file: RemoteFile, tried: list[str], others: list[str], mirror: Path | None, hint: str
-) -> str:
+def _explain(file: RemoteFile, tried: list[str], others: list[str], mirror: Path | None) -> str:
     """Compose the message about a file that cannot be obtained."""
     size = f", {file.size:,} bytes" if file.size is not None else ""
     if mirror is None:
         fix = f"set ADMMBENCH_MIRROR (config key data.mirror) to a folder with {file.mirror_path}"
     else:
         fix = f"put the right file at {mirror / file.mirror_path} (or .xz of it) in the mirror"
-    ways = ["check the network and run again to download it", fix, *([hint] if hint else [])]
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     lines = [
         f"cannot get {file.name}",
         f"  expected: {file.checksum}{size}",
         *(f"  tried: {attempt}" for attempt in tried),
         *([f"  also not in cache or mirror: {', '.join(others[:_SHOWN])}{more}"] if others else []),
-        *(f"  to fix: {way}" for way in ways),
+        "  to fix: check the network and run again to download it",
+        f"  to fix: {fix}",
     ]
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +15,7 @@ from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
 from admmbench.datasets._checks import described
-from admmbench.datasets._fetch import DatasetError, RemoteFile, fetch
+from admmbench.datasets._fetch import DatasetError, fetch
 from admmbench.files import cache_folder, digest
 from admmbench.validation import suggestion, unknown
 
@@ -226,12 +226,7 @@ def prepare(
     """
     info, name = describe(spec), normalize(spec)["name"]
     definition = _definition(name)
-
-    def advise(is_present: Callable[[RemoteFile], bool]) -> str:
-        with plugins.explained(f"data set {name!r}: advise() raised"):
-            return definition.advise(is_present)
-
-    paths = fetch(info.files, mirror=mirror, cache=cache, progress=progress, advise=advise)
+    paths = fetch(info.files, mirror=mirror, cache=cache, progress=progress)
     with plugins.explained(f"data set {name!r}: read() raised", DatasetError):
         arrays = definition.read(info, paths)
     try:

@@ -6,7 +6,7 @@ about 90 % of the images of each of its writers for training and the rest for te
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -109,13 +109,6 @@ class Femnist(DatasetDefinition):
         X_test, y_test, _, test = _read_shards([paths[each.test.name] for each in shards])
         writer = Attribute.of(users, train, test)
         return Arrays(X_train, y_train, X_test, y_test, {"writer": writer})
-
-    def advise(self, is_present: Callable[[RemoteFile], bool]) -> str:
-        """Name the shards that can be had without a download."""
-        there = [s.number for s in _shards() if is_present(s.train) and is_present(s.test)]
-        if not there:
-            return "select other shards (setting `shards`); none is in the cache or the mirror"
-        return f"select shards that are in the cache or the mirror: `shards: {there}`"
 
 
 def _file(shard: int, split: str, blob: str, size: str) -> RemoteFile:

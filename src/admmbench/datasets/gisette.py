@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile
+from admmbench.validation import one_of
 
-__all__ = ["DOMAINS", "N_FEATURES", "Gisette", "check_scaling", "scale"]
+__all__ = ["DOMAINS", "N_FEATURES", "Gisette", "scale"]
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/gisette"
 N_FEATURES = 5000
@@ -62,7 +63,8 @@ class Gisette(DatasetDefinition):
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Check `scaling`."""
-        return check_scaling(self.name, settings)
+        one_of(f"{self.name}: scaling", settings["scaling"], DOMAINS)
+        return settings
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
         """Return the static facts."""
@@ -95,16 +97,6 @@ class Gisette(DatasetDefinition):
         )
         X_train, X_test = scale(train, test, info.settings["scaling"])
         return Arrays(X_train, y_train, X_test, y_test)
-
-
-def check_scaling(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings if their ``scaling`` is known, else raise a `ValueError`."""
-    if settings["scaling"] not in list(DOMAINS):
-        raise ValueError(
-            f"{name}: scaling must be {' or '.join(map(repr, DOMAINS))}, "
-            f"not {settings['scaling']!r}"
-        )
-    return settings
 
 
 def scale(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets import gisette
-from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
+from admmbench.datasets._base import Arrays, DatasetInfo
 from admmbench.datasets._fetch import compare
 from admmbench.datasets.mnist import FILES, Mnist
 
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
     """Shape (5000,); which features are noise."""
 
 
-class GisetteLike(DatasetDefinition):
+class GisetteLike(gisette.Gisette):
     """Data of the kind of gisette from files that are easier to have; results on them are not results on gisette.
 
     As in gisette, MNIST's training and test images are mixed, and pixels darker than half count as 0. The 2,500 real
@@ -55,11 +55,6 @@ class GisetteLike(DatasetDefinition):
     """
 
     name = "gisette_like"
-    defaults = gisette.Gisette.defaults
-
-    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Check `scaling`."""
-        return gisette.check_scaling(self.name, settings)
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
         """Return the static facts."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +122,6 @@ class Address:
     def folder(self) -> str:
         """Folder of runs that differ in budget and seeds alone, with equally many seeds."""
         return f"{self.data}/{self.method}-{self.settings}{self.extent}"
-
-    @property
-    def relatives(self) -> str:
-        """Pattern of the results of runs that differ in their extent alone."""
-        return replace(self, extent="?" * _EXTENT_DIGITS).file(RESULT)
 
     @property
     def point(self) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from admmbench import compiled
 from admmbench.files import cache_folder, private_folder
@@ -32,7 +30,6 @@ _OF_AN_AUDIT = (f"{AUDITS}/{{}}.json", f"logs/{AUDITS}/{{}}.log")
 _OF_A_CACHE = ("datasets", "prepared", "files")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
-_MOST_NOTICES = 3
 _HOUR = 3600.0
 _MONTH = 30 * 24 * _HOUR
 
@@ -117,7 +114,7 @@ def _asked(study: Study) -> Iterator[Path]:
 
 
 def notices(study: Study) -> list[str]:
-    """Say what a user may expect a study to use, though it does not, such as runs of another extent; warn of deltas.
+    """Say which experiments of the user hide those of the papers, and which deltas are too large.
 
     Parameters
     ----------
@@ -128,15 +125,7 @@ def notices(study: Study) -> list[str]:
     -------
     Sentences.
     """
-    extents = list(_of_another_extent(study))
-    more = len(extents) - _MOST_NOTICES
-    if more > 0:
-        extents[_MOST_NOTICES:] = [f"likewise for {more} more methods"]
-    return [
-        *_of_namesakes(study),
-        *extents,
-        *_of_large_deltas(study),
-    ]
+    return [*_of_namesakes(study), *_of_large_deltas(study)]
 
 
 def _of_large_deltas(study: Study) -> Iterator[str]:
@@ -159,35 +148,6 @@ def _of_namesakes(study: Study) -> Iterator[str]:
                 f"{own} takes the place of the experiment of that name in the package, also for the claims on it; "
                 "rename your file if it is a different experiment"
             )
-
-
-def _of_another_extent(study: Study) -> Iterator[str]:
-    """Runs that are missing, though the same runs exist with other numbers of rounds or evaluations."""
-    root = Path(study.config.results) / "runs"
-    for runs in study.shared.values():
-        missing = [run for run in runs.values() if not (root / run.path).exists()]
-        if not missing:
-            continue
-        found = next((path for run in missing for path in root.glob(run.address.relatives)), None)
-        if found is not None:
-            spec, count = missing[0].spec, len(missing)
-            yield (
-                f"{missing[0].label} on {spec.info.name}: {_extent(spec.model_dump())} are asked for, {found.parent} "
-                f"has {_extent(_attributes(found))}; {count} run{'s are' if count > 1 else ' is'} computed anew"
-            )
-
-
-def _attributes(path: Path) -> Mapping[str, Any]:
-    import h5netcdf  # where there is a file to read
-
-    with h5netcdf.File(path, "r") as file:
-        return dict(file.attrs)
-
-
-def _extent(settings: Mapping[str, Any]) -> str:
-    text = f"{settings['rounds']} rounds, evaluated every {settings['evaluate_every']},"
-    limit = settings["time_limit"]
-    return f"{text} for {limit:g} minutes at most" if limit < math.inf else text.rstrip(",")
 
 
 def size(path: Path) -> int:

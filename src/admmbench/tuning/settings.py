@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from admmbench.validation import Count, Number, PerhapsInfinite, Strict, distinct, meant
+from admmbench.validation import Count, Number, PerhapsInfinite, Strict, meant
 
 Value = int | float
 Settings = Mapping[str, Value]
@@ -138,17 +138,7 @@ class Chosen(Strict):
     of: str = ""
 
 
-def _each_once(chosen: Any) -> Any:
-    """Refuse a budget in two spellings."""
-    try:
-        budgets = [float(key) for key in chosen]
-    except (TypeError, ValueError):
-        return chosen  # refused as what it is
-    distinct(budgets)
-    return chosen
-
-
-Tuned = dict[str, Annotated[dict[float, Chosen], BeforeValidator(_each_once)]]
+Tuned = dict[str, dict[float, Chosen]]
 """By the label of a method, and its budget."""
 
 
