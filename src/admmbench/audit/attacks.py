@@ -6,9 +6,9 @@ import numpy as np
 
 from admmbench.audit.bounds import bound_of_scores
 from admmbench.audit.findings import Finding, checked
-from admmbench.audit.likelihood import log_ratio
+from admmbench.audit.levels import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
-from admmbench.audit.worlds import Pair, Run, side_by_side
+from admmbench.audit.worlds import Pair, Run, innermost
 from admmbench.frames.base import Array
 from admmbench.problems.rows import BoundRows
 
@@ -40,7 +40,7 @@ def of_lattice(pair: Pair) -> Scores | None:
 
     The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
     """
-    if not any(map(_within, pair.first.releases)):
+    if not any(each.parts[-1].solution for each in pair.first.releases):
         return None
     return (
         _nearer(pair.first, pair.first_taken, pair.second_as_first),
@@ -48,17 +48,11 @@ def of_lattice(pair: Pair) -> Scores | None:
     )
 
 
-def _within(release: Taped) -> bool:
-    """Whether the noise of a release is inside a problem."""
-    return release.law == SPHERICAL or release.inside is not None
-
-
 def _nearer(run: Run, first: Run, second: Run) -> Array:
-    """How much nearer to its grid the noise is that a run's releases are due to in the first world, shape (S,)."""
+    """How much nearer to its grid the noise is that a run's solutions are due to in the first world, shape (S,)."""
     found = np.zeros(run.federation.problem.n_seeds)
-    for releases in side_by_side(run, first, second):
-        if _within(releases[0]):
-            own, one, other = (each.parts[-1] for each in releases)
+    for own, one, other in innermost(run, first, second):
+        if own.solution:
             found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
     return found
 
@@ -68,8 +62,7 @@ def _on_grid(run: Taped, world: Taped) -> Array:
 
     Of spherical noise only the norm is on a grid.
     """
-    noise = (run.total - world.value).reshape(*run.scale.shape, -1)
-    grid = np.asarray(run.grid)
+    noise, grid = run.noise(world), run.grid
     if run.law == SPHERICAL:
         noise, grid = np.linalg.norm(noise, axis=-1, keepdims=True), grid * run.scale
     grid = grid[..., None]

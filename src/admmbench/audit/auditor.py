@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from admmbench.audit import columns, coupling, likelihood, noise_law
+from admmbench.audit import columns, levels
 from admmbench.audit.attacks import (
     ANY,
     MODEL,
@@ -26,7 +25,6 @@ from admmbench.audit.findings import Audit, Finding, not_covered, worst
 from admmbench.audit.probe import probe
 from admmbench.audit.settings import (
     AuditSettings,
-    Name,
     all_rounds,
     audited_rounds,
     compared_rounds,
@@ -36,6 +34,7 @@ from admmbench.audit.worlds import Pair, play_both
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
+from admmbench.engine.threads import workers
 from admmbench.privacy import epsilon_total
 
 Progress = Callable[[int, int], None]
@@ -44,9 +43,7 @@ Progress = Callable[[int, int], None]
 _PILOT = 8
 # Bytes that may be on tape at a time if several seeds are played together.
 _MOST_BYTES = 2**29
-_CHECKED = (noise_law.LEVEL, coupling.LEVEL, likelihood.LEVEL)
-_MISSED = "Noise is used in a way that an audit cannot follow"
-_UNSOLVED = "Subproblems are solved too loosely to show their noise (lower the tolerance)"
+_CHECKED = (levels.NOISE_LAW, levels.COUPLING, levels.LIKELIHOOD)
 
 
 def audit(
@@ -80,44 +77,48 @@ def audit(
     if comment := _nothing(spec):
         return Audit(comment=comment)
     rounds = chosen(spec, audited_rounds(spec, data.info, settings))
+    with workers(1), np.errstate(over="ignore", invalid="ignore"):
+        if spec.as_problem.sharing == "columns":
+            return columns.attack(spec, data, settings, rounds)
+        return _attack(unshuffled(spec), data, settings, rounds, progress)
+
+
+def _attack(
+    spec: RunSpec,
+    data: Dataset,
+    settings: AuditSettings,
+    rounds: tuple[int, ...],
+    progress: Progress | None,
+) -> Audit:
+    """Attack a method over rows; see `audit`."""
     compared = chosen(spec, compared_rounds(spec, settings))
-    if spec.as_problem.sharing == "columns":
-        return columns.attack(spec, data, settings, rounds)
-    spec = unshuffled(spec)
     n, names = settings.repeats, settings.canaries
     pilot = spec.model_copy(update={"seeds": tuple(range(2 * n, 2 * n + _PILOT))})
     size = min(n, max(1, int(_MOST_BYTES / (len(rounds) * tape_bytes(spec, data.info)))))
     parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
-    pieces = len(names) * len(parts)
-    seen: dict[Name, list[Seen]] = {name: [] for name in names}
-    probed: dict[Name, list[Finding]] = {}
+    every: list[Seen] = []
     for worlds in make_worlds(pilot, data, rounds, names):
-        probed[worlds.canary] = probe(spec, worlds, compared)
-        for part in parts:
+        every.append(seen := Seen(spec, worlds, probe(spec, worlds, compared)))
+        for k, part in enumerate(parts, start=1):
             seeds = part, range(n + part.start, n + part.stop)
             pair = play_both(spec, (worlds.first, worlds.second), worlds.row, rounds, seeds)
             if pair.diverged:
                 return Audit(comment="The run diverges, so that there is nothing to look at.")
-            seen[worlds.canary].append(Seen.of(pair, worlds, spec.delta, spec.method.sampling))
+            seen.look_at(pair)
             if progress:
-                progress(sum(map(len, seen.values())), pieces)
-    every = [each for found in seen.values() for each in found]
-    total = max(each.total for each in every)
+                progress((len(every) - 1) * len(parts) + k, len(names) * len(parts))
+    total = max(seen.total for seen in every)
     # All lower bounds hold together: two or three attacks with each canary.
-    attacks = 2 + any((TRAJECTORY, ON_GRID) in each.attacks for each in every)
+    attacks = 2 + any((TRAJECTORY, ON_GRID) in seen.scores for seen in every)
     confidence = 1 - (1 - settings.level) / (attacks * len(names))
-    findings = [
-        finding
-        for name, found in seen.items()
-        for finding in _findings(name, found, probed[name], spec.delta, confidence, total)
-    ]
+    findings = [each for seen in every for each in seen.findings(confidence, total)]
     attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(
         findings=tuple(findings),
         rounds=len(rounds),
         of_rounds=all_rounds(spec),
         chosen=rounds,
-        compared=len(compared) if all(probed.values()) else 0,
+        compared=len(compared) if all(seen.probed for seen in every) else 0,
         delta=spec.delta,
         epsilon_ledger=total,
         epsilon_lower=max(attacked),
@@ -136,82 +137,78 @@ def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
     return tuple(sorted([1, *between.tolist(), last][:count]))
 
 
-@dataclass(frozen=True)
 class Seen:
-    """What an audit keeps of a pair of worlds.
+    """What an audit keeps of the runs with one canary.
+
+    Parameters
+    ----------
+    spec
+        What is audited.
+    worlds
+        Of the canary.
+    probed
+        What was found in all rounds.
 
     Attributes
     ----------
+    checks
+        Findings of the first three levels.
+    scores
+        By the level of an attack and what it is, in words, those of all runs: on the final model, on all messages, and
+        on the grid of noise inside a problem if there is such noise.
     uncovered
         Why releases are not on tape; empty if they are.
-    checks
-        Findings of the first three levels, if they are.
-    attacks
-        Scores by the level of an attack and what it is, in words: on the final model, and if releases are on tape, on
-        all messages, and on the grid of noise inside a problem if there is such noise.
     total
-        That of the ledgers.
+        Of the ledgers.
     budget
         Of one release.
     """
 
-    uncovered: str
-    checks: list[Finding]
-    attacks: dict[tuple[str, str], Scores]
-    total: float
-    budget: float
+    def __init__(self, spec: RunSpec, worlds: Worlds, probed: list[Finding]) -> None:
+        self.spec, self.worlds, self.probed = spec, worlds, probed
+        self.checks = list(probed)
+        self.scores: dict[tuple[str, str], list[Scores]] = defaultdict(list)
+        self.uncovered, self.total, self.budget = "", 0.0, 0.0
 
-    @classmethod
-    def of(cls, pair: Pair, worlds: Worlds, delta: float, sampling: float) -> Seen:
-        """Look at a pair of worlds."""
-        run, canary = pair.first, worlds.canary
-        federation = run.federation
-        why = (_UNSOLVED if run.unsolved else _MISSED) if run.missed else ""
-        checks, attacks = [], {(MODEL, ANY): of_model(pair, worlds.row)}
-        if not why:
-            checks = [
-                noise_law.find(pair, canary),
-                coupling.find(run, pair.second_as_first, canary),
-                likelihood.find(pair, canary),
-            ]
-            attacks[TRAJECTORY, ANY] = of_trajectory(pair, sampling)
-            if lattice := of_lattice(pair):
-                attacks[TRAJECTORY, ON_GRID] = lattice
-        total = epsilon_total(federation.ledgers, delta)
-        return cls(why, checks, attacks, total, federation.privacy.epsilon)
+    def look_at(self, pair: Pair) -> None:
+        """Look at runs of both worlds."""
+        run, canary = pair.first, self.worlds.canary
+        self.total = max(self.total, epsilon_total(run.federation.ledgers, self.spec.delta))
+        self.budget = run.federation.privacy.epsilon
+        self.scores[MODEL, ANY].append(of_model(pair, self.worlds.row))
+        if run.uncovered:
+            self.uncovered = run.uncovered
+            return
+        self.checks += [
+            levels.noise_law(pair, canary),
+            levels.coupling(run, pair.second_as_first, canary),
+            levels.likelihood(pair, canary),
+        ]
+        self.scores[TRAJECTORY, ANY].append(of_trajectory(pair, self.spec.method.sampling))
+        if lattice := of_lattice(pair):
+            self.scores[TRAJECTORY, ON_GRID].append(lattice)
 
-
-def _findings(
-    name: Name,
-    seen: Sequence[Seen],
-    probed: Sequence[Finding],
-    delta: float,
-    confidence: float,
-    total: float,
-) -> Iterator[Finding]:
-    """Findings of all levels with one canary."""
-    levels = [MODEL]
-    if why := next((each.uncovered for each in seen if each.uncovered), ""):
-        for level in (*_CHECKED, TRAJECTORY):
-            yield not_covered(level, name, why)
-    else:
-        found = [*probed, *itertools.chain.from_iterable(each.checks for each in seen)]
+    def findings(self, confidence: float, total: float) -> Iterator[Finding]:
+        """Findings of all levels."""
+        canary, attacked = self.worlds.canary, [TRAJECTORY, MODEL]
         for level in _CHECKED:
-            yield worst(each for each in found if each.level == level)
-        levels = [TRAJECTORY, MODEL]
-    attacks = dict.fromkeys(attack for each in seen for attack in each.attacks)
-    for level in levels:
-        yield worst(
-            lower_bound(level, name, _joined(seen, attack), delta, confidence, total, attack[1])
-            for attack in attacks
-            if attack[0] == level
-        )
+            if not self.uncovered:
+                yield worst(each for each in self.checks if each.level == level)
+            else:
+                yield not_covered(level, canary, self.uncovered)
+        if self.uncovered:
+            yield not_covered(attacked.pop(0), canary, self.uncovered)
+        for level in attacked:
+            given = self.spec.delta, confidence, total
+            yield worst(
+                lower_bound(level, canary, _joined(scores), *given, attack)
+                for (of, attack), scores in self.scores.items()
+                if of == level
+            )
 
 
-def _joined(seen: Sequence[Seen], attack: tuple[str, str]) -> Scores:
-    """Scores of an attack, of all parts of the runs."""
-    scores = [each.attacks[attack] for each in seen if attack in each.attacks]
-    first, second = (np.concatenate(each) for each in zip(*scores, strict=True))
+def _joined(parts: list[Scores]) -> Scores:
+    first, second = (np.concatenate(each) for each in zip(*parts, strict=True))
     return first, second
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from admmbench.audit import coupling, likelihood, reach
+from admmbench.audit import levels, reach
 from admmbench.audit.canaries import Worlds
 from admmbench.audit.findings import Finding, worst
-from admmbench.audit.worlds import Player, Run, stage
+from admmbench.audit.worlds import Run
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
@@ -71,27 +70,21 @@ def _as_loud_as_possible(
 def _compared(
     spec: RunSpec, worlds: Worlds, second: Dataset, rounds: Sequence[int], louder: Array
 ) -> Iterator[Finding]:
-    """Findings of each round."""
+    """Findings of each round, with ledgers of its own."""
     spec = spec.model_copy(update={"seeds": tuple(range(len(louder)))})
     taken = worlds.row if spec.method.sampling < 1 else None
-    with stage() as pool:
-        players = [Player(spec, data, pool, taken, louder) for data in (worlds.first, second)]
-        for t in rounds:
-            one = _round(players[0], t)
-            other = _round(players[1], t, one)
-            if one.missed or not np.isfinite(one.model).all():
-                return
-            yield coupling.find(one, other, worlds.canary)
-            yield likelihood.of_shifts(one, other, worlds.canary, _over_stated(spec, one, t))
-
-
-def _round(player: Player, t: int, again: Run | None = None) -> Run:
-    """A round with ledgers of its own, and with what the method keeps outside of its state."""
-    for source in player.noise:
-        source.start_ledgers()
-    run = player.round(t, again.tapes if again else None)
-    kept = {name: np.array(each) for name, each in reach.beside(player.method).items()}
-    return replace(run, public={t: run.public[t] | kept})
+    one, other = (Run(spec, data, taken, louder) for data in (worlds.first, second))
+    for t in rounds:
+        for run, again in ((one, None), (other, one)):
+            run.forget()
+            run.round(t, again)
+            # What it keeps outside of its state and of itself may be changed by the other run.
+            beside = reach.beside(run.method).items()
+            run.public[t] |= {name: np.array(each) for name, each in beside}
+        if one.uncovered or not np.isfinite(one.model).all():
+            return
+        yield levels.coupling(one, other, worlds.canary)
+        yield levels.of_shifts(one, other, worlds.canary, _over_stated(spec, one, t))
 
 
 def _over_stated(spec: RunSpec, run: Run, t: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.audit.tapes import SPHERICAL, Curved, Taped, TapedNoise
+from admmbench.audit.tapes import Curved, Taped, TapedNoise
 from admmbench.frames.base import Array, factors, norms
 from admmbench.frames.consensus import Subproblem
 from admmbench.frames.local_update import Pass, Strategy, in_plain_arrays
@@ -52,30 +52,17 @@ class OnTape(Strategy):
             return solution
         v = noise.played(solution)
         gradient = _gradient(sub.parts, v)
-        rest = sub.dual - sub.rho * (v - sub.w) - inner.noise
+        rest = sub.dual - sub.rho * (v - sub.w) - inner.total
         rest -= whole.add_penalty_gradient(gradient.copy(), v)
         # A quadratic term of the method's own is a multiple of the solution; the solver leaves little else.
         squares = np.maximum((v**2).sum(axis=(2, 3)), np.finfo(float).tiny)
         ridge = (rest * v).sum(axis=(2, 3)) / squares
-        left = norms(rest - factors(ridge, v) * v)
-        if noise.again is None and not (left <= _UNSOLVED * inner.scale).all():
-            noise.unsolved = True
+        if not _solved(noise, inner, rest - factors(ridge, v) * v):
             return solution
         convexity = whole.penalty_curvature + sub.rho + np.maximum(ridge, 0)
+        curved, total = _curved(noise, sub.parts, v, convexity), gradient + inner.total
+        noise.tape.append(replace(inner, value=gradient, total=total, released=v, curved=curved))
         noise.missed -= 1
-        noise.tape.append(
-            Taped(
-                sub.t,
-                SPHERICAL,
-                gradient,
-                gradient + inner.noise,
-                v,
-                inner.scale,
-                inner.entered,
-                _curved(noise, sub.parts, v, convexity),
-                inner.grid,
-            )
-        )
         return v
 
     def minimize(
@@ -96,9 +83,8 @@ class OnTape(Strategy):
             b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
         v = minimize(b)
         linear = _gradient(parts, v) + b
-        left = norms(linear + _quadratic(parts, v, ridge))
-        if noise.again is None and not (left <= _UNSOLVED * drawn.scale).all():
-            noise.unsolved, noise.missed = True, noise.missed + 1
+        if not _solved(noise, drawn, linear + _quadratic(parts, v, ridge)):
+            noise.missed += 1
 
         def inside(sent: Array) -> Taped:
             return replace(
@@ -113,6 +99,14 @@ class OnTape(Strategy):
 
         noise.inside = inside
         return v
+
+
+def _solved(noise: TapedNoise, drawn: Taped, left: Array) -> bool:
+    """Whether a solver leaves so little of a subproblem's gradient that the solution shows its noise."""
+    if noise.again is None and not (norms(left) <= _UNSOLVED * drawn.scale).all():
+        noise.unsolved = True
+        return False
+    return True
 
 
 def _gradient(parts: RowParts, v: Array) -> Array:

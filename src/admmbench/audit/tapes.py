@@ -5,20 +5,20 @@ tape again, the noisy values of the tape replace its own. So everything that fol
 both runs, and the values before noise differ only because the data of the two runs differ.
 
 Spherical noise is part of a subproblem, whose solution is what is released, and so is one of AMP's two noises: see
-`admmbench.audit.solutions`.
+`admmbench.audit.solutions`. Of a secure sum the adversary sees the sum alone, and so do all levels of an audit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from admmbench.frames.base import Array, factors
+from admmbench.frames.base import Array, Block, factors
 from admmbench.privacy import Cost, Draw, Gaussian, Ledger, Noise, Spending, samplers
 
 LAWS = {samplers.LAPLACE: "laplace", samplers.GAUSSIAN: "gaussian"}
@@ -51,20 +51,13 @@ def entries(then: Spending, now: Spending) -> list[Entry]:
     return found
 
 
-@dataclass(frozen=True)
-class Curved:
-    """How a subproblem turns its noise into a solution.
-
-    Attributes
-    ----------
-    convexity
-        Of all but the loss, shape (B, S).
-    log_det
-        Logarithm of the Hessian's determinant, shape (S,), for an agent and the convexity.
-    """
+class Curved(NamedTuple):
+    """How a subproblem turns its noise into a solution."""
 
     convexity: Array
+    """Of all but the loss, shape (B, S)."""
     log_det: Callable[[int, Array], Array]
+    """Logarithm of the Hessian's determinant, shape (S,), for an agent and the convexity."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +78,12 @@ class Taped:
         What the method went on with, likewise: the sum, or the solution of a subproblem that the noise is in.
     scale
         That was declared when the noise was drawn, shape (B, S).
+    grid
+        Spacing of the noise, shape (B, S); of spherical noise in scales.
     entered
         What the ledger of each agent was told of it.
     curved
         Of a solution; None where the sum is released, or the loss has several predictions.
-    grid
-        Spacing of the noise, shape (B, S); of spherical noise in scales.
     inside
         Of a noisy solution whose problem has noise too: that part of the release. It is due to the noise ``total -
         value`` at what is released.
@@ -106,9 +99,9 @@ class Taped:
     total: Array
     released: Array
     scale: Array
+    grid: Array
     entered: list[list[Entry]]
     curved: Curved | None = None
-    grid: Array | None = None
     inside: Taped | None = None
     exact: tuple[Array, Array] | None = None
     drawn: Array | None = None
@@ -118,18 +111,24 @@ class Taped:
         """The release, and the part inside."""
         return [self, self.inside] if self.inside else [self]
 
+    @property
+    def solution(self) -> bool:
+        """Whether its noise is inside a problem, whose solution is released."""
+        return self.law == SPHERICAL or self.drawn is not None
+
+    def noise(self, world: Taped) -> Array:
+        """Noise that it is due to in a world, shape (B, S, entries)."""
+        found: Array = (self.total - world.value).reshape(*self.scale.shape, -1)
+        return found
+
+    @property
+    def added(self) -> Array:
+        """Noise that was added, likewise."""
+        return self.noise(self) if self.drawn is None else self.drawn.reshape(*self.scale.shape, -1)
+
 
 Tape = list[Taped]
 """Releases of a block of agents, in their order."""
-
-
-class Inner(NamedTuple):
-    """Noise that a subproblem was given."""
-
-    noise: Array
-    scale: Array
-    grid: Array
-    entered: list[list[Entry]]
 
 
 class TapedNoise(Noise):
@@ -154,7 +153,7 @@ class TapedNoise(Noise):
     again
         Tape to play; None where the noise is the source's own.
     inner
-        Spherical noise that was drawn, while it is not known what it is for.
+        Spherical noise that was drawn, while it is not known what it is added to.
     inside
         Makes, of what is released next, the part of the release that is inside its problem.
     missed
@@ -172,19 +171,12 @@ class TapedNoise(Noise):
         self.agents, self.louder = agents, louder
         self.tape: Tape = []
         self.again: Sequence[Taped] | None = None
-        self.inner: Inner | None = None
+        self.inner: Taped | None = None
         self.inside: Callable[[Array], Taped] | None = None
         self.missed, self.unsolved = 0, False
         self.faults: list[str] = []
-        self._accounted = [ledger.spending() for ledger in self.ledgers]
-        self._places = set[tuple[int, int]]()
-        # While what is drawn is an ingredient of spherical noise, and the grid of that.
-        self._unseen, self._grid = False, np.zeros(0)
-
-    @property
-    def round(self) -> int:
-        """The one that releases are counted for."""
-        return self._t
+        self._draws: dict[tuple[int, int], TapedDraw] = {}
+        self.start_ledgers()
 
     def begin(self, t: int, again: Sequence[Taped] | None) -> None:
         """Begin a round with an empty tape."""
@@ -215,13 +207,28 @@ class TapedNoise(Noise):
         return own if self.next is None else self.next.released
 
     def spherical(self, scale: Array) -> Array | float:
-        """See `Noise`; whoever solves the subproblem says what it is for."""
-        self._unseen = True
-        noise = super().spherical(scale)
-        self._unseen = False
+        """See `Noise`; whoever solves the subproblem says what it is added to."""
+        place = self._t, self._releases
+        noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
+        first, nothing = self._draws[place], np.zeros_like(noise)
+        given = noise, noise, scale, first.grid, first.entered
+        self.inner = Taped(self._t, SPHERICAL, nothing, *given)
         self.missed += 1
-        self.inner = Inner(np.asarray(noise), np.array(scale), self._grid, self._entered())
         return noise
+
+    def note(self, drawn: TapedDraw, value: Array) -> Array:
+        """Note what noise is added to, in double precision; returns what is released."""
+        noisy = self.played(drawn.added_to(value))
+        # Without noise nothing is rounded.
+        grid = factors(drawn.grid, value)
+        rounded = np.where(factors(drawn.scale, value) > 0, np.rint(value / grid) * grid, value)
+        told, drawn.entered[:] = list(drawn.entered), [[] for _ in drawn.entered]
+        inside, self.inside = self.inside and self.inside(noisy), None
+        law, scale = drawn.asked
+        given = rounded, noisy, noisy, np.array(scale), drawn.grid
+        told = inside.entered if inside else told
+        self.tape.append(Taped(self._t, LAWS[law], *given, told, inside=inside))
+        return noisy
 
     def _entered(self) -> list[list[Entry]]:
         """What the ledgers were told since this was asked last."""
@@ -231,16 +238,15 @@ class TapedNoise(Noise):
     def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
         # What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
         place = self._t, self._releases
-        if place in self._places:
+        if place in self._draws:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."
             )
-        self._places.add(place)
         drawn = super()._draw(law, scale if self.louder is None else scale * self.louder, grid)
-        if self._unseen:
-            self._grid = grid
-            return drawn
-        return TapedDraw(**vars(drawn), source=self, asked=(law, scale), entered=self._entered())
+        asked = law, scale
+        own = TapedDraw(**vars(drawn), source=self, asked=asked, entered=self._entered())
+        self._draws[place] = own
+        return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,29 +269,52 @@ class TapedDraw(Draw):
 
     def __add__(self, value: Array) -> Array:
         """See `Draw`."""
-        law, scale = self.asked
         # In double precision, which changes no sum but leaves it exact; single precision knows the sum alone.
-        precision, value = self.dtype or np.asarray(value).dtype, np.asarray(value, np.float64)
-        noisy = self.source.played(self.added_to(value))
-        # Without noise nothing is rounded.
-        grid = factors(self.grid, value)
-        rounded = np.where(factors(self.scale, value) > 0, np.rint(value / grid) * grid, value)
-        told = list(self.entered)
-        self.entered[:] = [[] for _ in told]
-        source, scale = self.source, np.array(scale)
-        inside = source.inside and source.inside(noisy)
-        source.inside = None
-        source.tape.append(
-            Taped(
-                source.round,
-                LAWS[law],
-                rounded,
-                noisy,
-                noisy,
-                scale,
-                inside.entered if inside else told,
-                grid=self.grid,
-                inside=inside,
-            )
+        noisy = self.source.note(self, np.asarray(value, np.float64))
+        return noisy.astype(self.dtype or np.asarray(value).dtype)
+
+
+def sums(tapes: Sequence[Tape]) -> list[Tape]:
+    """Tapes of what the adversary sees of secure sums: the first has one release for each sum, the others have none.
+
+    Any agent may own the record in which the worlds differ, so a sum costs what the agent was told that was told least.
+    """
+
+    def summed(of: tuple[Taped, ...], name: str) -> Array:
+        found: Array = np.concatenate([getattr(each, name) for each in of]).sum(0, keepdims=True)
+        return found
+
+    found = [
+        replace(
+            of[0],
+            **{name: summed(of, name) for name in ("value", "total", "released")},
+            scale=np.sqrt(np.square(np.concatenate([each.scale for each in of])).sum(0))[None],
+            entered=[min((told for each in of for told in each.entered), key=_shift)],
         )
-        return noisy.astype(precision)
+        for of in zip(*tapes, strict=True)
+    ]
+    return [found, *([] for _ in tapes[1:])]
+
+
+def sent_by_one(tapes: Sequence[Tape], blocks: Sequence[Block[Any]]) -> list[Tape]:
+    """Tapes to play: the first agent sends all of each sum, and the others send 0.
+
+    Who sees the sum cannot tell. A method whose server looks at single messages, or whose agents compute at models that
+    depend on their own, goes on in another way.
+    """
+
+    def sent(message: Array, block: Block[Any]) -> Array:
+        found = np.zeros((block.agents.stop - block.agents.start, *message.shape[1:]))
+        if block.agents.start == 0:
+            found[0] = message[0]
+        return found
+
+    return [
+        [replace(each, released=sent(each.released, block)) for each in tapes[0]]
+        for block in blocks
+    ]
+
+
+def _shift(told: Sequence[Entry]) -> float:
+    """How far ledgers were told that a release moves in l2."""
+    return sum(each.times * each.cost.shift[1] for each in told)
