@@ -67,7 +67,7 @@ def drawn(monkeypatch):
 
 
 def test_half_the_noise(drawn):
-    drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
+    drawn(lambda draw, self, law, scale, *rest: draw(self, law, scale / 2, *rest))
     for name, changes in (("objp", {}), ("outp", {}), ("dpsgd", {}), ("dpsgd", SAMPLED)):
         assert "its mean size is" in failed(short_audit(name, **changes))["noise law"]
 
@@ -121,7 +121,7 @@ def test_loud_noise_on_the_solution_of_amp_is_no_fault():
 
 
 def test_amp_with_half_of_the_noise_that_it_asks_for(drawn):
-    drawn(lambda draw, self, law, scale, grid: draw(self, law, scale / 2, grid))
+    drawn(lambda draw, self, law, scale, *rest: draw(self, law, scale / 2, *rest))
     assert "its mean size is" in failed(short_audit("amp", rounds=1))["noise law"]
 
 
@@ -393,7 +393,7 @@ SECURE = {
 def test_parts_of_the_noise_that_agents_without_records_do_not_add(monkeypatch):
     data = written_by(TWO, np.arange(60) % 2, [str(k) for k in range(20)])
     part = Noise._gaussian
-    monkeypatch.setattr(Noise, "_gaussian", lambda self, s, parts, q: part(self, s, 20, q))
+    monkeypatch.setattr(Noise, "_gaussian", lambda self, s, parts, *rest: part(self, s, 20, *rest))
     for average in ("records", "agents"):
         given = {**SECURE, "problem": {"loss": "logistic", "average": average}}
         sentence = failed(short_audit("dpsgd", data, **given))["likelihood"]

@@ -120,8 +120,8 @@ def test_all_runs_diverging_ends_early(monkeypatch):
 
     usual = Noise._draw
 
-    def broken(self, law, scale, grid):
-        return usual(self, law, scale * np.nan, grid)
+    def broken(self, law, scale, *rest):
+        return usual(self, law, scale * np.nan, *rest)
 
     monkeypatch.setattr(Noise, "_draw", broken)
     seen = []

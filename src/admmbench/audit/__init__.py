@@ -19,12 +19,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from admmbench.audit.auditor import audit
-    from admmbench.audit.bounds import epsilon_lower
-    from admmbench.audit.findings import Audit, Finding
-    from admmbench.audit.settings import AuditSettings
-
-__all__ = ["Audit", "AuditSettings", "Finding", "audit", "epsilon_lower"]
+    from admmbench.audit.auditor import audit as audit
+    from admmbench.audit.bounds import epsilon_lower as epsilon_lower
+    from admmbench.audit.findings import Audit as Audit
+    from admmbench.audit.findings import Finding as Finding
+    from admmbench.audit.settings import AuditSettings as AuditSettings
 
 # Loaded when first used: studies need the settings, and not what attacks.
 _HOMES = {

@@ -43,14 +43,8 @@ def checked(
     level: str, canary: str, value: float, bound: float, fault: str | None, good: str
 ) -> Finding:
     """Finding of a level that looks for faults: the first one in words, or what is good if there is none."""
-    return Finding(
-        level=level,
-        canary=canary,
-        passed=fault is None,
-        value=value,
-        bound=bound,
-        sentence=good if fault is None else fault,
-    )
+    found = {"level": level, "canary": canary, "value": value, "bound": bound}
+    return Finding(**found, passed=fault is None, sentence=fault or good)
 
 
 def not_covered(level: str, canary: str, why: str) -> Finding:
@@ -135,20 +129,14 @@ class Audit(Strict):
         if not self.findings:
             return self.comment
         tried = len(self.findings) - len(self.uncovered)
+        said = ["The one check holds" if tried == 1 else f"{tried} checks hold"]
         if self.failures:
             said = [f"{len(self.failures)} of {tried} checks fail"]
-        elif tried == 1:
-            said = ["The one check holds"]
-        else:
-            said = [f"{tried} checks hold"]
         if self.uncovered:
-            (why, *_) = dict.fromkeys(each.sentence for each in self.uncovered)
-            said += [
-                f"{len(self.uncovered)} of {len(self.findings)} do not apply: {why.rstrip('.')}"
-            ]
-        numbers = ", ".join(map(str, self.chosen)) if self.rounds < self.of_rounds else ""
-        looked = f"Attacked: {self.rounds} of {self.of_rounds} rounds"
-        said += [f"{looked} ({numbers})" if numbers else looked]
+            counts = f"{len(self.uncovered)} of {len(self.findings)} do not apply"
+            said += [f"{counts}: {self.uncovered[0].sentence.rstrip('.')}"]
+        numbers = f" ({', '.join(map(str, self.chosen))})" if self.rounds < self.of_rounds else ""
+        said += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
         if self.compared:
             said += [f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"]
         return ". ".join(said) + "."
@@ -170,17 +158,18 @@ def table(found: Audit) -> Table:
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}
     rows = Table("level", "canary", "", "value", "bound")
     for each in found.findings:
-        numbers = (
-            (f"{each.value:.3g}", f"{each.bound:.3g}") if each.passed is not None else ("", "")
+        numbers = each.value, each.bound
+        shown = [f"{number:.3g}" if each.passed is not None else "" for number in numbers]
+        rows.add_row(each.level, each.canary, marks[each.passed], *shown)
+    epsilons = [
+        "–" if value is None else f"{value:.3g}"
+        for value in (
+            found.epsilon_claimed,
+            found.epsilon_ledger,
+            found.epsilon_lower,
+            found.epsilon_power,
         )
-        rows.add_row(each.level, each.canary, marks[each.passed], *numbers)
-    epsilons = (
-        found.epsilon_claimed,
-        found.epsilon_ledger,
-        found.epsilon_lower,
-        found.epsilon_power,
-    )
-    shown = ("–" if value is None else f"{value:.3g}" for value in epsilons)
+    ]
     words = "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}; an attack can show {}"
-    rows.caption = words.format(found.rounds, found.delta, *shown)
+    rows.caption = words.format(found.rounds, found.delta, *epsilons)
     return rows

@@ -235,14 +235,17 @@ class TapedNoise(Noise):
         then, self._accounted = self._accounted, [each.spending() for each in self.ledgers]
         return [entries(*both) for both in zip(then, self._accounted, strict=True)]
 
-    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
+    def _draw(
+        self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
+    ) -> Draw:
         # What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
         place = self._t, self._releases
         if place in self._draws:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."
             )
-        drawn = super()._draw(law, scale if self.louder is None else scale * self.louder, grid)
+        louder = 1.0 if self.louder is None else self.louder
+        drawn = super()._draw(law, scale * louder, grid, weights)
         asked = law, scale
         own = TapedDraw(**vars(drawn), source=self, asked=asked, entered=self._entered())
         self._draws[place] = own

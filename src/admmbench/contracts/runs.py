@@ -179,9 +179,9 @@ class WatchedNoise(Noise):
         """Source with the keys of another."""
         return cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
 
-    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
+    def _draw(self, law: int, scale: Array, *rest: Any) -> Draw:
         self.scales.append(np.array(scale))
-        return super()._draw(law, scale, grid)
+        return super()._draw(law, scale, *rest)
 
 
 class Backwards(Workers):

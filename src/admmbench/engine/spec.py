@@ -39,6 +39,7 @@ from admmbench.privacy import (
     calibrate,
     check_sampling,
     delta_warning,
+    unit_of_privacy,
 )
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
@@ -502,7 +503,7 @@ class RunSpec(Strict):
     def unit_of_privacy(self) -> str:
         """What a total protects."""
         if self.release is not None:
-            return self.release.unit
+            return unit_of_privacy(self.release.neighbours("zero_out"))
         return COLUMN if self.as_problem.sharing == "columns" else RECORD
 
     @property

@@ -1,59 +1,29 @@
 """Noise, and what it costs: mechanisms that draw it and the ledger that composes it."""
 
-from admmbench.privacy.accountants import ACCOUNTANTS, COMPOSED, Accountant
-from admmbench.privacy.costs import (
-    Approximate,
-    Cost,
-    Gaussian,
-    Laplace,
-    Pure,
-    Spending,
-    Terms,
-    gaussian_multiplier,
-)
-from admmbench.privacy.ledger import Ledger, calibrate, epsilon_total
-from admmbench.privacy.mechanisms import (
-    NEIGHBOURS,
-    RECORD,
-    Draw,
-    Noise,
-    Privacy,
-    Relation,
-    Release,
-    Sampler,
-    check_sampling,
-    delta_warning,
-    finest,
-    on_grid,
-    unit_of_privacy,
-)
-
-__all__ = [
-    "ACCOUNTANTS",
-    "COMPOSED",
-    "NEIGHBOURS",
-    "RECORD",
-    "Accountant",
-    "Approximate",
-    "Cost",
-    "Draw",
-    "Gaussian",
-    "Laplace",
-    "Ledger",
-    "Noise",
-    "Privacy",
-    "Pure",
-    "Relation",
-    "Release",
-    "Sampler",
-    "Spending",
-    "Terms",
-    "calibrate",
-    "check_sampling",
-    "delta_warning",
-    "epsilon_total",
-    "finest",
-    "gaussian_multiplier",
-    "on_grid",
-    "unit_of_privacy",
-]
+from admmbench.privacy.accountants import ACCOUNTANTS as ACCOUNTANTS
+from admmbench.privacy.accountants import COMPOSED as COMPOSED
+from admmbench.privacy.accountants import Accountant as Accountant
+from admmbench.privacy.costs import Approximate as Approximate
+from admmbench.privacy.costs import Cost as Cost
+from admmbench.privacy.costs import Gaussian as Gaussian
+from admmbench.privacy.costs import Laplace as Laplace
+from admmbench.privacy.costs import Pure as Pure
+from admmbench.privacy.costs import Spending as Spending
+from admmbench.privacy.costs import Terms as Terms
+from admmbench.privacy.costs import gaussian_multiplier as gaussian_multiplier
+from admmbench.privacy.ledger import Ledger as Ledger
+from admmbench.privacy.ledger import calibrate as calibrate
+from admmbench.privacy.ledger import epsilon_total as epsilon_total
+from admmbench.privacy.mechanisms import NEIGHBOURS as NEIGHBOURS
+from admmbench.privacy.mechanisms import RECORD as RECORD
+from admmbench.privacy.mechanisms import Draw as Draw
+from admmbench.privacy.mechanisms import Noise as Noise
+from admmbench.privacy.mechanisms import Privacy as Privacy
+from admmbench.privacy.mechanisms import Relation as Relation
+from admmbench.privacy.mechanisms import Release as Release
+from admmbench.privacy.mechanisms import Sampler as Sampler
+from admmbench.privacy.mechanisms import check_sampling as check_sampling
+from admmbench.privacy.mechanisms import delta_warning as delta_warning
+from admmbench.privacy.mechanisms import finest as finest
+from admmbench.privacy.mechanisms import on_grid as on_grid
+from admmbench.privacy.mechanisms import unit_of_privacy as unit_of_privacy

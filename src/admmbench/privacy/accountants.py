@@ -10,10 +10,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from admmbench.privacy.costs import ORDERS, Cost, Gaussian, Laplace, Pure, Spending
+from admmbench.privacy.distributions import total_epsilon
 
 Composition = Callable[[Spending, float], float]
 """Total epsilon of some releases at a delta."""
@@ -49,9 +51,9 @@ class Accountant:
     long_name: str
     column: str
     compose: Composition
-    comment: str
-    kinds: tuple[type[Cost], ...]
-    usual: bool
+    comment: str = ""
+    kinds: tuple[type[Cost], ...] = (Laplace, Gaussian, Pure)
+    usual: bool = True
 
     def epsilon(self, spending: Spending, delta: float) -> float:
         """Return the total epsilon at ``delta``; NaN if there are releases that it does not count."""
@@ -64,20 +66,12 @@ ACCOUNTANTS: dict[str, Accountant] = {}
 
 
 def accountant(
-    name: str,
-    variable: str,
-    long_name: str,
-    column: str,
-    comment: str = "",
-    kinds: tuple[type[Cost], ...] = (Laplace, Gaussian, Pure),
-    usual: bool = True,
+    name: str, variable: str, long_name: str, column: str, **more: Any
 ) -> Callable[[Composition], Composition]:
     """Enter the function below as an accountant; see `Accountant` for the arguments."""
 
     def enter(compose: Composition) -> Composition:
-        ACCOUNTANTS[name] = Accountant(
-            name, variable, long_name, column, compose, comment, kinds, usual
-        )
+        ACCOUNTANTS[name] = Accountant(name, variable, long_name, column, compose, **more)
         return compose
 
     return enter
@@ -101,7 +95,7 @@ _ROUNDING = 1e-9
 def _rdp(spending: Spending, delta: float) -> float:
     """Renyi differential privacy; with samples by privacy loss distributions, at most that of all records."""
     found = _renyi(spending.of_all_records, delta)
-    return min(found, _distributions(spending, delta)) if spending.sampled and found else found
+    return min(found, total_epsilon(spending, delta)) if spending.sampled and found else found
 
 
 def _renyi(spending: Spending, delta: float) -> float:
@@ -124,13 +118,6 @@ def _renyi(spending: Spending, delta: float) -> float:
     total = sum(count * divergence for divergence, count in divergences if divergence is not None)
     epsilon, _ = compute_epsilon(ORDERS, total, delta)
     return min(float(epsilon), sum(count * cost.stated[0] for cost, count in spending))
-
-
-def _distributions(spending: Spending, delta: float) -> float:
-    """Privacy loss distributions; infinite where they find no total."""
-    from admmbench.privacy.distributions import total_epsilon
-
-    return total_epsilon(spending, delta)
 
 
 def _beside_stated(spending: Spending, delta: float) -> float:
@@ -160,7 +147,7 @@ def _pld(spending: Spending, delta: float) -> float:
     """Privacy loss distributions, or Renyi differential privacy where that is smaller."""
     found = _rdp(spending, delta)
     exact = spending.sampled or not math.isnan(spending.gaussian)  # or has distributions already
-    return found if exact else min(found, _distributions(spending, delta))
+    return found if exact else min(found, total_epsilon(spending, delta))
 
 
 @accountant(

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.signal import lfilter
 
 from admmbench.privacy.costs import Cost, Spending
 
@@ -178,6 +177,8 @@ def _sum(grids: Sequence[tuple[Grid, int]], low: int, high: int, cut: float) -> 
 
 def _epsilon(total: Grid, delta: float) -> float:
     """Smallest epsilon at which the divergence of some losses is at most delta."""
+    from scipy.signal import lfilter  # slow to import
+
     # Sums over the losses from each on: of chances, and of chances times the exponential of what it is below them.
     upper = total.infinite + np.cumsum(total.chances[::-1])[::-1]
     decay = math.exp(-total.spacing)

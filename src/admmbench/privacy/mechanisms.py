@@ -171,11 +171,6 @@ class Release:
         """Say how neighbouring data sets differ."""
         return self.own_neighbours or NEIGHBOURS[relation]
 
-    @property
-    def unit(self) -> str:
-        """What a total protects."""
-        return unit_of_privacy(self.neighbours("zero_out"))
-
     def contributions(self, relation: Relation) -> int:
         """Count the contributions of a record by which values of neighbours differ."""
         return 1 if self.own_neighbours else _CONTRIBUTIONS[relation]
@@ -369,7 +364,7 @@ class Noise:
         TypeError
             If there is no bound in l1.
         """
-        bound = _bound(sensitivity, "l1", "Laplace", self._first)
+        bound = self._bound(sensitivity, "l1")
         if not self.privacy.private:
             return 0.0
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
@@ -410,7 +405,7 @@ class Noise:
             )
         if std is None:
             return self._gaussian(sensitivity, 1, sampling)
-        grid, bound = on_grid(_bound(sensitivity, "l2", "Gaussian", self._first), self._apart)
+        grid, bound = on_grid(self._bound(sensitivity, "l2"), self._apart)
         check_sampling(self.privacy.relation, sampling)
         times = self.release.contributions(self.privacy.relation)
         multipliers = (std / (times * bound)).min(axis=1).tolist()
@@ -438,16 +433,14 @@ class Noise:
         -------
         Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
         """
-        drawn = self._gaussian(sensitivity, self.privacy.summed, sampling)
-        if not isinstance(drawn, Draw):
-            return drawn
-        if self._measure:
-            self._measured[-1] = drawn.magnitude, weights
-        return replace(drawn, dtype=None)
+        drawn = self._gaussian(sensitivity, self.privacy.summed, sampling, weights)
+        return replace(drawn, dtype=None) if isinstance(drawn, Draw) else drawn
 
-    def _gaussian(self, sensitivity: Sensitivity, parts: int, sampling: float) -> Draw | float:
+    def _gaussian(
+        self, sensitivity: Sensitivity, parts: int, sampling: float, weights: Array | float = 1.0
+    ) -> Draw | float:
         """Noise of one of so many parts, whose sum is a release with the stated budget."""
-        bound = _bound(sensitivity, "l2", "Gaussian", self._first)
+        bound = self._bound(sensitivity, "l2")
         if not self.privacy.private:
             return 0.0
         # A part should be many steps of the grid, so that a sum of rounded numbers is as smooth as one of them.
@@ -455,7 +448,7 @@ class Noise:
         multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
         self._enter("gaussian", sampling=sampling)
         std = multiplier * self._scaled_for * bound / math.sqrt(parts)
-        return self._draw(samplers.GAUSSIAN, std, grid)
+        return self._draw(samplers.GAUSSIAN, std, grid, weights)
 
     @property
     def _apart(self) -> float:
@@ -481,20 +474,13 @@ class Noise:
         Noise for a value of shape ``(B, S, *shape)``, whose precision it keeps.
         """
         self._beside("unentered")
-        drawn = replace(self._draw(samplers.GAUSSIAN, std, grid), dtype=None)
-        if self._measure and not counted:
-            self._measured.pop()
-        return drawn
+        drawn = self._draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
+        return replace(drawn, dtype=None)
 
     def enter(self, cost: Cost) -> None:
         """Enter in all ledgers what a release costs, for which the method has a proof."""
         self._beside("enter")
         self._add(cost)
-
-    @property
-    def _first(self) -> bool:
-        """Whether nothing was released yet."""
-        return self._t <= 1 and not self._releases
 
     def _beside(self, what: str) -> None:
         """Refuse what nothing follows from, unless the method declares it."""
@@ -531,13 +517,13 @@ class Noise:
         self._enter("spherical")
         one = np.ones(scale.shape)
         nothing = np.zeros((*scale.shape, *self.shape))
-        xi = self._draw(samplers.GAUSSIAN, one, finest(one)).added_to(nothing)
-        sizes = np.abs(self._draw(samplers.LAPLACE, one, finest(one)).added_to(nothing))
+        xi = self._draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
+        sizes = self._draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
         axes = tuple(range(2, xi.ndim))
-        factor = scale * sizes.sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
+        factor = scale * np.abs(sizes).sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))
         if self._measure:
-            self._measured[-2:] = [(np.abs(xi).mean(axis=axes), 1.0)]
+            self._measured.append((np.abs(xi).mean(axis=axes), 1.0))
         return xi
 
     def variables(self) -> dict[str, Any]:
@@ -554,27 +540,38 @@ class Noise:
         found = [size / np.where(weight == 0, 1, weight) for size, weight in self._measured]
         return np.mean(found or [np.zeros(self.keys.shape[:2])], axis=0)
 
-    def _enter(
-        self,
-        law: str,
-        l2_over_l1: float = 1.0,
-        linf_over_l1: float = 1.0,
-        sampling: float = 1.0,
-    ) -> None:
-        """Enter a release with the stated budget in the ledgers."""
-        release = replace(self.release, law=law)
-        self._add(release.cost(self.privacy, l2_over_l1, linf_over_l1, sampling))
+    def _bound(self, sensitivity: Sensitivity, norm: Literal["l1", "l2"]) -> Array:
+        """Bound in the norm that a law's scale is stated in; a bare number does not say its norm."""
+        bound: Array | None = getattr(sensitivity, norm, None)
+        if bound is None:
+            law = {"l1": "Laplace", "l2": "Gaussian"}[norm]
+            raise TypeError(
+                f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
+                f"Sensitivity({norm}=...); this {type(sensitivity).__name__} has none"
+            )
+        # Later than in the first release of all, a seed that diverges has NaN.
+        first = self._t <= 1 and not self._releases
+        if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
+            raise ValueError(
+                f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
+            )
+        return bound
 
-    def _draw(self, law: int, scale: Array, grid: Array) -> Draw:
-        """Noise of the next release."""
+    def _enter(self, law: str, l2: float = 1.0, linf: float = 1.0, sampling: float = 1.0) -> None:
+        """Enter a release with the stated budget in the ledgers."""
+        self._add(replace(self.release, law=law).cost(self.privacy, l2, linf, sampling))
+
+    def _draw(
+        self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
+    ) -> Draw:
+        """Noise of the next release, whose magnitude is divided by weights; None if it does not count."""
         place = np.array([self._t, self._releases])
         self._releases += 1
-        magnitude = np.zeros(scale.shape)
-        if self._measure:
-            self._measured.append((magnitude, 1.0))
-        shape = *scale.shape, *self.shape
-        measured = self._measure, magnitude
-        return Draw(law, self.keys, place, shape, scale, grid, *measured, self._dtype)
+        magnitude, shape = np.zeros(scale.shape), (*scale.shape, *self.shape)
+        measure = self._measure and weights is not None
+        if weights is not None and measure:
+            self._measured.append((magnitude, weights))
+        return Draw(law, self.keys, place, shape, scale, grid, measure, magnitude, self._dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -612,22 +609,3 @@ class Sampler:
             [samplers.poisson_sample(key, t, n, sampling) for key in keys]
             for keys, n in zip(self.keys, n_records.tolist(), strict=True)
         ]
-
-
-def _bound(sensitivity: Sensitivity, norm: Literal["l1", "l2"], law: str, first: bool) -> Array:
-    """Bound in the norm that a law's scale is stated in; a bare number does not say its norm.
-
-    Later than in the first release of all, a seed that diverges has NaN.
-    """
-    bound: Array | None = getattr(sensitivity, norm, None)
-    if bound is None:
-        raise TypeError(
-            f"{law} noise takes its scale from the {norm} sensitivity: pass what gradient() returns, or "
-            f"Sensitivity({norm}=...), not {type(sensitivity).__name__}"
-            + (" without it" if isinstance(sensitivity, Sensitivity) else "")
-        )
-    if np.less(bound, 0).any() or (first and np.isnan(bound).any()):
-        raise ValueError(
-            f"the {norm} sensitivity is {np.min(bound):g}; expected a number, 0 or above"
-        )
-    return bound
