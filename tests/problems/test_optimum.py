@@ -9,8 +9,7 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.partition import ColumnSplit, Split
-from admmbench.problems import as_problem, optimum
+from admmbench.problems import optimum
 from admmbench.problems.losses import as_loss
 from admmbench.problems.penalties import PENALTIES
 from tests.problems.helpers import (
@@ -262,25 +261,3 @@ def test_a_search_that_ends_early_is_taken_up_again(monkeypatch):
     monkeypatch.setattr(optimum, "_MOST_SEARCHES", 10_000)
     np.testing.assert_allclose(optimum.minimize(*given, *arrays), exact, atol=1e-4)
     assert np.abs(exact).max() > 0.1
-
-
-@pytest.mark.parametrize("penalty", ["l1", "l2"])
-def test_a_limit_ends_a_search_that_has_it_and_no_other(penalty):
-    data, given = data_for("logistic"), (as_loss("logistic"), PENALTIES[penalty], 0.02)
-    X, y = data.X_train.astype(np.float64), given[0].targets(data.y_train, np.float64)
-    few, many = optimum.Limit(2), optimum.Limit(10_000)
-    short, whole = (optimum.minimize(*given, X, y, np.ones(60), 1, each) for each in (few, many))
-    assert (few.reached, many.reached) == (True, False)
-    alone = optimum.minimize(*given, X, y, np.ones(60), 1)
-    np.testing.assert_array_equal(whole, alone)
-    assert np.abs(short - alone).max() > 0.01
-
-
-@pytest.mark.parametrize("sharing", ["rows", "columns"])
-def test_a_bound_problem_may_have_a_limit(sharing):
-    data, limit = data_for("logistic"), optimum.Limit(2)
-    problem, everything = as_problem("logistic", sharing), [[(slice(0, 1), slice(0, 60))]]
-    split = {"rows": Split(data, everything), "columns": ColumnSplit(data, [slice(0, 7)])}[sharing]
-    whole, short = (problem.bind(split, 1, dtype="float64", limit=each) for each in (None, limit))
-    assert np.abs(whole.optimum() - short.optimum()).max() > 0.01
-    assert limit.reached

@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
+from admmbench.forecast.cost import LIMITS
 from admmbench.watch import board as shown
 from admmbench.watch.board import Board, Job
-from admmbench.watch.expected import START, Expected
+from admmbench.watch.expected import Expected
 
 
 def console(*, terminal=False, width=140):
@@ -83,7 +84,7 @@ def test_the_time_that_is_left_follows_from_the_speed(known, monkeypatch):
 
 
 def test_jobs_that_are_not_known_hardly_compute(known):
-    assert made({"define": 2, "run_b": 1}, known).work == 2 * START + 10
+    assert made({"define": 2, "run_b": 1}, known).work == 2 * LIMITS.start + 10
 
 
 def test_a_word_before_the_names_of_the_rules_is_no_other_rule(known):

@@ -51,6 +51,11 @@ class CProxAL(ProximalAL[CentralState]):
         """L-BFGS follows gradients."""
         return ("smooth penalty",)
 
+    @property
+    def gradients(self) -> float:
+        """About so many in the iterations of L-BFGS."""
+        return 60.0
+
     def init(self, federation: ConstrainedFederation) -> CentralState:
         """w^0 = (start, ..., start), mu^0 = 0."""
         iterations = np.zeros(federation.problem.n_seeds, np.int64)

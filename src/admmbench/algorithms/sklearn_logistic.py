@@ -39,6 +39,7 @@ class SklearnLogistic(Optimum):
 
     sharing = ("rows", "columns")
     packages = ("scikit-learn",)
+    gradients_once = 20.0
     examples = ({"objective": "problem"},)
 
     objective: Literal["default", "problem"] = "default"

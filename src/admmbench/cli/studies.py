@@ -86,24 +86,22 @@ def _is_yaml(word: str) -> bool:
         help="keys of the configuration, as for snakemake",
     ),
     argument("--cores", type=count, default=os.cpu_count(), help="default: all"),
-    argument(
-        "--measure", action="store_true", help="measure everything again, not only what is new"
-    ),
+    argument("--measure", action="store_true", help="measure this machine again"),
 )
 def _plan(options: argparse.Namespace) -> None:
-    from admmbench.forecast import plan as forecast
+    from admmbench.forecast import plan, timing
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
     from admmbench.study.housekeeping import notices
 
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()
-    with shown("Measuring this machine", "method") as progress:
-        machine = forecast.measure(study, progress, renew=options.measure)
+    with shown("Measuring this machine", "kind of work") as progress:
+        machine = timing.measure(progress, renew=options.measure)
     console = wide_console()
-    costs = forecast.plan(study, machine)
-    console.print(forecast.table(costs))
-    console.print(forecast.summary(costs.total, options.cores), soft_wrap=True)
+    costs = plan.plan(study, machine)
+    console.print(plan.table(costs))
+    console.print(plan.summary(costs, options.cores), soft_wrap=True)
     for notice in notices(study):
         console.print(notice, soft_wrap=True)
 

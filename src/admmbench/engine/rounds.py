@@ -23,7 +23,6 @@ from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.local_update import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import Array, State
-from admmbench.problems.optimum import Limit
 
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
@@ -144,7 +143,6 @@ def assemble(
     pool: Workers,
     size: int | None = None,
     strategy: Strategy = COMPILED,
-    limit: Limit | None = None,
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -160,8 +158,6 @@ def assemble(
         Agents that are served together; by default as many as suit the machine.
     strategy
         How local updates are computed.
-    limit
-        Of searches for an optimum; none if absent.
     """
     permutations = [partial(_permutation, seed) for seed in spec.seeds]
     split = spec.scheme.split(dataset, permutations)
@@ -169,7 +165,7 @@ def assemble(
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
     released = None if spec.guarantee.kind == "none" else "float64"
-    given = len(spec.seeds), spec.sensitivity, spec.dtype, released, limit
+    given = len(spec.seeds), spec.sensitivity, spec.dtype, released
     problem = spec.as_problem.bind(split, *given)
     size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []

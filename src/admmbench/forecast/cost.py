@@ -1,15 +1,16 @@
-"""What a run will need, from the problem's size alone: for the scheduler, before any data is read."""
+"""What a run will need, from its size alone, before any data is read: for the scheduler, and for a forecast."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import BLOCK_BYTES
 
-# A slow core's share of float32 products, and of elementwise work on a model; limits, not forecasts.
-_FLOPS_PER_SECOND = 1e10
-_ENTRIES_PER_SECOND = 5e7
 # On a cluster a job also carries the Snakemake processes that start it.
 _INTERPRETER_MB = 1000
 _THREAD_MB = 64
@@ -18,6 +19,36 @@ _THREAD_MB = 64
 _USED, _DRAWN = 1.8, 1.9
 # Below this a job spends most of its time on starting, and two jobs side by side beat one with two threads.
 _SECONDS_WORTH_THREADS = 60
+# Where columns are shared out, a round solves an equation for each record and seed, in so many steps.
+_STEPS = 10
+
+
+class Machine(NamedTuple):
+    """How fast a core is: seconds that it takes for each.
+
+    Attributes
+    ----------
+    start
+        Starting a job: interpreter, imports, files.
+    product
+        A multiplication or addition in a product of records with several models, which a cache holds.
+    vector
+        The same with one model: records are read from memory for it alone.
+    entry
+        An entry of a local model that is updated, with its noise.
+    step
+        A local update of all agents, however small they are.
+    """
+
+    start: float
+    product: float
+    vector: float
+    entry: float
+    step: float
+
+
+# A slow core: limits, not forecasts.
+LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
 
 
 @dataclass(frozen=True)
@@ -59,17 +90,41 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
     return JobResources(threads, mem_mb, 5 + round(minutes))
 
 
-def work(spec: RunSpec) -> float:
-    """Upper bound for the seconds that one core needs."""
-    info, agents, model = spec.info, spec.n_agents, model_entries(spec)
-    gradients = spec.rounds * spec.method.gradients
-    evaluations = spec.rounds / spec.evaluate_every + 1
-    flops = (gradients + evaluations) * 4 * info.n_train * model
+def work(spec: RunSpec, machine: Machine = LIMITS) -> float:
+    """Seconds that one core needs for computing, up to the time limit: an upper bound, unless a machine is given."""
+    # An evaluation takes about as long as two gradients.
+    evaluations = 2 * (spec.rounds / spec.evaluate_every + 1)
+    counts = rounds_counts(spec, spec.rounds) + evaluations * _gradient(spec)
+    return min(float(counts @ machine), 60 * spec.time_limit)
+
+
+def rounds_counts(spec: RunSpec, rounds: int) -> NDArray[np.float64]:
+    """Count what some rounds consist of, with what comes before them and without evaluations, as a `Machine` does."""
+    method, info, model = spec.method, spec.info, model_entries(spec)
+    gradients = rounds * method.gradients + method.gradients_once
+    entries, once = rounds * max(method.gradients, method.updates) * spec.n_agents * model, 0.0
     if spec.as_problem.sharing == "columns":
-        flops += agents * info.n_train * (spec.n_features / agents) ** 2
-    if spec.as_problem.sharing == "constrained":
-        flops += spec.rounds * agents * len(spec.computed.seeds) * info.n_features**2
-    return gradients * agents * model / _ENTRIES_PER_SECOND + flops / _FLOPS_PER_SECOND
+        seeds = len(spec.computed.seeds)
+        entries = rounds * _STEPS * seeds * info.n_train
+        # Gram matrices of the parties.
+        once = seeds * info.n_train * spec.n_features**2 / spec.n_agents
+    counts = _counts(product=once, entry=entries, step=rounds * method.updates)
+    return gradients * _gradient(spec) + counts
+
+
+def _gradient(spec: RunSpec) -> NDArray[np.float64]:
+    """Count what a gradient of every record consists of, for all seeds."""
+    seeds, rows = len(spec.computed.seeds), spec.as_problem.loss.outputs(spec.info)
+    if spec.info.drawn:
+        return _counts(vector=seeds * spec.n_agents * spec.n_features**2)
+    together = seeds if spec.as_problem.sharing == "columns" else rows
+    work = 4 * spec.scheme.n_train(spec.info) * model_entries(spec)
+    return _counts(**{"product" if together > 1 else "vector": work})
+
+
+def _counts(**counts: float) -> NDArray[np.float64]:
+    """Make a vector of counts, in the order of the times in a `Machine`."""
+    return np.array([counts.get(name, 0.0) for name in Machine._fields])
 
 
 def model_entries(spec: RunSpec) -> int:

@@ -1,180 +1,119 @@
-"""How fast this machine runs a method: a few rounds on made-up data of the same sizes."""
+"""How fast this machine is: some kinds of rounds on made-up data, and the smallest job."""
 
 from __future__ import annotations
 
-import json
-import math
-import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
-from admmbench.datasets import Attribute, Dataset
-from admmbench.engine.rounds import assemble, evaluate
+from admmbench import algorithms, datasets
+from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
-from admmbench.forecast.cost import model_entries
-from admmbench.problems.constrained import Constrained
-from admmbench.problems.optimum import Limit
+from admmbench.files.cache import Cache
+from admmbench.forecast.cost import Machine, rounds_counts
+from admmbench.jobs import fingerprint, provenance
+from admmbench.jobs.simulate import run_spec
 
-# A sample should exceed the caches: fewer agents would look too fast.
-_SAMPLE_BYTES = 2**25
-# Rounds are timed for so long.
-_SECONDS = 0.1
-# A search for an optimum takes hundreds of steps (226 on digits, 321 on Adult), and on random labels far more. Some
-# steps are timed, and stand for so many.
-_TIMED_STEPS, _USUAL_STEPS = 20, 300
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Seconds that the parts of a run take."""
-
-    once: float
-    """Before the first round and in it alone: shares of the data, factorisations, optima."""
-    round: float
-    evaluation: float
-
-    def seconds(self, spec: RunSpec) -> float:
-        """Of a whole run, up to its time limit."""
-        evaluations = math.ceil(spec.rounds / spec.evaluate_every)
-        rounds = spec.rounds * self.round + evaluations * self.evaluation
-        return self.once + min(rounds, 60 * spec.time_limit)
+_MEASURED = Cache[list[float]]("speeds.json")
+# Records, features, classes, agents, and seeds, so that most of a round is of one kind: products with many models,
+# products with one, entries of models, and what is the same for all.
+_KINDS = (
+    (4000, 500, 10, 1, 10),
+    (40_000, 100, 2, 1, 10),
+    (400, 100, 10, 200, 10),
+    (20, 5, 2, 1, 1),
+)
+# Rounds that are timed of each kind, after one that also compiles.
+_ROUNDS = 6
 
 
-def kind(spec: RunSpec, threads: int) -> str:
-    """Key of all runs whose rounds cost the same: budgets, seeds and continuous parameters only change the numbers."""
-    kept = {"dataset", "algorithm", "variant", "problem", "agents", "sensitivity", "dtype"}
-    facts = spec.model_dump(mode="json", include=kept)
-    facts["params"] = {key: v for key, v in spec.params.items() if not _continuous(v)}
-    facts["seeds"] = len(spec.computed.seeds)
-    facts["gradients"] = spec.method.gradients
-    facts["law"] = spec.release.law if spec.release and spec.private else ""
-    facts["threads"] = threads
-    return json.dumps(facts, sort_keys=True)
-
-
-def _continuous(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(_continuous(each) for each in value.values())
-    return isinstance(value, float)
-
-
-def time_rounds(spec: RunSpec, threads: int) -> Speed:
-    """Time a method on some of the agents, with random samples.
+def measure(progress: Callable[[int, int], None], *, renew: bool = False) -> Machine:
+    """Measure this machine, unless that was done before, and the code of a run is the same.
 
     Parameters
     ----------
-    spec
-        What to time; its numbers of rounds and evaluations are not used.
-    threads
-        Threads of the run.
-
-    Returns
-    -------
-    Speed
-        For all agents: the sample's time, scaled by the work of the busiest thread.
+    progress
+        Called with the number of measurements made, and of all.
+    renew
+        Whether to measure again.
     """
-    sample, share = _sample(spec.computed, threads)
-    rows, tests = (max(1, round(n * share)) for n in (_train(spec), spec.info.n_test))
-    limit = Limit(_TIMED_STEPS)
-    # The first time compiles what the run needs, or loads what was compiled.
-    for _ in range(2):
-        once, rounds, evaluations = _time(sample, threads, rows, tests, limit)
-    busiest = 1 / share
-    if sample.n_agents < spec.n_agents:
-        busiest = math.ceil(spec.n_agents / threads) / math.ceil(sample.n_agents / threads)
-    usual = statistics.median(rounds[1:])
-    first = max(0, rounds[0] - usual) * (_USUAL_STEPS / _TIMED_STEPS if limit.reached else 1)
-    return Speed(
-        (once + first) / share,
-        busiest * usual,
-        statistics.median(evaluations[1:]) / share,
+    if not renew and (machine := known()):
+        return machine
+    specs, found = [_spec(*kind) for kind in _KINDS], []
+    for number, spec in enumerate(specs, start=1):
+        found.append(_time_round(spec))
+        progress(number, len(specs) + 1)
+    # Seconds of one of each count, such that the rounds take what they took; all rounds matter alike.
+    counts, seconds = np.array([rounds_counts(spec, 1) for spec in specs]), np.array(found)
+    speeds, _ = nnls(counts / seconds[:, None], np.ones(len(specs)))
+    # The last: what the job runs has been compiled by then.
+    machine = Machine(*speeds)._replace(start=_time_job())
+    progress(len(specs) + 1, len(specs) + 1)
+    _MEASURED.add({_name(): list(machine)})
+    return machine
+
+
+def known() -> Machine | None:
+    """What was measured here; None if nothing was."""
+    found = _MEASURED.read().get(_name())
+    return Machine(*found) if found else None
+
+
+def _name() -> str:
+    return f"{provenance.machine()} | {fingerprint.of_run(_spec(*_KINDS[-1]))}"
+
+
+def _spec(n: int, features: int, classes: int, agents: int, seeds: int) -> RunSpec:
+    """Make a run of a noisy method on random records."""
+    generator = np.random.default_rng(0)
+    X = generator.random((n, features), dtype=np.float32)
+    y = generator.integers(0, classes, n)
+    data = Dataset(
+        name="made up",
+        settings={},
+        class_names=tuple(map(str, range(classes))),
+        default_problem="logistic" if classes == 2 else "softmax",
+        X_train=X,
+        y_train=y,
+        X_test=X[:10],
+        y_test=y[:10],
+    )
+    given: dict[str, Any] = {"agents": agents, "seeds": seeds, "rounds": 1 + _ROUNDS}
+    return RunSpec(dataset=data, algorithm=_noisy(), epsilon=1.0, evaluate_every=1, **given)
+
+
+def _noisy() -> str:
+    """Name a method over rows that adds noise and needs nothing of its problem."""
+    return next(
+        name
+        for name in algorithms.list_algorithms()
+        if (cls := algorithms.resolve(name)).sharing == ("rows",)
+        if cls.release is not None and not cls.one_shot and not cls().needs
     )
 
 
-def _time(
-    sample: RunSpec, threads: int, n_train: int, n_test: int, limit: Limit
-) -> tuple[float, list[float], list[float]]:
-    """Seconds before the first round, of rounds, and of evaluations, on random data."""
-    data = _random(sample, n_train, n_test)
-    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+def _time_round(spec: RunSpec) -> float:
+    """Time a round, without evaluation."""
+    trace = run_spec(spec, spec.dataset)  # type: ignore[arg-type]
+    return float(np.median(np.diff(trace.seconds)[1:]))
+
+
+def _time_job() -> float:
+    """Time a job that hardly computes."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, result = Path(folder, "data"), Path(folder, "result.nc")
+        datasets.prepare("digits", data)
+        spec = RunSpec(dataset="digits", algorithm=_noisy(), rounds=1)
+        words = ["run", *spec.arguments(), f"--data={data}", f"--output={result}"]
         start = time.perf_counter()
-        federation = assemble(sample, data, pool, limit=limit)
-        state = sample.method.init(federation)
-        once = time.perf_counter() - start
-        rounds, evaluations = [], []
-        t, begin = 0, time.perf_counter()
-        while t < 2 or time.perf_counter() - begin < _SECONDS:
-            t += 1
-            start = time.perf_counter()
-            sent = sample.method.round(t, state, federation)
-            end = time.perf_counter()
-            evaluate(sample, state, sent, t, federation)
-            rounds.append(end - start)
-            evaluations.append(time.perf_counter() - end)
-    return once, rounds, evaluations
-
-
-def _sample(spec: RunSpec, threads: int) -> tuple[RunSpec, float]:
-    """Less of the same: fewer agents, or where they share out columns fewer rows; and what part of the rows that is."""
-    scheme = spec.scheme
-    if scheme.sharing == "columns":
-        return spec, min(1.0, _SAMPLE_BYTES / (4 * _train(spec) * spec.n_features))
-    rows = max(1, _train(spec) // spec.n_agents)
-    size = 4 * (rows * spec.n_features + spec.method.state_copies * model_entries(spec))
-    agents = min(spec.n_agents, threads * math.ceil(_SAMPLE_BYTES / size / threads))
-    some = {"scheme": "iid", "agents": agents, "shuffle": scheme.shuffled}
-    # Made anew: a copy would keep what was found out about all agents.
-    given: dict[str, Any] = {name: getattr(spec, name) for name in RunSpec.model_fields}
-    return RunSpec(**{**given, "agents": some}), agents / spec.n_agents
-
-
-def _train(spec: RunSpec) -> int:
-    """Training rows of all agents."""
-    return spec.scheme.n_train(spec.info)
-
-
-def _random(spec: RunSpec, n_train: int, n_test: int) -> Dataset:
-    info, generator = spec.info, np.random.default_rng(0)
-    low, high = info.domain if all(map(math.isfinite, info.domain)) else (0.0, 1.0)
-    X_train, X_test = (
-        low + (high - low) * generator.random((n, info.n_features), dtype=np.float32)
-        for n in (n_train, n_test)
-    )
-    y_train, y_test = (
-        generator.integers(0, info.n_classes, n)
-        if info.n_classes
-        else generator.random(n, dtype=np.float32)
-        for n in (n_train, n_test)
-    )
-    return Dataset(
-        name=info.name,
-        settings=info.settings,
-        X_train=X_train,
-        y_train=y_train,
-        X_test=X_test,
-        y_test=y_test,
-        class_names=info.class_names,
-        domain=info.domain,
-        default_problem=info.default_problem,
-        target_unit=info.target_unit,
-        drawn=info.drawn,
-        attributes={
-            name: Attribute(
-                _values(spec, name, count),
-                *(generator.integers(0, count, n).astype(np.int32) for n in (n_train, n_test)),
-            )
-            for name, count in info.attributes.items()
-        },
-    )
-
-
-def _values(spec: RunSpec, attribute: str, count: int) -> tuple[str, ...]:
-    """Values of an attribute: those that the problem names, and others up to their number."""
-    problem = spec.as_problem
-    groups = problem.groups() if isinstance(problem, Constrained) else []
-    named = dict.fromkeys(str(where[attribute]) for where in groups if attribute in where)
-    return tuple([*named, *(f"value {number}" for number in range(count))][:count])
+        subprocess.run(
+            [sys.executable, "-m", "admmbench", *words], check=True, stderr=subprocess.DEVNULL
+        )
+        return time.perf_counter() - start

@@ -187,6 +187,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     state_copies
         Upper bound on the copies of all local models in the state, besides global models. If columns are shared out,
         these are copies of all parties' predictions.
+    gradients_once
+        Approximate number of gradients of every record before the first round or in it alone, for the forecast.
     draws
         Whether it draws random numbers besides its noise, by `Federation.draw`.
     packages
@@ -207,6 +209,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     sums_only: ClassVar[bool] = False
     one_shot: ClassVar[bool] = False
     state_copies: ClassVar[int] = 2
+    gradients_once: ClassVar[float] = 0.0
     draws: ClassVar[bool] = False
     packages: ClassVar[tuple[str, ...]] = ()
     role: ClassVar[Role] = "contender"

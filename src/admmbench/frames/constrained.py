@@ -275,6 +275,11 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     start: float = 1.0
     reach: Annotated[float, Field(gt=0)] = 100.0
 
+    @property
+    def gradients(self) -> float:
+        """About so many: a step of Newton's method also needs a Hessian."""
+        return 6.0
+
     def tau(self, state: StateT) -> Array:
         """Return ``tau_k`` of each seed, shape (S,)."""
         return np.asarray(self.s / (state.outer + 1) ** 2)

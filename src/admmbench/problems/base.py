@@ -16,7 +16,7 @@ from pydantic import Field
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems.loss import Loss
-from admmbench.problems.optimum import Limit, minimize
+from admmbench.problems.optimum import minimize
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.problems.used_columns import gather
 from admmbench.sensitivity import Sensitivity
@@ -64,15 +64,12 @@ class Setting:
         Precision of models and records.
     released
         Precision of all that noise is added to.
-    limit
-        Limit of the search for an optimum; none if absent.
     """
 
     n_seeds: int
     sensitivity: Literal["local", "global"]
     dtype: np.dtype[Any]
     released: np.dtype[Any]
-    limit: Limit | None
 
 
 @dataclass(frozen=True)
@@ -120,12 +117,11 @@ class Problem(ABC):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
-        limit: Limit | None = None,
     ) -> BoundProblem[Any]:
         """Join parameters and data; see `Setting`. What is released has the precision of models if none is given."""
         precision = np.dtype(dtype)
         released = np.dtype(released or precision)
-        return self.bound(split, Setting(n_seeds, sensitivity, precision, released, limit))
+        return self.bound(split, Setting(n_seeds, sensitivity, precision, released))
 
     @abstractmethod
     def bound(self, split: Any, setting: Setting) -> BoundProblem[Any]:
@@ -247,18 +243,15 @@ class BoundLoss(BoundProblem[PartsT]):
     ----------
     loss, penalty
         What the objective is made of.
-    limit
-        Limit of the search for an optimum; none if absent.
     """
 
     loss: Loss
     penalty: Penalty
-    limit: Limit | None
 
     def minimize(self, X: Array, y: Array, weights: Array, strength: float) -> Array:
         """Find the best model for some records, shape (K, J), as a `Fit` does."""
         K, loss, penalty = self.model_shape[0], self.loss, self.penalty
-        return minimize(loss, penalty, strength, X, y, weights, K, self.limit)
+        return minimize(loss, penalty, strength, X, y, weights, K)
 
 
 @dataclass(frozen=True)

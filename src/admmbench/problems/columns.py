@@ -91,7 +91,7 @@ class BoundColumns(BoundLoss["Party"]):
         assert isinstance(problem.loss, ScalarLoss)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.columns = split.columns
-        self.n_seeds, self.dtype, self.limit = setting.n_seeds, dtype, setting.limit
+        self.n_seeds, self.dtype = setting.n_seeds, dtype
         self.n_agents = len(split.columns)
         self.n_samples = data.n_train
         used = self.columns[-1].stop

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from admmbench.problems.loss import Array, Loss
@@ -14,17 +12,6 @@ _OPTIONS = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "
 _MOST_SEARCHES = 100
 
 
-@dataclass
-class Limit:
-    """Steps after which searches end, and whether one has ended so: what it finds is no optimum.
-
-    This is for timing a few steps; searches in all threads of a run may share a limit.
-    """
-
-    steps: int
-    reached: bool = False
-
-
 def minimize(
     loss: Loss,
     penalty: Penalty,
@@ -33,7 +20,6 @@ def minimize(
     y: Array,
     weights: Array,
     outputs: int,
-    limit: Limit | None = None,
 ) -> Array:
     """Minimise ``sum_i weights_i loss(W x_i, y_i) + strength R(W)`` by L-BFGS-B of scipy.
 
@@ -49,8 +35,6 @@ def minimize(
         Shape (n,).
     outputs
         K, rows of W.
-    limit
-        Limit of steps; none if absent.
 
     Returns
     -------
@@ -80,13 +64,10 @@ def minimize(
         both = np.stack([gradient, -gradient]) + strength / total
         return value + strength / total * v.sum(), both.ravel()
 
-    options = {**_OPTIONS, "maxiter": limit.steps} if limit else _OPTIONS
     if penalty.smooth:
         found = optimize.minimize(
-            smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=options
+            smooth, np.zeros(size), jac=True, method="L-BFGS-B", options=_OPTIONS
         )
-        if limit:
-            limit.reached |= found.nit == limit.steps
         return np.asarray(found.x.reshape(shape))
     # Steps along both parts of an entry, or against a bound, can end the search early: without what it remembers of
     # them it goes on, until that gains nothing.
@@ -94,13 +75,10 @@ def minimize(
     start, least = np.zeros((2, *shape)), np.inf
     for _ in range(_MOST_SEARCHES):
         found = optimize.minimize(
-            split, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            split, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=_OPTIONS
         )
         plus, minus = found.x.reshape(2, *shape)
         W: Array = plus - minus
-        if limit and found.nit == limit.steps:
-            limit.reached = True
-            break
         if not found.fun < least:
             break
         start, least = np.stack([W.clip(0), (-W).clip(0)]), found.fun

@@ -153,7 +153,7 @@ class BoundRows(BoundLoss["RowParts"]):
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
         self.dtype, self.released = dtype, setting.released
-        self.split, self.limit = split, setting.limit
+        self.split = split
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
         self.size = math.prod(self.model_shape)
         self.n_agents = len(split.shares)

@@ -16,8 +16,9 @@ from statistics import mean
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from admmbench.forecast.cost import LIMITS
 from admmbench.jobs.progress import INTERVAL, duration
-from admmbench.watch.expected import START, Expected
+from admmbench.watch.expected import Expected
 
 # What `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
@@ -237,6 +238,9 @@ def _work(counts: Mapping[str, int], known: Mapping[str, Expected]) -> float:
     for each in known.values():
         seconds[each.rule].append(each.seconds)
     return sum(
-        count * next((mean(found) for rule, found in seconds.items() if name.endswith(rule)), START)
+        count
+        * next(
+            (mean(found) for rule, found in seconds.items() if name.endswith(rule)), LIMITS.start
+        )
         for name, count in counts.items()
     )

@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from admmbench.audit.settings import AuditSettings
-from admmbench.engine.spec import RunSpec
-from admmbench.forecast import cost
-from admmbench.forecast.plan import Machine, attack_seconds, core_seconds
+from admmbench.forecast.cost import LIMITS, Machine, work
+from admmbench.forecast.plan import attack_seconds, core_seconds
 from admmbench.study.address import LOG, rule_name
 from admmbench.study.config import AUDITS, TUNING, Study
 from admmbench.study.experiment import Experiment, Search
 from admmbench.study.runs import Run
-
-# Core-seconds of a job that hardly computes.
-START = 2.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +31,11 @@ class Expected:
 
     title: str
     rule: str
-    seconds: float = START
+    seconds: float = LIMITS.start
     checkpoint: Path | None = None
 
 
-def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
+def expected(study: Study, machine: Machine) -> dict[str, Expected]:
     """Jobs that compute, by the path of their log.
 
     Parameters
@@ -48,45 +43,40 @@ def expected(study: Study, machine: Machine | None) -> dict[str, Expected]:
     study
         The configuration.
     machine
-        What was measured; None takes upper bounds instead, whose proportions are about right.
+        What was measured, or else `LIMITS`, whose proportions are about right.
     """
     threads = study.config.threads
-
-    def forecast(spec: RunSpec, attacks: AuditSettings | None = None) -> float:
-        if machine is None:
-            return START + cost.work(spec)
-        if attacks is None:
-            return core_seconds(spec, threads, machine)
-        return attack_seconds(spec, attacks, threads, machine)
-
     found: dict[Path, Expected] = {}
     for name, experiment in study.experiments.items():
         logs, runs = Path(study.config.results, name, "logs"), study.runs_folder(name)
         if experiment.timed:
-            together = sum(forecast(run.spec) for run in experiment.runs)
+            together = sum(core_seconds(run.spec, threads, machine) for run in experiment.runs)
             found[logs / "time.log"] = Expected(
                 f"{name}, run by run", rule_name("time", name), together
             )
         for run in () if experiment.timed else experiment.runs:
             rule, state = rule_name("run", run.address.folder), runs / run.checkpoint
-            job = Expected(_title(run), rule, forecast(run.spec), state)
+            job = Expected(_title(run), rule, core_seconds(run.spec, threads, machine), state)
             found.setdefault(runs / run.address.file(LOG), job)
         for file, run in experiment.audits.items():
             title = f"attacks on {_title(run, seeds=False)}"
-            job = Expected(title, rule_name("audit", name), forecast(run.spec, experiment.audit))
+            assert experiment.audit is not None
+            seconds = attack_seconds(run.spec, experiment.audit, machine)
+            job = Expected(title, rule_name("audit", name), seconds)
             found[logs / AUDITS / Path(file).with_suffix(".log")] = job
         for file, search in experiment.searches.items():
             title = f"tuning of {_title(Run(search.label, search.spec), seeds=False)}"
-            job = Expected(title, rule_name("tune", name), _search(search, experiment))
+            job = Expected(title, rule_name("tune", name), _search(search, experiment, machine))
             found[logs / TUNING / Path(file).with_suffix(".log")] = job
     return {str(log): job for log, job in found.items()}
 
 
-def _search(search: Search, experiment: Experiment) -> float:
-    """Upper bound for the core-seconds of a search for settings, were its trials like the first."""
+def _search(search: Search, experiment: Experiment, machine: Machine) -> float:
+    """Core-seconds of a search for settings, were its trials like the first."""
     settings = experiment.tuning
     assert settings is not None
-    return START + settings.trials * len(settings.seeds) * cost.work(search.spec)
+    trials = settings.trials * len(settings.seeds)
+    return machine.start + trials * work(search.spec, machine)
 
 
 def _title(run: Run, *, seeds: bool = True) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Of the log of a job that failed.
 _LAST_LINES = 20
-# A study that takes longer is announced before it starts.
+# A study that takes longer says so before it starts.
 HOUR = 3600.0
 
 
@@ -141,7 +141,9 @@ class LogHandler(LogHandlerBase):
     def _begin(self, record: Any) -> None:
         """All jobs are known."""
         assert self._watched is not None
-        from admmbench.forecast.plan import known, outlook
+        from admmbench.forecast.cost import LIMITS
+        from admmbench.forecast.plan import outlook
+        from admmbench.forecast.timing import known
         from admmbench.watch.board import Board
         from admmbench.watch.dryrun import table
         from admmbench.watch.expected import expected
@@ -156,23 +158,12 @@ class LogHandler(LogHandlerBase):
             return
         counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
         cores = 1 if self._cluster else self._watched.cores or 1
-        self._board = Board(
-            self._watched.title, counts, expected(study, known(study)), self.console
-        )
-        self._announce(self._board.work / cores, cores)
+        jobs = expected(study, known() or LIMITS)
+        self._board = Board(self._watched.title, counts, jobs, self.console)
+        if (seconds := self._board.work / cores) > HOUR:
+            where = "1 core" if cores == 1 else f"{cores} cores"
+            self._print(f"{self._watched.title} takes about {duration(seconds)} on {where}.")
         self._board.show()
-
-    def _announce(self, seconds: float, cores: int) -> None:
-        """Say what a long study costs, and how to run a smaller one."""
-        assert self._watched is not None
-        from admmbench.watch.smaller_studies import smaller
-
-        if seconds < HOUR:
-            return
-        where = "1 core" if cores == 1 else f"{cores} cores"
-        self._print(f"{self._watched.title} takes about {duration(seconds)} on {where}.")
-        for sentence in smaller(self._watched.study, self._watched.overlays):
-            self._print(sentence)
 
     def _started(self, record: Any) -> None:
         if self._board:

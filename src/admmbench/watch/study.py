@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from admmbench.files.core_yaml import parse_words
-from admmbench.forecast import cost
-from admmbench.forecast import plan as forecast
+from admmbench.forecast import timing
+from admmbench.forecast.cost import work
 from admmbench.jobs import interrupts
 from admmbench.jobs.progress import shown
 from admmbench.study.config import Study, read
@@ -82,7 +82,7 @@ def _words(overlays: Sequence[Path], options: Sequence[str]) -> list[str]:
 
 def _measure(study: Study) -> None:
     """Measure this machine where the study might be long."""
-    limit = sum(cost.work(run.spec) for each in study.experiments.values() for run in each.runs)
-    if limit > HOUR and forecast.known(study) is None:
-        with shown("Measuring this machine", "method") as progress:
-            forecast.measure(study, progress)
+    limit = sum(work(run.spec) for each in study.experiments.values() for run in each.runs)
+    if limit > HOUR:
+        with shown("Measuring this machine", "kind of work") as progress:
+            timing.measure(progress)
