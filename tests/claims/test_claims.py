@@ -750,6 +750,7 @@ PUBLISHED = {
         for other in others
     },
     "hu2019_gisette": {0.08, 0.1},
+    "hu2019_gisette_like": {0.08},
 }
 
 

@@ -205,6 +205,18 @@ def test_a_limit_of_the_study_on_either_side_of_an_order_decides_nothing(label, 
         assert judge(ds, order).verdict == "undecided"
 
 
+def test_a_claim_about_an_early_round_is_judged_there():
+    """The error falls linearly from 90 % to 13 % at round 300."""
+    early = {**HOLDING["value"], "published": 90 - 77 * 99 / 299, "at_round": 100}
+    ds = study(rounds=(1, 100, 300))
+    ds["test_error"].loc[{"round": 100}] = 0.9 - 0.77 * 99 / 299
+    assert judge(ds, early).verdict == "supported"
+    assert judge(ds, {**early, "published": 13.0}).verdict == "contradicted"
+    assert judge(ds.sel(round=[1, 100]).assign_attrs(rounds=100), early).verdict == "supported"
+    other = judge(ds, {**early, "at_round": 50})
+    assert (other.verdict, other.why) == ("not run", "Round 50 was not evaluated.")
+
+
 # the kept studies
 
 

@@ -75,6 +75,10 @@ class Statement(Strict):
         statistics.Reduction,
         Field(description="how a run becomes a number: last round, lowest of all, mean of all"),
     ] = "final"
+    at_round: Annotated[
+        int | None,
+        Field(ge=1, description="the run as it is after this round, which must be evaluated"),
+    ] = None
     unit: Annotated[
         Literal["%", "1"], Field(description="unit of values, tolerances and texts")
     ] = "%"

@@ -66,6 +66,8 @@ def lacking(claim: Claim, ds: xr.Dataset, present: list[Selected]) -> list[str]:
     needed = claim.requires
     if needed is None or not present:
         return []
+    if claim.at_round is not None:
+        needed = needed.model_copy(update={"rounds": claim.at_round})
     texts = list(_too_small(needed, ds, present))
     if needed.converged:
         texts += _unsolved(ds, present)

@@ -94,13 +94,13 @@ class Selection:
         lacking: Sequence[str] = (),
     ) -> None:
         self.claim = claim
-        self.ds = ds
+        self.ds = ds if claim.at_round is None else ds.sel(round=slice(None, claim.at_round))
         self.present = present
         self.absent = absent
         self.lacking = lacking
         self.redrawn = statistics.redrawn(ds)
         factor = 100.0 if claim.unit == "%" else 1.0
-        self.values = statistics.reduce(ds, claim.metric, claim.run) * factor
+        self.values = statistics.reduce(self.ds, claim.metric, claim.run) * factor
 
     def at(self, label: str, epsilon: float) -> xr.DataArray:
         """Return one number for each seed."""

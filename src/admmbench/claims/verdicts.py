@@ -65,6 +65,9 @@ def _judged(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
     if claim.metric not in ds:
         why = f"No run measures {claim.metric}."
         return Verdict(claim=claim, verdict="not run", why=why)
+    if claim.at_round is not None and claim.at_round not in ds["round"].values:
+        why = f"Round {claim.at_round:,} was not evaluated."
+        return Verdict(claim=claim, verdict="not run", why=why)
     present, absent = requirements.split(claim, ds)
     if not present or (absent and not isinstance(claim, Order | Trend)):
         why = f"Not run: {requirements.named(absent)}."

@@ -50,7 +50,7 @@ StateT = TypeVar("StateT", bound=Ending)
 class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT]):
     """Base of methods for constrained problems, which measure how far they are from a KKT point.
 
-    (w, mu) is an (eps1, eps2)-KKT point of he2023, definition 2.1, if ``stationarity`` is at most eps1,
+    (w, mu) is an (eps1, eps2)-KKT point of he2023, definition 1, if ``stationarity`` is at most eps1,
     ``complementarity`` at most eps2, and mu_i in K_i*. All three are measured from w and mu alone.
     """
 
