@@ -6,11 +6,11 @@ covered as soon as it has a name or a file.
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from admmbench import plugins
 from admmbench.algorithms import list_algorithms
@@ -63,34 +63,23 @@ def of(name: str) -> Iterator[Check]:
     ValueError
         If there is none of this name; the message gives the nearest name.
     """
-    kinds = _kinds()
     if name.endswith(".py"):
         module = plugins.load_file(expanded(name))
-        found = [kind for kind in kinds if plugins.subclasses(module, kind.base)]
+        found = [where for base, _, where in _KINDS if plugins.subclasses(module, base)]
         fault = f"{name}: no subclass of Algorithm, Loss or DatasetDefinition, so there is nothing to check"
     else:
-        found = [kind for kind in kinds if name in kind.names]
-        every = sorted(each for kind in kinds for each in kind.names)
+        found = [where for _, names, where in _KINDS if name in names()]
+        every = sorted(each for _, names, _ in _KINDS for each in names())
         fault = unknown("method, loss or data set", name, every)
     if not found:
         raise ValueError(fault)
-    for kind in found:
-        module = importlib.import_module(f"{__name__}.{kind.module}")
-        yield from getattr(module, kind.function)(name)
+    for where in found:
+        yield from pkgutil.resolve_name(f"{__name__}.{where}")(name)
 
 
-class _Kind(NamedTuple):
-    """A kind of plug-in, and the functions that check it, in modules that are loaded when they are needed."""
-
-    base: type
-    names: list[str]
-    module: str
-    function: str
-
-
-def _kinds() -> list[_Kind]:
-    return [
-        _Kind(Algorithm, list_algorithms(), "methods", "of_method"),
-        _Kind(Loss, list_losses(), "losses", "of_loss"),
-        _Kind(DatasetDefinition, list_datasets(), "datasets", "of_dataset"),
-    ]
+# What plug-ins subclass, with the modules and functions that check them, which are loaded when they are needed.
+_KINDS: list[tuple[type, Callable[[], list[str]], str]] = [
+    (Algorithm, list_algorithms, "methods:of_method"),
+    (Loss, list_losses, "losses:of_loss"),
+    (DatasetDefinition, list_datasets, "datasets:of_dataset"),
+]

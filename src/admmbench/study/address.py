@@ -2,7 +2,7 @@
 
 The folder has the data set, the method and a hash of every setting but the budget and the seeds, which name the file:
 ``digits/objp-3f2a1b9c04de/epsilon=0.5+seeds=0-9.nc``. So experiments that ask for the same run share it, however they
-spell it. Nothing else writes such a name, or reads one.
+spell it. Nothing else writes such a name.
 """
 
 from __future__ import annotations
@@ -25,15 +25,12 @@ RESULT, LOG, BENCHMARK, CHECKPOINT = (
     "benchmarks/{point}.tsv",
     "checkpoints/{point}",
 )
-# Settings of which a run may have more than another that computes the same rounds.
+# Settings of how many rounds are made and evaluated, and for how long at most: they have digits of their own.
 _EXTENT = ("rounds", "evaluate_every", "time_limit")
-# Digits of the two hashes.
 _SETTINGS_DIGITS, _EXTENT_DIGITS = 8, 4
-_GRAMMAR = re.compile(
-    rf"(?P<data>[^/]+)/(?P<method>[^/]+)-(?P<settings>[0-9a-f]{{{_SETTINGS_DIGITS}}})"
-    rf"(?P<extent>[0-9a-f]{{{_EXTENT_DIGITS}}})/"
-    r"(?P<kind>epsilon|total)=(?P<budget>[0-9.e+-]+|inf)"
-    r"\+seeds=(?P<first>[0-9]+)-(?P<last>[0-9]+)"
+_FILE = re.compile(
+    r"[^/]+/[^/]+-[0-9a-f]{12}/(|logs/|benchmarks/|checkpoints/)"
+    r"(epsilon|total)=([0-9.e+-]+|inf)\+seeds=[0-9]+-[0-9]+(|\.nc|\.log|\.tsv)"
 )
 
 
@@ -41,19 +38,12 @@ _GRAMMAR = re.compile(
 class Address:
     """Where a run's files are, below the folder of all runs.
 
-    ``str`` writes it and `parse` reads it. Names of files are far shorter than 255 bytes, whatever the seeds are.
+    Names of files are far shorter than 255 bytes, whatever the seeds are.
 
     Attributes
     ----------
-    data
-        Folder of the data set, see `dataset_folder`.
-    method
-        Name of the method, of a plug-in that of its file.
-    settings
-        Hash of every setting but the extent, the budget and the seeds, though with their number: runs in one folder
-        need the same resources.
-    extent
-        Hash of how many rounds are made and evaluated, and for how long at most.
+    folder
+        Folder of runs that differ in budget and seeds alone, with equally many seeds: they need the same resources.
     kind
         What the budget is of: ``epsilon`` of one release, ``total`` of the whole run.
     budget
@@ -62,10 +52,7 @@ class Address:
         The first and the last of the seeds, which follow one another.
     """
 
-    data: str
-    method: str
-    settings: str
-    extent: str
+    folder: str
     kind: str
     budget: float
     first: int
@@ -86,42 +73,17 @@ class Address:
         settings = spec.complete() | {"seeds": len(spec.seeds)}
         del settings["epsilon"], settings["privacy"]["total"]
         extent = {key: settings.pop(key) for key in _EXTENT}
+        known = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
         return cls(
-            data=dataset_folder(spec.dataset),
-            method=Path(spec.algorithm).stem,
-            settings=_hash(settings, _SETTINGS_DIGITS),
-            extent=_hash(extent, _EXTENT_DIGITS),
+            folder=f"{dataset_folder(spec.dataset)}/{Path(spec.algorithm).stem}-{known}",
             kind="epsilon" if spec.privacy.total is None else "total",
             budget=spec.stated_budget,
             first=first,
             last=last,
         )
 
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """Read what ``str`` writes.
-
-        Raises
-        ------
-        ValueError
-            If it is anything else.
-        """
-        if found := _GRAMMAR.fullmatch(text):
-            parts: dict[str, Any] = found.groupdict()
-            for name, kind in (("budget", float), ("first", int), ("last", int)):
-                parts[name] = kind(parts[name])
-            address = cls(**parts)
-            if str(address) == text:  # and not another spelling of it
-                return address
-        raise ValueError(f"{text!r} is no address of a run")
-
     def __str__(self) -> str:
         return f"{self.folder}/{self.point}"
-
-    @property
-    def folder(self) -> str:
-        """Folder of runs that differ in budget and seeds alone, with equally many seeds."""
-        return f"{self.data}/{self.method}-{self.settings}{self.extent}"
 
     @property
     def point(self) -> str:
@@ -144,14 +106,8 @@ class Address:
 
 def files_of_runs(folder: Path) -> Iterator[Path]:
     """Files in a folder of runs whose names are those of a run; whatever else is there is left out."""
-    for pattern in (RESULT, LOG, BENCHMARK, CHECKPOINT):
-        before, after = pattern.split("{point}")
-        for path in folder.glob(f"*/*/{before}*{after}"):
-            data, method, *_ = path.relative_to(folder).parts
-            try:
-                Address.parse(f"{data}/{method}/{path.name.removesuffix(after)}")
-            except ValueError:
-                continue
+    for path in folder.rglob("*=*+seeds=*"):
+        if _FILE.fullmatch(path.relative_to(folder).as_posix()):
             yield path
 
 

@@ -205,7 +205,7 @@ class Experiment(Strict):
         labels: dict[tuple[str, str], str] = {}
         for number, (method, spec) in enumerate(zip(self.algorithms, self._methods, strict=True)):
             address = Run(method.label, spec).address
-            for name in (address.data, address.stem):
+            for name in (*address.folder.split("/"), address.stem):
                 file_name(name, f"algorithms.{number}: its folder of runs")
             # Tuning may make one method of two, such as DP-GD of DP-SGD with all records; along other axes it may not.
             same = Run("", spec.at(1.0)).path, repr(method.tune)
