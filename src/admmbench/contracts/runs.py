@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -28,7 +27,7 @@ from admmbench.frames.base import Algorithm, Federation
 from admmbench.jobs.checkpoint import Checkpoint
 from admmbench.jobs.packing import pack
 from admmbench.jobs.simulate import run_spec
-from admmbench.privacy import Cost, Draw, Ledger, Noise
+from admmbench.privacy import Draw
 from admmbench.problems import as_problem, list_losses
 from admmbench.problems.base import State
 from admmbench.problems.penalties import PENALTIES
@@ -152,38 +151,6 @@ class MethodCase:
         return self.trace()
 
 
-class CountingLedger(Ledger):
-    """Ledger that counts releases by kind."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.counts: Counter[str] = Counter()
-
-    def add(self, cost: Cost, count: float = 1) -> None:
-        """Count it."""
-        self.counts[cost.name] += int(count)
-        super().add(cost, count)
-
-
-class WatchedNoise(Noise):
-    """Noise source that counts releases and keeps the scales of what was drawn."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.counted = [CountingLedger() for _ in self.ledgers]
-        self.ledgers = list[Ledger](self.counted)
-        self.scales: list[Array] = []
-
-    @classmethod
-    def like(cls, noise: Noise, dtype: str) -> Self:
-        """Source with the keys of another."""
-        return cls(noise.keys, noise.shape, noise.privacy, dtype, noise.release)
-
-    def _draw(self, law: int, scale: Array, *rest: Any) -> Draw:
-        self.scales.append(np.array(scale))
-        return super()._draw(law, scale, *rest)
-
-
 class Backwards(Workers):
     """Serves the last agents first."""
 
@@ -232,7 +199,6 @@ class Played:
 
     federation: Federation[Any, Any]
     state: State
-    noise: list[WatchedNoise]
 
     @property
     def content(self) -> tuple[str, list[bytes]]:
@@ -261,17 +227,13 @@ def play(
     """Let a method do some rounds, with so many agents in a block."""
     with workers(1) as alone, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, data, pool or alone, size)
-        noise = [WatchedNoise.like(block.noise, spec.dtype) for block in federation.blocks]
-        pairs = zip(federation.blocks, noise, strict=True)
-        blocks = [replace(block, noise=own) for block, own in pairs]
-        federation = replace(federation, blocks=blocks)
         method = spec.method
         state = method.init(federation)
         for t in range(1, rounds + 1):
-            for source in noise:
-                source.begin_round(t)
+            for block in federation.blocks:
+                block.noise.begin_round(t)
             method.round(t, state, federation)
-    return Played(federation, state, noise)
+    return Played(federation, state)
 
 
 def same(one: xr.Dataset, other: xr.Dataset, what: str) -> None:

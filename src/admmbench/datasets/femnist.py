@@ -24,15 +24,17 @@ __all__ = ["Femnist"]
 
 REPOSITORY = "APPFL/DPFL-IADMM-Classification"
 COMMIT = "4610458edaad176f5108199393f2bc18c93659e2"
-# Training samples of the whole sample, as the papers state; not every shard was counted.
-TOTAL_TRAIN_SAMPLES = 36_708
 # Shards whose writers have about half as many images as the others: `shards: small`.
 SMALL = (*range(5), *range(15, 31))
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One row of `femnist_shards.csv`; `counted` tells whether `train_samples` is no estimate."""
+    """One row of `femnist_shards.csv`.
+
+    Where training samples were not `counted`, they are an estimate: what is left of the 36,708 that the papers state,
+    shared like the test samples.
+    """
 
     number: int
     writers: int
@@ -125,26 +127,18 @@ def _file(shard: int, split: str, blob: str, size: str) -> RemoteFile:
 
 @cache
 def _shards() -> tuple[Shard, ...]:
-    """Return all shards; training counts that are unknown share the rest like the test counts."""
     table = files("admmbench.datasets").joinpath("femnist_shards.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(table.splitlines()))
-    test = np.array([int(row["test_samples"]) for row in rows])
-    train = np.array([int(row["train_samples"] or 0) for row in rows])
-    unknown = train == 0
-    share = np.cumsum(test[unknown]) / test[unknown].sum()
-    rest = np.rint((TOTAL_TRAIN_SAMPLES - train.sum()) * share).astype(int)
-    train[unknown] = np.diff(rest, prepend=0)
     return tuple(
         Shard(
-            number=number,
+            number=int(row["shard"]),
             writers=int(row["writers"]),
-            train_samples=int(train[number]),
-            test_samples=int(test[number]),
-            counted=not unknown[number],
-            train=_file(number, "Train", row["train_blob"], row["train_bytes"]),
-            test=_file(number, "Test", row["test_blob"], row["test_bytes"]),
+            train_samples=int(row["train_samples"]),
+            test_samples=int(row["test_samples"]),
+            counted=row["counted"] == "1",
+            train=_file(int(row["shard"]), "Train", row["train_blob"], row["train_bytes"]),
+            test=_file(int(row["shard"]), "Test", row["test_blob"], row["test_bytes"]),
         )
-        for number, row in enumerate(rows)
+        for row in csv.DictReader(table.splitlines())
     )
 
 

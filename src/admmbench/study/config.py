@@ -159,7 +159,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     checked = _validate(Config, dict(config), "configuration")
     available, tuned = find_all("experiments", own), find_all(TUNED, own)
     for pattern in checked.overrides:
-        if not any(_matches(name, pattern) for name in available):
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
     experiments = {}
@@ -250,10 +250,6 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return content
 
 
-def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatch.fnmatchcase(name, pattern)
-
-
 def report_name(overlays: Iterable[str]) -> str:
     """Name of a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
     try:
@@ -266,7 +262,7 @@ def _overridden(
     content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     for pattern, changes in overrides.items():
-        if _matches(name, pattern):
+        if fnmatch.fnmatchcase(name, pattern):
             content = merged(content, changes)
     return content
 
