@@ -20,7 +20,7 @@ import yaml
 # Levels of nesting, and values when those that aliases repeat are counted each time.
 _DEEPEST, _LARGEST = 100, 1_000_000
 _STANDARD = "tag:yaml.org,2002:"
-_MERGE = "<<"
+_STR, _MERGE = _STANDARD + "str", _STANDARD + "merge"
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
@@ -37,23 +37,34 @@ def _int(text: str) -> int:
     return number
 
 
-# Plain text of each type; whatever is none of these is text.
+# Text of each type, and how it is read; plain text that is none of these is text.
 _SCALARS: list[tuple[str, re.Pattern[str], Callable[[str], Any]]] = [
-    ("null", re.compile(r"^(?:~|null|Null|NULL|)$"), lambda text: None),
-    ("bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), lambda text: text[0] in "tT"),
-    ("int", re.compile(r"^[-+]?[0-9]+$"), _int),
-    ("int", re.compile(r"^0o[0-7]+$|^0x[0-9a-fA-F]+$"), lambda text: _int(str(int(text, 0)))),
+    (_STANDARD + "null", re.compile(r"^(?:~|null|Null|NULL|)$"), lambda text: None),
     (
-        "float",
+        _STANDARD + "bool",
+        re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"),
+        lambda text: text[0] in "tT",
+    ),
+    (_STANDARD + "int", re.compile(r"^[-+]?[0-9]+$"), _int),
+    (
+        _STANDARD + "int",
+        re.compile(r"^0o[0-7]+$|^0x[0-9a-fA-F]+$"),
+        lambda text: _int(str(int(text, 0))),
+    ),
+    (
+        _STANDARD + "float",
         re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
         _float,
     ),
     (
-        "float",
+        _STANDARD + "float",
         re.compile(r"^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
         lambda text: float(text.replace(".", "")),
     ),
 ]
+_RESOLVERS = {
+    None: [(tag, pattern) for tag, pattern, _ in _SCALARS] + [(_MERGE, re.compile("^<<$"))]
+}
 
 
 class ReadError(ValueError):
@@ -78,7 +89,7 @@ def read_yaml(path: Path) -> Any:
         raise ReadError(
             f"{path}: cannot be read: line {line} is not in UTF-8 (byte 0x{content[error.start]:02x}); save it so"
         ) from None
-    return _Reader(text, lambda line: f"{path}: cannot be read: line {line}").document()
+    return _read(text, lambda line: f"{path}: cannot be read: line {line}")
 
 
 def parse_yaml(text: str, key: str) -> Any:
@@ -89,7 +100,7 @@ def parse_yaml(text: str, key: str) -> Any:
     ReadError
         If it is no YAML.
     """
-    return _Reader(text, lambda line: f"{key}: {_shortened(text)!r}").document()
+    return _read(text, lambda line: f"{key}: {_shortened(text)!r}")
 
 
 def parse_words(words: Iterable[str]) -> dict[str, Any]:
@@ -114,10 +125,7 @@ def parse_words(words: Iterable[str]) -> dict[str, Any]:
 class _Dumper(yaml.SafeDumper):
     """Quotes text that `parse_yaml` would take for something else."""
 
-    yaml_implicit_resolvers = {
-        None: [(_STANDARD + kind, pattern) for kind, pattern, _ in _SCALARS]
-        + [(_STANDARD + "merge", re.compile(f"^{_MERGE}$"))]
-    }
+    yaml_implicit_resolvers = _RESOLVERS
 
 
 def dump_yaml(content: Any, **options: Any) -> str:
@@ -134,149 +142,118 @@ def inline_yaml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class _Reader:
-    """Makes values of the events of libyaml's parser, or of PyYAML's own where it was built without."""
+def _read(text: str, place: Callable[[int], str]) -> Any:
+    """Make the value of the only document; an error begins with the place of a line."""
+    if bad := _UNPRINTABLE.search(text):
+        line = text.count("\n", 0, bad.start()) + 1
+        raise ReadError(f"{place(line)} has the character {ord(bad[0]):#06x}, as no YAML may")
+    try:
+        return _Loader(text).get_single_data()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        told = [error.problem]
+        if isinstance(error, yaml.composer.ComposerError) and error.context:
+            told = [error.context, *told]
+        what = "" if isinstance(error, _Fault) else "is no YAML: "
+        raise ReadError(
+            f"{place(mark.line + 1 if mark else 1)} {what}{', '.join(map(str, told))}"
+        ) from None
 
-    def __init__(self, text: str, place: Callable[[int], str]) -> None:
-        if bad := _UNPRINTABLE.search(text):
-            line = text.count("\n", 0, bad.start()) + 1
-            raise ReadError(f"{place(line)} has the character {ord(bad[0]):#06x}, as no YAML may")
-        self._place = place
-        self._events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        self._anchors: dict[str, tuple[Any, int] | None] = {}
-        self._count = 0
 
-    def document(self) -> Any:
-        """Make the value of the only document."""
-        try:
-            next(self._events)  # of the stream
-            start = next(self._events)
-            if isinstance(start, yaml.StreamEndEvent):
-                return None
-            value = self._value(next(self._events), 0)
-            next(self._events)  # the end of the document
-            end = next(self._events)
-            if not isinstance(end, yaml.StreamEndEvent):
-                raise self._fault(end, "has a second document; there may be one only")
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            line = mark.line + 1 if mark else 1
-            raise ReadError(f"{self._place(line)} is no YAML: {error.problem}") from None
-        return value
+class _Fault(yaml.constructor.ConstructorError):
+    """YAML that means nothing here."""
 
-    def _fault(self, event: Any, text: str) -> ReadError:
-        return ReadError(f"{self._place(_line(event))} {text}")
+    def __init__(self, node: Any, text: str) -> None:
+        super().__init__(None, None, text, node.start_mark)
 
-    def _value(self, event: Any, depth: int) -> Any:
-        self._count += 1
-        if depth > _DEEPEST:
-            raise self._fault(event, f"is nested deeper than {_DEEPEST} levels")
-        if isinstance(event, yaml.AliasEvent):
-            return self._repeated(event)
-        before = self._count
-        if event.anchor:
-            self._anchors[event.anchor] = None
-        if isinstance(event, yaml.ScalarEvent):
-            value = self._scalar(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            self._refuse_tag(event, "seq")
-            value = self._sequence(depth)
-        else:
-            self._refuse_tag(event, "map")
-            value = self._mapping(depth)
-        if event.anchor:
-            self._anchors[event.anchor] = value, self._count - before
-        return value
 
-    def _repeated(self, event: Any) -> Any:
-        if event.anchor not in self._anchors:
-            raise self._fault(event, f"has *{event.anchor}, but no anchor &{event.anchor} before")
-        known = self._anchors[event.anchor]
-        if known is None:
-            raise self._fault(event, f"has *{event.anchor} within what it stands for")
-        value, size = known
-        self._count += size
+class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
+    """PyYAML's safe loader with the core schema; libyaml parses, Python composes: libyaml's stack could overflow."""
+
+    yaml_implicit_resolvers = _RESOLVERS
+
+    def __init__(self, text: str) -> None:
+        yaml.CSafeLoader.__init__(self, text)
+        yaml.composer.Composer.__init__(self)
+        self._depth = self._count = 0
+        self._sizes: dict[Any, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+        """Compose what follows, unless it is too deep or too large."""
+        before, self._depth = self._count, self._depth + 1
+        if self._depth > _DEEPEST + 1:
+            raise _Fault(self.peek_event(), f"is nested deeper than {_DEEPEST} levels")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        self._count = before + self._sizes.setdefault(node, self._count - before + 1)
         if self._count > _LARGEST:
-            raise self._fault(event, f"has aliases for more than {_LARGEST:,} values")
-        return value
+            raise _Fault(node, f"has aliases for more than {_LARGEST:,} values")
+        return node
 
-    def _sequence(self, depth: int) -> list[Any]:
-        values = []
-        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            values.append(self._value(event, depth + 1))
-        return values
+    def scalar(self, node: yaml.ScalarNode) -> Any:
+        """Make a value of text."""
+        text = node.value
+        if bad := _UNPRINTABLE.search(text):  # neither may a page or a figure
+            raise _Fault(node, f"has the character {ord(bad[0]):#06x}, which is not printed")
+        if node.tag in (_STR, _MERGE):
+            return text
+        for tag, pattern, read in _SCALARS:
+            if tag == node.tag and pattern.fullmatch(text):
+                try:
+                    return read(text)
+                except (OverflowError, ValueError):  # also of too many digits for Python
+                    raise _Fault(node, f"has {_shortened(text)}, which is too large") from None
+        return self.unknown(node)
 
-    def _mapping(self, depth: int) -> dict[Any, Any]:
+    def sequence(self, node: yaml.Node) -> list[Any]:
+        """Make a list."""
+        if not isinstance(node, yaml.SequenceNode):
+            return self.unknown(node)
+        return [self.construct_object(each) for each in node.value]
+
+    def mapping(self, node: yaml.Node) -> dict[Any, Any]:
+        """Make a mapping, without a key that is there twice."""
+        if not isinstance(node, yaml.MappingNode):
+            return self.unknown(node)
         values: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
         lines: dict[Any, int] = {}
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._key(event, depth + 1)
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node)
+            if isinstance(key, bool) or not isinstance(key, str | int | float):
+                what = "a list or a mapping" if isinstance(key, list | dict) else repr(key)
+                raise _Fault(key_node, f"has {what} as a key; keys are text or numbers")
             seen = unicodedata.normalize("NFC", key) if isinstance(key, str) else key
             if seen in lines:
-                raise self._fault(
-                    event,
-                    f"has the key {key!r} a second time, after line {lines[seen]}; remove one",
-                )
-            lines[seen] = _line(event)
-            value = self._value(next(self._events), depth + 1)
-            if key == _MERGE and isinstance(event, yaml.ScalarEvent) and not event.style:
-                merged = self._merged(event, value)
+                text = f"has the key {key!r} a second time, after line {lines[seen]}; remove one"
+                raise _Fault(key_node, text)
+            lines[seen] = key_node.start_mark.line + 1
+            value = self.construct_object(value_node)
+            if key_node.tag == _MERGE:
+                merged = _merged(key_node, value)
             else:
                 values[key] = value
         return {**merged, **values}
 
-    def _key(self, event: Any, depth: int) -> str | int | float:
-        key = self._value(event, depth)
-        if isinstance(key, bool) or not isinstance(key, str | int | float):
-            what = "a list or a mapping" if isinstance(key, list | dict) else repr(key)
-            raise self._fault(event, f"has {what} as a key; keys are text or numbers")
-        return key
+    def unknown(self, node: yaml.Node) -> Any:
+        """Refuse a tag."""
+        tag = node.tag.replace(_STANDARD, "!!")
+        raise _Fault(node, f"has the tag {tag}, which does not suit it, or has no meaning here")
 
-    def _merged(self, event: Any, value: Any) -> dict[Any, Any]:
-        """Return what a merge key adds: the first of several mappings wins."""
-        mappings = value if isinstance(value, list) else [value]
-        merged: dict[Any, Any] = {}
-        for mapping in reversed(mappings):
-            if not isinstance(mapping, dict):
-                raise self._fault(event, f"has {_MERGE} without a mapping, or a list of mappings")
-            merged.update(mapping)
-        return merged
-
-    def _scalar(self, event: Any) -> Any:
-        plain, quoted = event.implicit
-        tag = event.tag
-        if bad := _UNPRINTABLE.search(event.value):  # neither may a page or a figure
-            raise self._fault(event, f"has the character {ord(bad[0]):#06x}, which is not printed")
-        if tag == "!" or (quoted and tag is None) or tag == _STANDARD + "str":
-            return event.value
-        if not plain and not str(tag).startswith(_STANDARD):
-            raise self._unread(event)
-        for kind, pattern, read in _SCALARS:
-            if (plain or tag == _STANDARD + kind) and pattern.fullmatch(event.value):
-                try:
-                    return read(event.value)
-                except (OverflowError, ValueError):  # also of too many digits for Python
-                    raise self._fault(
-                        event, f"has {_shortened(event.value)}, which is too large"
-                    ) from None
-        if not plain:
-            raise self._unread(event)
-        return event.value
-
-    def _refuse_tag(self, event: Any, kind: str) -> None:
-        if event.tag not in (None, "!", _STANDARD + kind):
-            raise self._unread(event)
-
-    def _unread(self, event: Any) -> ReadError:
-        tag = str(event.tag).replace(_STANDARD, "!!")
-        return self._fault(
-            event, f"has the tag {tag}, which does not suit it, or has no meaning here"
-        )
+    yaml_constructors = {
+        **dict.fromkeys((_STR, _MERGE, *(tag for tag, _, _ in _SCALARS)), scalar),
+        _STANDARD + "seq": sequence,
+        _STANDARD + "map": mapping,
+        None: unknown,
+    }
 
 
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+def _merged(node: yaml.Node, value: Any) -> dict[Any, Any]:
+    """Return what a merge key adds: the first of several mappings wins."""
+    mappings = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, dict) for each in mappings):
+        raise _Fault(node, "has << without a mapping, or a list of mappings")
+    return {key: each[key] for each in reversed(mappings) for key in each}
 
 
 def _shortened(text: str) -> str:
