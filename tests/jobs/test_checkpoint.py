@@ -127,7 +127,7 @@ def test_a_plug_in_with_variables_of_its_own_goes_on(attempt, tmp_path):
         (lambda content: content[:-2000] + b"x" + content[-1999:], "damaged"),
         (lambda content: b"", "damaged"),
         (lambda content: b"\x80" + content, "damaged"),
-        (lambda content: content.replace(b'"epsilon": 1.0', b'"epsilon": 2.0', 1), "epsilon"),
+        (lambda content: content.replace(b'"epsilon": 1.0', b'"epsilon": 2.0', 1), "damaged"),
     ],
 )
 def test_a_damaged_one_is_refused(attempt, expected, tmp_path, caplog, damage, message):

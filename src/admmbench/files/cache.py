@@ -4,52 +4,41 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from admmbench.files import digest, private_folder, write
+from admmbench.files import private_folder, read_sealed, sealed_json, write
 
 T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """Values by name in a JSON file of the user's private folder, each with a checksum of where and what it is.
+    """Values by name in a sealed JSON file of the user's private folder.
 
-    A file that cannot be read counts as empty, and a value that was altered as absent. Nothing is cached where no file
-    can be written. Of processes that write at the same time one may lose what it added.
+    A file that cannot be read, or was altered, counts as empty. Nothing is cached where no file can be written. Of
+    processes that write at the same time one may lose what it added.
 
     Parameters
     ----------
     name
         Of the file, below the folder.
-    valid
-        Says whether a value is one that may have been cached; others count as absent.
     """
 
-    def __init__(self, name: str, valid: Callable[[Any], bool] = lambda value: True) -> None:
-        self._name, self._valid, self._new = name, valid, dict[str, T]()
+    def __init__(self, name: str) -> None:
+        self._name, self._new = name, dict[str, T]()
 
-    def read(self) -> dict[str, T]:
+    def read(self) -> dict[str, Any]:
         """Return all values of the file."""
         try:
-            entries = dict(json.loads((private_folder() / self._name).read_text("utf-8")))
-        except (OSError, ValueError, TypeError, RecursionError):
+            return read_sealed(private_folder() / self._name)
+        except (OSError, ValueError):
             return {}
-        return {
-            name: entry[0]
-            for name, entry in entries.items()
-            if isinstance(entry, list) and entry and entry == self._entry(name, entry[0])
-            if self._valid(entry[0])
-        }
 
     def add(self, new: Mapping[str, T]) -> None:
         """Write more values to the file; a name that is there gets the new one."""
-        values = {**self.read(), **new}
-        entries = {name: self._entry(name, value) for name, value in values.items()}
         with contextlib.suppress(OSError):
-            write(private_folder() / self._name, json.dumps(entries, indent=1))
+            write(private_folder() / self._name, sealed_json({**self.read(), **new}, indent=1))
 
     def find(self, name: str, make: Callable[[], T]) -> T:
         """Return the value of a name; one that is absent is made, and written when the process ends."""
@@ -69,7 +58,3 @@ class Cache(Generic[T]):
     def _known(self) -> dict[str, T]:
         """Values of the file, read once, and those that were made since."""
         return self.read()
-
-    def _entry(self, name: str, value: T) -> list[Any]:
-        """Value with its checksum."""
-        return [value, digest([self._name, name, value])]

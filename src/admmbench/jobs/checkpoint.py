@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import signal
 import time
+import zipfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from admmbench.jobs import interrupts
 from admmbench.jobs.packing import pack, unpack
 
 _log = logging.getLogger(__name__)
-_DIGEST = hashlib.sha256
 
 
 class InterruptedRunError(RuntimeError):
@@ -40,8 +39,8 @@ class InterruptedRunError(RuntimeError):
 class Checkpoint:
     """A file to which a run writes its snapshot, from time to time and when it is told to stop.
 
-    The first line is JSON and says which run, code, data and packages the snapshot belongs to; the second is JSON with
-    its variables, whose arrays follow in NumPy's format, and then comes their SHA-256. Nothing in it is code.
+    It is an archive of NumPy (``.npz``), with a checksum of each array. The first is JSON, which says which run, code,
+    data and packages the snapshot belongs to, and has its variables, whose arrays follow. Nothing in it is code.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ class Checkpoint:
 
     def __init__(self, path: Path, identity: Mapping[str, Any], interval: float) -> None:
         self.path = path
-        self._header = json.dumps(identity, sort_keys=True)
+        self._identity = json.loads(json.dumps(identity))
         self._interval = interval
         self._last = time.monotonic()
         self._signal: int | None = None
@@ -73,19 +72,18 @@ class Checkpoint:
         except TypeError as error:
             raise ValueError(f"{type(snapshot.state).__name__}: {error}") from None
         try:
-            with self.path.open("rb") as file:
-                self._verify(file)
-                tree = json.loads(file.readline())
-                arrays = [
-                    np.lib.format.read_array(file, allow_pickle=False)
-                    for _ in range(tree["arrays"])
-                ]
+            with np.load(self.path, allow_pickle=False) as file:
+                facts = json.loads(file["facts"].tobytes())
+                arrays = [file[f"arr_{number}"] for number in range(facts["arrays"])]
+                fault = _difference(facts["identity"], self._identity)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError) as error:
-            _log.warning("%s is not used: %s; starting from the first round", self.path, error)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            fault = f"it is damaged ({error})"
+        if fault:
+            _log.warning("%s is not used: %s; starting from the first round", self.path, fault)
             return
-        snapshot.restore(unpack(tree["snapshot"], arrays, snapshot.variables()))
+        snapshot.restore(unpack(facts["snapshot"], arrays, snapshot.variables()))
         _log.warning("going on after round %d, from %s", snapshot.t, self.path)
 
     def after_round(self, snapshot: Snapshot) -> None:
@@ -109,15 +107,11 @@ class Checkpoint:
         """Write the snapshot, whole or not at all; a full disk does not end the run."""
         try:
             with replacing(self.path) as temporary, temporary.open("wb") as file:
-                file.write(f"{self._header}\n".encode())
-                hashed = _Hashing(file)
                 arrays: list[Any] = []
                 tree = pack(snapshot.variables(), arrays)
-                text = json.dumps({"snapshot": tree, "arrays": len(arrays)})
-                hashed.write(f"{text}\n".encode())
-                for array in arrays:
-                    np.lib.format.write_array(hashed, array, allow_pickle=False)
-                file.write(hashed.digest.digest())
+                facts = {"identity": self._identity, "snapshot": tree, "arrays": len(arrays)}
+                text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+                np.savez(file, *arrays, facts=text)
         except OSError as error:
             _log.warning("no checkpoint after round %d: %s", snapshot.t, error)
         self._last = time.monotonic()
@@ -133,39 +127,10 @@ class Checkpoint:
     def _stop(self, number: int, frame: object) -> None:
         self._signal = number
 
-    def _verify(self, file: BinaryIO) -> None:
-        """Check owner and content, and leave the file at the snapshot."""
-        header = file.readline().decode(errors="replace").rstrip("\n")
-        if header != self._header:
-            raise ValueError(_difference(header, self._header))
-        start = file.tell()
-        digest, tail = _DIGEST(), b""
-        while chunk := file.read(2**20):
-            tail += chunk
-            digest.update(tail[: -digest.digest_size])
-            tail = tail[-digest.digest_size :]
-        if digest.digest() != tail:
-            raise ValueError("it is damaged (its SHA-256 differs)")
-        file.seek(start)
 
-
-class _Hashing:
-    """File that hashes what is written to it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.digest = _DIGEST()
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return self._file.write(data)
-
-
-def _difference(found: str, wanted: str) -> str:
-    """Say what a checkpoint belongs to instead."""
-    try:
-        theirs, ours = json.loads(found), json.loads(wanted)
-        keys = [key for key in ours if theirs.get(key) != ours[key]]
-        return f"it was made with {keys[0]} = {theirs.get(keys[0])!r}, now {ours[keys[0]]!r}"
-    except (ValueError, AttributeError, IndexError):
-        return "it is damaged (its first line is unreadable)"
+def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """Say what a checkpoint belongs to instead; empty if it is the run's own."""
+    for key in {**ours, **theirs}:
+        if theirs.get(key) != ours.get(key):
+            return f"it was made with {key} = {theirs.get(key)!r}, now {ours.get(key)!r}"
+    return ""
