@@ -13,10 +13,9 @@ from admmbench.algorithms.objp import ObjP
 from admmbench.audit import auditor
 from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import lower_bound, of_trajectory
-from admmbench.audit.canaries import make_worlds, unshuffled
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import play, play_both
+from admmbench.audit.worlds import make_worlds, play, play_both, unshuffled
 from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import threads

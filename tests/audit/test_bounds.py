@@ -7,7 +7,7 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy.stats import binomtest
 
-from admmbench.audit.bounds import bound_of_scores, epsilon_lower
+from admmbench.audit.attacks import bound_of_scores, epsilon_lower
 
 
 def interval(count, n, level):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from admmbench.audit.canaries import make_worlds
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.worlds import make_worlds
 from admmbench.contracts.made_up_data import make_dataset, make_regression
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
-from admmbench.audit.canaries import Worlds
-from admmbench.audit.probe import probe
+from admmbench.audit.auditor import probe
+from admmbench.audit.worlds import Worlds
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec

@@ -19,8 +19,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from admmbench.audit.attacks import epsilon_lower as epsilon_lower
     from admmbench.audit.auditor import audit as audit
-    from admmbench.audit.bounds import epsilon_lower as epsilon_lower
     from admmbench.audit.findings import Audit as Audit
     from admmbench.audit.findings import Finding as Finding
     from admmbench.audit.settings import AuditSettings as AuditSettings
@@ -31,7 +31,7 @@ _HOMES = {
     "AuditSettings": "settings",
     "Finding": "findings",
     "audit": "auditor",
-    "epsilon_lower": "bounds",
+    "epsilon_lower": "attacks",
 }
 
 

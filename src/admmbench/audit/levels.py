@@ -106,7 +106,7 @@ def coupling(first: Run, second: Run, canary: str) -> Finding:
     """Compare a run of the first world with the second world that has its noisy values."""
     differences = list(_differences(first, second))
     value = float(np.max([size for size, _ in differences], initial=0))
-    fault = next(itertools.chain(_releases(first, second), _scales(first, second)), None)
+    fault = next(_noises(first, second), None)
     if fault is None and not value <= _EQUAL_SUMS:
         # The first in time is the cause of the others.
         what = next(what for size, what in differences if not size <= _EQUAL_SUMS)
@@ -143,22 +143,20 @@ def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
     return float(np.max(np.where(apart == 0, 0, found)))
 
 
-def _releases(first: Run, second: Run) -> Iterator[str]:
-    """Releases must be as many, in the same rounds, of the same law."""
+def _noises(first: Run, second: Run) -> Iterator[str]:
+    """Releases must be as many, in the same rounds, of the same law and scale."""
     for ours, theirs in zip(first.tapes, second.tapes, strict=True):
         if [(each.t, each.law) for each in ours] != [(each.t, each.law) for each in theirs]:
             yield "The number of releases, or their law, depends on the data."
-
-
-def _scales(first: Run, second: Run) -> Iterator[str]:
-    """Scales must be the same."""
-    for ours, theirs in side_by_side(first, second):
-        for one, other in zip(ours.parts, theirs.parts, strict=True):
-            if not _difference(one.scale, other.scale, one.scale.shape[1]) <= _EQUAL_SUMS:
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    ratio = np.nanmax(np.abs(other.scale / one.scale - 1))
+        pairs = (
+            zip(*(each.parts for each in both), strict=True)
+            for both in zip(ours, theirs, strict=False)
+        )
+        for one, other in itertools.chain.from_iterable(pairs):
+            apart = _difference(one.scale, other.scale, one.scale.shape[1])
+            if not apart <= _EQUAL_SUMS:
                 yield (
-                    f"The scale of the noise depends on the data: in round {one.t} it differs by up to {ratio:.2%} "
+                    f"The scale of the noise depends on the data: in round {one.t} it differs by up to {apart:.2%} "
                     "between the worlds, which tells them apart."
                 )
 

@@ -109,12 +109,11 @@ def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> f
         low -= 2
     while above(high) < 0 and high < 100:
         high += 2
-    if above(low) > 0 or above(high) < 0:
-        raise ValueError(f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}")
-    epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE)) if low < high else total
+    solvable = above(low) <= 0 <= above(high) and low < high
+    epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE) if solvable else low)
     found = spend(epsilon).epsilon(delta)
     if not _LEAST * total <= found <= total:
         raise ValueError(
-            f"privacy.total: asked for {total:g}, found noise for {found:g} only; a total near it may be found"
+            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {found:g}"
         )
-    return float(epsilon)
+    return epsilon
