@@ -45,7 +45,7 @@ def of_lattice(pair: Pair) -> Scores | None:
 
     The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
     """
-    if not any(each.parts[-1].solution for each in pair.first.releases):
+    if not any(part.solution for (part,) in innermost(pair.first)):
         return None
     return (
         _nearer(pair.first, pair.first_taken, pair.second_as_first),

@@ -54,7 +54,8 @@ def noise_law(pair: Pair, canary: str) -> Finding:
 def _standardised(run: Run, law: str) -> Array:
     """Noise over its declared scale, of all releases with a law: shape (R, S, entries)."""
     found = [np.zeros((0, run.federation.problem.n_seeds, 0))]
-    for part in (part for each in run.releases for part in each.parts if part.law == law):
+    releases = (part for (each,) in side_by_side(run) for part in each.parts)
+    for part in (part for part in releases if part.law == law):
         noisy = (part.scale > 0).all(axis=1)
         if noisy.any():
             found.append(part.added[noisy] / part.scale[noisy][..., None])

@@ -16,6 +16,8 @@ from admmbench.frames.base import Algorithm, Array, Block, Federation
 # Objects in objects; nothing is looked for deeper than that.
 _DEEPEST = 12
 _NUMBERS = (bool, int, float, complex, str, bytes, np.generic)
+# Packages of classes that are not those of a plug-in.
+_OWN = ("admmbench", "abc", "builtins", "typing")
 # What a method does not keep numbers in, and what agents are given, which differs between data sets.
 _GIVEN = (ModuleType, type, Federation, Block, Dataset)
 
@@ -27,17 +29,12 @@ def variables(what: Any) -> dict[str, Array]:
 
 def beside(method: Algorithm[Any, Any]) -> dict[str, Array]:
     """Numbers with a fraction that a method from outside the package keeps in its classes and its module."""
-    classes = [cls for cls in type(method).__mro__ if is_foreign(cls)]
+    classes = [cls for cls in type(method).__mro__ if cls.__module__.split(".")[0] not in _OWN]
     modules = {cls.__module__: vars(sys.modules[cls.__module__]) for cls in classes}
     kept = {cls.__name__: dict(vars(cls)) for cls in classes}
     found = variables(kept) | variables(modules)
     # Whole numbers may count calls, of both worlds together.
     return {name: array for name, array in found.items() if array.dtype.kind in "fc"}
-
-
-def is_foreign(cls: type) -> bool:
-    """Whether a class is neither the package's nor one of Python or of a library that it stands on."""
-    return cls.__module__.split(".")[0] not in ("admmbench", "abc", "builtins", "typing")
 
 
 def _walk(what: Any, name: str, seen: dict[int, Any], depth: int) -> Iterator[tuple[str, Array]]:

@@ -103,10 +103,7 @@ class OnTape(Strategy):
 
 def _solved(noise: TapedNoise, drawn: Taped, left: Array) -> bool:
     """Whether a solver leaves so little of a subproblem's gradient that the solution shows its noise."""
-    if noise.again is None and not (norms(left) <= _UNSOLVED * drawn.scale).all():
-        noise.unsolved = True
-        return False
-    return True
+    return noise.again is not None or bool((norms(left) <= _UNSOLVED * drawn.scale).all())
 
 
 def _gradient(parts: RowParts, v: Array) -> Array:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def entries(then: Spending, now: Spending) -> list[Entry]:
     found = []
     for cost in before | after:
         count = after.get(cost, 0) - before.get(cost, 0)
-        if cost.gaussian == 1 and count:
+        if cost == Gaussian(1.0) and count:
             multiplier = 1 / math.sqrt(abs(count)) if math.isfinite(count) else math.nan
             found.append(Entry(Gaussian(multiplier), -1 if count < 0 else 1))
         elif count:
@@ -158,8 +159,6 @@ class TapedNoise(Noise):
         Makes, of what is released next, the part of the release that is inside its problem.
     missed
         Releases that are not on tape.
-    unsolved
-        Whether some of them are solutions that leave too much of their problem to show their noise.
     faults
         What no method may do with its source, in sentences.
     """
@@ -173,9 +172,9 @@ class TapedNoise(Noise):
         self.again: Sequence[Taped] | None = None
         self.inner: Taped | None = None
         self.inside: Callable[[Array], Taped] | None = None
-        self.missed, self.unsolved = 0, False
+        self.missed = 0
         self.faults: list[str] = []
-        self._draws: dict[tuple[int, int], TapedDraw] = {}
+        self._drawn: dict[tuple[int, int], tuple[Array, list[list[Entry]]]] = {}
         self.start_ledgers()
 
     def begin(self, t: int, again: Sequence[Taped] | None) -> None:
@@ -210,24 +209,30 @@ class TapedNoise(Noise):
         """See `Noise`; whoever solves the subproblem says what it is added to."""
         place = self._t, self._releases
         noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
-        first, nothing = self._draws[place], np.zeros_like(noise)
-        given = noise, noise, scale, first.grid, first.entered
-        self.inner = Taped(self._t, SPHERICAL, nothing, *given)
+        self.inner = Taped(
+            self._t, SPHERICAL, np.zeros_like(noise), noise, noise, scale, *self._drawn[place]
+        )
         self.missed += 1
         return noise
 
-    def note(self, drawn: TapedDraw, value: Array) -> Array:
-        """Note what noise is added to, in double precision; returns what is released."""
+    def _note(
+        self, law: int, scale: Array, told: list[list[Entry]], drawn: Draw, value: Array
+    ) -> Array:
+        """Note what noise is added to; returns what is released.
+
+        What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
+        """
+        # Double precision changes no sum but leaves it exact; single precision knows the sum alone.
         noisy = self.played(drawn.added_to(value))
         # Without noise nothing is rounded.
         grid = factors(drawn.grid, value)
         rounded = np.where(factors(drawn.scale, value) > 0, np.rint(value / grid) * grid, value)
-        told, drawn.entered[:] = list(drawn.entered), [[] for _ in drawn.entered]
+        # Nothing is left of what was told once it is noted.
+        entered, told[:] = list(told), [[] for _ in told]
         inside, self.inside = self.inside and self.inside(noisy), None
-        law, scale = drawn.asked
         given = rounded, noisy, noisy, np.array(scale), drawn.grid
-        told = inside.entered if inside else told
-        self.tape.append(Taped(self._t, LAWS[law], *given, told, inside=inside))
+        entered = inside.entered if inside else entered
+        self.tape.append(Taped(self._t, LAWS[law], *given, entered, inside=inside))
         return noisy
 
     def _entered(self) -> list[list[Entry]]:
@@ -238,43 +243,15 @@ class TapedNoise(Noise):
     def _draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
-        # What is drawn is noted beside what was asked for: the two may differ, which is what an audit looks for.
         place = self._t, self._releases
-        if place in self._draws:
+        if place in self._drawn:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."
             )
-        louder = 1.0 if self.louder is None else self.louder
+        louder, told = 1.0 if self.louder is None else self.louder, self._entered()
         drawn = super()._draw(law, scale * louder, grid, weights)
-        asked = law, scale
-        own = TapedDraw(**vars(drawn), source=self, asked=asked, entered=self._entered())
-        self._draws[place] = own
-        return own
-
-
-@dataclass(frozen=True, eq=False)
-class TapedDraw(Draw):
-    """Noise that is noted when it is added.
-
-    Attributes
-    ----------
-    source
-        Who notes it.
-    asked
-        Law and scale that the source was asked for.
-    entered
-        What the ledger of each agent was told of it; nothing is left of that once it is noted.
-    """
-
-    source: TapedNoise
-    asked: tuple[int, Array]
-    entered: list[list[Entry]]
-
-    def __add__(self, value: Array) -> Array:
-        """See `Draw`."""
-        # In double precision, which changes no sum but leaves it exact; single precision knows the sum alone.
-        noisy = self.source.note(self, np.asarray(value, np.float64))
-        return noisy.astype(self.dtype or np.asarray(value).dtype)
+        self._drawn[place] = grid, told
+        return replace(drawn, note=partial(self._note, law, scale, told))
 
 
 def sums(tapes: Sequence[Tape]) -> list[Tape]:

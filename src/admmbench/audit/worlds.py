@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -114,18 +113,14 @@ class Run:
         return self.state.w
 
     @property
-    def releases(self) -> Iterator[Taped]:
-        """All releases, block by block."""
-        return itertools.chain.from_iterable(self.tapes)
-
-    @property
     def uncovered(self) -> str:
         """Why releases are not on tape; empty if they are."""
         if not any(source.missed for source in self._noise):
             return ""
-        if any(source.unsolved for source in self._noise):
-            return "Subproblems are solved too loosely to show their noise (lower the tolerance)"
-        return "Noise is used in a way that an audit cannot follow"
+        return (
+            "Subproblems are solved too loosely to show their noise (lower the tolerance), or noise is used in a way "
+            "that an audit cannot follow"
+        )
 
 
 def play(

@@ -94,12 +94,14 @@ _ROUNDING = 1e-9
 @lru_cache(maxsize=4096)
 def _rdp(spending: Spending, delta: float) -> float:
     """Renyi differential privacy; with samples by privacy loss distributions, at most that of all records."""
-    found = _renyi(spending.of_all_records, delta)
+    found = _renyi(spending, delta)
     return min(found, total_epsilon(spending, delta)) if spending.sampled and found else found
 
 
 def _renyi(spending: Spending, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
+
+    Samples count as if every record took part, which costs no less.
 
     Epsilons and deltas of releases without divergences add up, with the total of all others at the delta that is left
     (Dwork and Roth 2014, theorem 3.16).
@@ -164,7 +166,7 @@ def _moments(spending: Spending, delta: float) -> float:
     With G the sum of the inverse squared multipliers, alpha(tau) = tau (tau + 1) G / 2, and
     epsilon = min_tau (alpha(tau) + ln(1 / delta)) / tau.
     """
-    gaussian = spending.gaussian
+    gaussian = math.nan if spending.sampled else spending.gaussian
     if not gaussian or math.isnan(gaussian):
         return gaussian
     log = math.log(1 / delta)

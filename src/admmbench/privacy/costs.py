@@ -102,13 +102,8 @@ class Cost(ABC):
 
     @property
     def gaussian(self) -> float:
-        """Inverse squared multiplier if the release is a Gaussian one; else NaN, and huang2019 does not count it."""
+        """Inverse squared multiplier if the release is a Gaussian one, as if every record took part; else NaN."""
         return math.nan
-
-    @property
-    def of_all_records(self) -> Cost:
-        """The release as if every record took part."""
-        return self
 
     def merged(self, count: float) -> tuple[Cost, float]:
         """Return the release that a ledger keeps for so many of this one, and the number of it that costs the same."""
@@ -271,13 +266,8 @@ class Gaussian(Cost):
 
     @property
     def gaussian(self) -> float:
-        """Samples have no total by huang2019."""
-        return math.nan if self.sampling < 1 else _over_square(1, self.multiplier)
-
-    @property
-    def of_all_records(self) -> Cost:
-        """The release as if every record took part."""
-        return Gaussian(self.multiplier)
+        """The multiplier says it."""
+        return _over_square(1, self.multiplier)
 
     def merged(self, count: float) -> tuple[Cost, float]:
         """Count releases of all records in such with the multiplier 1, into which they compose exactly."""
@@ -383,22 +373,13 @@ class Spending(tuple[tuple[Cost, float], ...]):
 
     @property
     def gaussian(self) -> float:
-        """Inverse squared multiplier of the Gaussian release to which all compose; NaN if others are there."""
+        """Inverse squared multiplier of the Gaussian release to which all compose, sampled or not; NaN with others."""
         return sum(count * cost.gaussian for cost, count in self)
 
     @property
     def sampled(self) -> bool:
         """Whether there are releases of samples."""
         return any(cost.sampling < 1 for cost, _ in self)
-
-    @property
-    def of_all_records(self) -> Spending:
-        """The same as if every record took part, which costs no less."""
-        return Spending((cost.of_all_records, count) for cost, count in self)
-
-    def packed(self) -> list[list[Any]]:
-        """Return costs and counts, as JSON has them."""
-        return [[cost.packed(), count] for cost, count in self]
 
 
 def gaussian_multiplier(epsilon: float, delta: float) -> float:

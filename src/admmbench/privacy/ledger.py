@@ -38,7 +38,7 @@ class Ledger:
 
     def variables(self) -> dict[str, Any]:
         """Return all releases so far, as JSON has them."""
-        return {"spent": self.spending().packed()}
+        return {"spent": [[cost.packed(), count] for cost, count in self.spending()]}
 
     def restore(self, variables: dict[str, Any]) -> None:
         """Take up what `variables` returned."""

@@ -7,6 +7,7 @@ and in double precision see the same realisation, and the last bits of a message
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -186,8 +187,8 @@ def check_sampling(relation: Relation, sampling: float) -> None:
     """Raise a ValueError where releases of samples cannot be composed: two other records may both take part."""
     if sampling < 1 and relation != "zero_out":
         raise ValueError(
-            f"privacy.relation: {relation} does not go with sampling {sampling:g}, as the Renyi divergences of "
-            "Poisson samples are known where a record contributes nothing; use relation: zero_out, or sampling: 1"
+            f"privacy.relation: {relation} does not go with sampling {sampling:g}, as Poisson "
+            "samples can be composed where a record contributes nothing; use relation: zero_out, or sampling: 1"
         )
 
 
@@ -248,6 +249,8 @@ class Draw:
         Mean absolute entry, shape (B, S), once it is added.
     dtype
         Precision of the sum; that of the value if None.
+    note
+        Adds it to a value in double precision in place of `added_to`: audits look at both.
     """
 
     law: int
@@ -259,6 +262,7 @@ class Draw:
     measure: bool
     magnitude: Array
     dtype: DTypeLike | None
+    note: Callable[[Draw, Array], Array] | None = None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
         """``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
@@ -275,8 +279,9 @@ class Draw:
 
     def __add__(self, value: Array) -> Array:
         """Add the noise to a value: both are rounded to the grid, and their sum to the precision of the run."""
-        noisy = self.added_to(value)
-        return noisy.astype(self.dtype or noisy.dtype, copy=False)
+        value, note = np.asarray(value), self.note
+        noisy = note(self, value.astype(np.float64)) if note else self.added_to(value)
+        return noisy.astype(self.dtype or value.dtype, copy=False)
 
     def added_to(self, value: Array) -> Array:
         """Return a value with noise, in its precision."""
