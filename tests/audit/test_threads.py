@@ -1,4 +1,4 @@
-"""Nothing is said from one audit, run or forecast to another but by arguments."""
+"""Nothing is said from one audit or run to another but by arguments."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -8,7 +8,6 @@ import numpy as np
 from admmbench.audit.settings import AuditSettings
 from admmbench.engine.rounds import assemble
 from admmbench.engine.threads import workers
-from admmbench.forecast.timing import time_rounds
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
 LONG = AuditSettings(rounds=9, repeats=96, canaries=["worst", "natural"])
@@ -34,7 +33,6 @@ WORK = {
     "one with noise in problems": lambda: short_audit("dvp", TWO),
     "runs": lambda: found("iadmm"),
     "optima": lambda: found("centralized"),
-    "a forecast": lambda: [time_rounds(make_spec("centralized"), 1) for _ in range(4)] and None,
 }
 
 
