@@ -369,17 +369,51 @@ def test_dual_feasibility_is_that_of_the_worst_agent():
     np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])
 
 
-def test_constraints_at_the_server_need_a_penalty_without_kinks():
+def test_an_l1_penalty_goes_with_constraints_at_the_server():
+    """Problem (1) with h and c_0: the solution of scipy's SLSQP on ``w = p - m``, with the same zeros."""
+    agents, strength = 3, 4.0
+    A, b, C, d = instance(agents, seed=0)
+    H, slope, C, d = A.sum(axis=0), b.sum(axis=0), np.concatenate(C), np.concatenate(d)
+    size = len(slope)
+    found = optimize.minimize(
+        lambda x: (
+            (w := x[:size] - x[size:]) @ H @ w / 2 + slope @ w + strength * x.sum(),
+            np.concatenate([g := H @ w + slope, -g]) + strength,
+        ),
+        np.ones(2 * size),
+        jac=True,
+        bounds=[(0, None)] * (2 * size),
+        constraints={"type": "eq", "fun": lambda x: C @ (x[:size] - x[size:]) + d},
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    wanted = found.x[:size] - found.x[size:]
+    spec = RunSpec(
+        dataset=QP,
+        algorithm="prox_al",
+        problem={"loss": "quadratic", "penalty": "l1", "strength": strength},
+        params={"eps1": 1e-6, "eps2": 1e-6, "s": 1e-3, "beta": 10.0},
+        agents=agents,
+        seeds=[0],
+        rounds=50_000,
+    )
+    state, ended = final_state(spec)
+    assert ended == [Outcome.CONVERGED]
+    np.testing.assert_allclose(state.model[0], wanted, atol=1e-4)
+    zeros = np.abs(wanted) < 1e-6
+    assert 0 < zeros.sum() < size
+    assert (state.model[0][zeros] == 0).all()
+
+
+def test_an_l1_penalty_without_weight_changes_nothing():
     at_server = {
         **NEYMAN_PEARSON,
-        "penalty": "l1",
-        "strength": 1,
         "server": 1,
         "constraints": [{"mean_loss": {}, "at_most": 1, "at": "server"}],
     }
-    data = two_classes()
-    with pytest.raises(ValueError, match="constraints at the server go with the penalty l2"):
-        simulate(data, "prox_al", problem=at_server)
-    # Without weight a penalty has no kinks.
-    weightless = {**at_server, "strength": 0}
-    assert simulate(data, "prox_al", problem=weightless, rounds=1, seeds=1).status[0] == 0
+    data, given = two_classes(), {"rounds": 2, "seeds": 1}
+    plain, weightless = (
+        simulate(data, "prox_al", problem={**at_server, **more}, **given)
+        for more in ({}, {"penalty": "l1", "strength": 0})
+    )
+    np.testing.assert_array_equal(plain.train_loss, weightless.train_loss)

@@ -19,9 +19,7 @@ from admmbench.frames.constrained import (
     start_fields,
 )
 from admmbench.frames.outcomes import Outcome
-from admmbench.problems.base import Problem
-from admmbench.problems.constrained import Constrained
-from admmbench.problems.newton import minimize
+from admmbench.problems.newton import minimize, minimize_beside_l1
 
 # Subproblems are not solved to less than this part of tau_k. (18) multiplies the remaining error by the curvature of
 # beta ||c||^2 / 2, so this part must be small.
@@ -72,14 +70,6 @@ class ProxAL(ProximalAL[ProxALState]):
     rho: Annotated[float, Field(gt=0)] = 1.0
     q: Annotated[float, Field(gt=0, lt=1)] = 0.9
     inner_limit: Annotated[int, Field(ge=1)] = 100_000
-
-    def check(self, problem: Problem, agents: int) -> None:
-        """(14) is smooth, or a proximal map."""
-        kinks = problem.strength > 0 and not problem.penalty.smooth
-        if kinks and isinstance(problem, Constrained) and problem.at("server"):
-            raise ValueError(
-                "beta: constraints at the server go with the penalty l2 or none, as Newton's method solves (14)"
-            )
 
     def init(self, federation: ConstrainedFederation) -> ProxALState:
         """w^0 = (start, ..., start), mu^0 = 0, and the start of Algorithm 2."""
@@ -141,16 +131,19 @@ class ProxAL(ProximalAL[ProxALState]):
         problem, n = federation.problem, federation.problem.n_agents
         mean = (state.u + state.dual / self.rho).mean(axis=0)  # (17)
         rho, strength, pull = n * self.rho, problem.strength, 1 / ((n + 1) * self.beta)
-        if not problem.penalty.smooth and strength:
-            total = pull + rho
-            return problem.penalty.prox(
-                (pull * state.centre + rho * mean) / total, np.asarray(strength / total)
-            )
-        # h = strength ||w||^2 / 2 moves the proximal term.
-        near, weight = rho / (rho + strength) * mean, rho + strength
         lagrangian = AugmentedLagrangian(
             problem.server, self.beta, state.mu_server, pull, state.centre
         )
+        if not problem.penalty.smooth and strength:
+            if not problem.server.cone.size:
+                total = pull + rho
+                return problem.penalty.prox(
+                    (pull * state.centre + rho * mean) / total, np.asarray(strength / total)
+                )
+            smooth = lagrangian.near(mean[None], rho, 0.0)
+            return minimize_beside_l1(smooth, strength, state.model[None], eps[None])[0]
+        # h = strength ||w||^2 / 2 moves the proximal term.
+        near, weight = rho / (rho + strength) * mean, rho + strength
         function = lagrangian.near(near[None], weight, 0.0)
         if problem.server.quadratic:
             return np.asarray(state.model + function(state.model[None]).newton_step()[0])

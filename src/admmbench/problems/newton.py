@@ -13,6 +13,7 @@ Array = NDArray[Any]
 # Armijo's condition, and what rounding may add to a value.
 _DECREASE, _ROUNDING = 1e-4, 1e-13
 _MOST_STEPS, _MOST_HALVINGS = 100, 60
+_MOST_L1 = 15_000
 
 
 class Point(Protocol):
@@ -78,6 +79,63 @@ def minimize(
         stuck |= todo & ~halved & ~(found.value < point.value - slack)
         x, point = trial, found
     return x, point.gradient
+
+
+def minimize_beside_l1(
+    function: Callable[[Array], Point], strength: float, start: Array, tolerance: Array
+) -> Array:
+    """Minimise each function plus ``strength ||x||_1``, until 0 is near its subdifferential.
+
+    With ``x = p - m`` and p, m not negative the sum is smooth, and L-BFGS-B minimises it.
+
+    Parameters
+    ----------
+    function
+        As of `minimize`; its problems do not depend on one another.
+    strength
+        Weight of the norm, above 0.
+    start
+        Shape (..., d).
+    tolerance
+        Largest entry of a projected gradient, shape (...); infinite for problems that are not to be solved.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (..., d), with exact zeros.
+    """
+    from scipy import optimize  # slow to import
+
+    x = start.copy()
+    for problem in np.ndindex(tolerance.shape):
+        if np.isinf(tolerance[problem]):
+            continue
+        trial = x.copy()
+
+        def split(parts: Array, trial: Array = trial, at: Any = problem) -> tuple[float, Array]:
+            p, m = np.split(parts, 2)
+            trial[at] = p - m
+            point = function(trial)
+            slope = point.gradient[at]
+            value = point.value[at] + strength * parts.sum()
+            return float(value), np.concatenate([slope, -slope]) + strength
+
+        found = optimize.minimize(
+            split,
+            np.concatenate([np.maximum(x[problem], 0), np.maximum(-x[problem], 0)]),
+            jac=True,
+            bounds=optimize.Bounds(0, np.inf),
+            method="L-BFGS-B",
+            options={
+                "gtol": tolerance[problem],
+                "ftol": 0,
+                "maxiter": _MOST_L1,
+                "maxfun": _MOST_L1,
+            },
+        )
+        p, m = np.split(found.x, 2)
+        x[problem] = p - m
+    return x
 
 
 def matvec(matrix: Array, vector: Array) -> Array:
