@@ -94,7 +94,11 @@ def test_products_without_zeros(n, J, M, seed, dtype):
         kept.predict(models, u)
         tolerance = 100 * np.finfo(dtype).eps
         np.testing.assert_allclose(u, X @ models.T, atol=10 * tolerance)
-        np.testing.assert_allclose(kept.back(u), u.T @ X, atol=200 * tolerance)
+        gradient = np.empty((M, J), dtype)
+        kept.back(u, gradient)
+        np.testing.assert_allclose(gradient, u.T @ X, atol=200 * tolerance)
+        kept.back(u, gradient, add=True)
+        np.testing.assert_allclose(gradient, 2 * u.T @ X, atol=400 * tolerance)
 
 
 def test_one_of_several_columns_is_summed_as_all_are():
@@ -114,4 +118,14 @@ def test_models_in_another_precision_than_the_records():
     u = np.empty((200, 40))
     kept.predict(models, u)
     np.testing.assert_allclose(u, X @ models.T, atol=1e-5)
-    np.testing.assert_allclose(kept.back(u), u.T @ X, atol=1e-3)
+    gradient = np.empty_like(models)
+    kept.back(u, gradient)
+    np.testing.assert_allclose(gradient, u.T @ X, atol=1e-3)
+
+
+def test_records_on_some_columns_of_a_model():
+    rng = np.random.default_rng(7)
+    X, used = rng.random((100, 30)) * (rng.random((100, 30)) < 0.2), rng.permutation(90)[:30]
+    models, u = rng.normal(size=(40, 90)), np.empty((100, 40))
+    sparse.Sparse.of(X, used.astype(np.uint32)).predict(models, u)
+    np.testing.assert_allclose(u, X @ models[:, used].T)

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from admmbench.problems import products_per_seed
 from admmbench.problems.base import Array, weights_and_intercepts
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
+from admmbench.problems.used_columns import gather
 
 # Up to so many predictions a record, products are of so many records: OpenBLAS does not copy matrices that are small.
 _FEW_PREDICTIONS = 16
@@ -92,14 +94,23 @@ class Batch:
     ----------
     X, y
         Records and their targets, of all agents that are served together.
+    used
+        Columns of each agent that the records have, shape (B, W); None: all.
     rows
         Those of the batch: consecutive ones, or some that are copied for each gradient.
     pieces
         Whose they are, in their order.
     """
 
-    def __init__(self, X: Array, y: Array, rows: RowSelection, pieces: Sequence[Piece]) -> None:
-        self._all, self._rows, self._pieces = (X, y), rows, pieces
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        used: Array | None,
+        rows: RowSelection,
+        pieces: Sequence[Piece],
+    ) -> None:
+        self._all, self._used, self._rows, self._pieces = (X, y), used, rows, pieces
         sizes = [piece.size for piece in pieces]
         self._starts = np.cumsum([0, *sizes])
         self._spans = list(itertools.starmap(slice, itertools.pairwise(self._starts)))
@@ -121,7 +132,7 @@ class Batch:
         z
             Local models, shape (B, S, K, J).
         value
-            Gradients, likewise.
+            Gradients, shape (B, S, K, W); all is computed in their precision.
         scale
             Factor of each agent, shape (B,).
 
@@ -130,10 +141,10 @@ class Batch:
         Norms of the slopes, unscaled, shape (n, S).
         """
         X, y = (each[self._rows] for each in self._all)
-        scales = scale.astype(z.dtype)[self._owner]
+        scales = scale.astype(value.dtype)[self._owner]
         if self._n_seeds * z.shape[2] == 1:
             return self._one_by_one(X, y, loss, z, value, scales)
-        u = self._predict(X, z)
+        u = self._predict(X, z, value.dtype)
         slopes = loss.scaled_slopes(u, y, scales)
         self._back(X, u, value)
         return slopes
@@ -144,7 +155,8 @@ class Batch:
         """Do the same where a record has one prediction."""
         agents, seeds = (each.ravel() for each in self._places)  # one seed each
         where = self._starts, agents, seeds
-        u = np.empty((len(y), 1, 1), z.dtype)
+        z = (z if self._used is None else gather(z, self._used)).astype(value.dtype, copy=False)
+        u = np.empty((len(y), 1, 1), value.dtype)
         value[agents[self._first], seeds[self._first]] = 0
         if self._filled is None:
             products_per_seed.predict(X, *where, z, u[:, 0, 0])
@@ -164,8 +176,10 @@ class Batch:
         X = self._all[0][self._rows]
         enough = [piece.size >= _FEWEST_SPARSE for piece in self._pieces]
         return [
-            Sparse.of(X[span]) if many else None
-            for span, many in zip(self._spans, enough, strict=True)
+            Sparse.of(X[span], None if self._used is None else self._used[piece.share.agent])
+            if many
+            else None
+            for piece, span, many in zip(self._pieces, self._spans, enough, strict=True)
         ]
 
     @cached_property
@@ -199,10 +213,10 @@ class Batch:
             # A share has one piece in a batch: a second one begins the next.
             most[self._places] = np.maximum(most[self._places], found)
 
-    def _predict(self, X: Array, z: Array) -> Array:
+    def _predict(self, X: Array, z: Array, dtype: np.dtype[Any]) -> Array:
         """Return predictions of local models, shape (n, seeds, K)."""
         S, K, J = self._n_seeds, *z.shape[2:]
-        u = np.empty((len(X), S, K), z.dtype)
+        u = np.empty((len(X), S, K), dtype)
         flat = u.reshape(-1, S * K)
         most = _FEW_RECORDS if S * K <= _FEW_PREDICTIONS else len(flat)
         for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
@@ -210,6 +224,9 @@ class Batch:
             if sparse:
                 sparse.predict(models, flat[span])
                 continue
+            models = models.astype(dtype, copy=False)
+            if self._used is not None:
+                models = gather(models[None, None], self._used[[piece.share.agent]])[0, 0]
             for start in range(span.start, span.stop, most):
                 rows = slice(start, min(start + most, span.stop))
                 np.matmul(X[rows], models.T, out=flat[rows])
@@ -220,14 +237,12 @@ class Batch:
         S, K, J = self._n_seeds, *value.shape[2:]
         for piece, span, sparse in zip(self._pieces, self._spans, self._sparse, strict=True):
             left, flat = slopes[span].reshape(-1, S * K), value[piece.place].reshape(S * K, J)
-            if piece.first and not sparse:
+            if sparse:
+                sparse.back(left, flat, add=not piece.first)
+            elif piece.first:
                 np.matmul(left.T, X[span], out=flat)
-                continue
-            own = sparse.back(left) if sparse else left.T @ X[span]
-            if piece.first:
-                flat[:] = own
             else:
-                flat += own
+                flat += left.T @ X[span]
 
 
 def one_after_another(selections: Sequence[RowSelection]) -> RowSelection:

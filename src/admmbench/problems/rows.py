@@ -534,7 +534,6 @@ class RowParts:
         """
         whole = self.whole
         loss = whole.loss.clipped(floor) if floor else whole.loss
-        z = z.astype(np.promote_types(z.dtype, whole.released), copy=False)
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
         # An agent without records has a sum of nothing, whatever it is divided by.
@@ -542,8 +541,8 @@ class RowParts:
         scale = 1 / np.where(divisor > 0, divisor, 1)
         batches = self._batches if sample is None else self._of_sample(sample)
         narrow = self._narrow
-        z = narrow.models(z) if narrow else z
-        entries = np.empty(z.shape, z.dtype)  # in C order, whatever the order of z
+        width = narrow.X.shape[1] if narrow else z.shape[-1]
+        entries = np.empty((*z.shape[:-1], width), np.promote_types(z.dtype, whole.released))
         entries[self.n_samples == 0 if sample is None else _sizes(sample) == 0] = 0
         slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
@@ -625,11 +624,12 @@ class RowParts:
                 used = 0
             groups[-1].append((rows, piece))
             used += piece.size
-        X = self._narrow.X if self._narrow else self._X
+        narrow = self._narrow
         return [
             Batch(
-                X,
+                narrow.X if narrow else self._X,
                 self._y,
+                narrow.index if narrow else None,
                 one_after_another([rows for rows, _ in group]),
                 [own for _, own in group],
             )

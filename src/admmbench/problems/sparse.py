@@ -8,42 +8,18 @@ rows of a matrix, weighted by the entries of a record or of a column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from admmbench.problems.weighted_sums import weighted_sums
+from admmbench.problems.weighted_sums import STEP, Weights, sum_columns, sum_rows
 
 Array = NDArray[Any]
 
 # Part of the entries that are not 0, up to which a product without zeros is the faster one.
-MOST = 0.3
-
-
-class Entries(NamedTuple):
-    """Entries that are not 0, of the rows of a matrix one after another, or of its columns.
-
-    Attributes
-    ----------
-    values
-        The entries.
-    places
-        Which columns they are in, or which rows.
-    starts
-        Where those of each row or column begin, and the end of the last one.
-    """
-
-    values: Array
-    places: Array
-    starts: Array
-
-    @classmethod
-    def of(cls, matrix: csr_array | csc_array, width: int) -> Entries:
-        """Take those of a matrix, with places below the width."""
-        places = matrix.indices.astype(column_type(width))
-        return cls(matrix.data, places, matrix.indptr.astype(np.intp))
+MOST = 0.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +28,50 @@ class Sparse:
 
     Attributes
     ----------
+    used
+        Columns of a model that the features are.
     rows
-        Entries of each record.
+        Entries of each record, which are the weights of features in its predictions.
     columns
-        Entries of each feature.
+        Entries of each feature, which are the weights of records in its gradient.
     """
 
-    rows: Entries
-    columns: Entries
+    used: Array
+    rows: Weights
+    columns: Weights
 
     @classmethod
-    def of(cls, X: Array) -> Sparse | None:
-        """Take records X, shape (n, J); None if they are not sparse."""
-        n, J = X.shape
+    def of(cls, X: Array, used: Array | None = None) -> Sparse | None:
+        """Take records X, shape (n, W), of W features of a model, by default of all; None if they are not sparse."""
+        n, W = X.shape
         if density(X) > MOST:
             return None
+        used = np.arange(W, dtype=np.uint32) if used is None else used
         rows = csr_array(X)
-        return cls(Entries.of(rows, J), Entries.of(rows.tocsc(), n))
+        return cls(used, _weights(rows, W), _weights(rows.tocsc(), n))
 
     def predict(self, models: Array, u: Array) -> None:
         """Set u, shape (n, M), to the predictions of models, shape (M, J)."""
-        weighted_sums(*self.rows, models.T, u)
+        sum_columns(self.rows, models, self.used, u)
 
-    def back(self, slopes: Array) -> Array:
-        """Sum the records times their slopes, shape (n, M); the sums have shape (M, J)."""
-        sums = np.empty((len(self.columns.starts) - 1, slopes.shape[1]), slopes.dtype)
-        weighted_sums(*self.columns, slopes, sums)
-        return sums.T
+    def back(self, slopes: Array, gradient: Array, add: bool = False) -> None:
+        """Set a gradient, shape (M, W), to the sum of records times their slopes, shape (n, M); or add it."""
+        sum_rows(self.columns, slopes, gradient, add)
+
+
+def _weights(matrix: csr_array | csc_array, width: int) -> Weights:
+    """Entries of the rows of a matrix, or of its columns, with places below the width.
+
+    Sums are made in steps, which zeros fill up; these are in the place of the first entry.
+    """
+    counts = np.diff(matrix.indptr)
+    full = -(-counts // STEP) * STEP
+    starts = np.cumsum([0, *full], dtype=np.intp)
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], full)
+    filled = within < np.repeat(counts, full)
+    source = np.repeat(matrix.indptr[:-1], full) + np.where(filled, within, 0)
+    values = np.where(filled, matrix.data[source], 0)
+    return Weights(values, matrix.indices[source].astype(column_type(width)), starts)
 
 
 def column_type(J: int) -> np.dtype[Any]:

@@ -59,10 +59,6 @@ class Narrow:
             position[b, columns] = np.arange(len(columns))
         return cls(narrow, index, position)
 
-    def models(self, z: Array) -> Array:
-        """Take models of shape (B, S, K, J) on the columns that are left, shape (B, S, K, W)."""
-        return gather(z, self.index)
-
 
 def gather(entries: Array, index: Array) -> Array:
     """Take entries of the last axis at the places of each agent.

@@ -1,8 +1,8 @@
 """Sums of some rows of a matrix, each times a number.
 
 The rows lie anywhere, so that the sums wait for loads and stores more than for arithmetic. So they go through few
-columns at a time, whose sums stay in the processor's registers. The compiler does not find this by itself: the sum of
-a tile is written as vector instructions.
+columns at a time: a tile of them is copied to where a core finds it soon, and its sums stay in the processor's
+registers. The compiler does not find this by itself: the sum of a tile is written as vector instructions.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -23,94 +24,137 @@ from admmbench.compiled import njit
 
 Array = NDArray[Any]
 
-# Columns of a tile, and of the last one, if no more are left.
-_TILE, _HALF = 32, 16
-# Sums of numbers that are under way: each addition waits for the one before, others go on meanwhile.
-_SUMS = 64
+# Columns of a tile, and of one of matrices that have no more.
+_WIDE, _NARROW = 32, 16
+# Rows of a sum that are added in one step, to several numbers that are added at the end: each addition waits for the
+# one before, others go on meanwhile.
+STEP = 4
 _LINE_BYTES = 64
 # Compiled functions call what it makes without the first argument.
 _vector_instructions: Callable[[Any], Any] = intrinsic(prefer_literal=True)
 
 
-def weighted_sums(values: Array, places: Array, starts: Array, rows: Array, sums: Array) -> None:
-    """Set each row of an array to the weighted sum of some rows of another.
+class Weights(NamedTuple):
+    """Weights of some rows in each of n sums.
 
-    Parameters
+    Attributes
     ----------
     values
-        Weights, one sum after another, perhaps in a lower precision.
+        Weights, one sum after another, perhaps in a lower precision than the sums.
     places
         Which rows they belong to, unsigned.
     starts
-        Where those of each of the n sums begin, and the end of the last one, shape (n + 1,).
-    rows
-        Shape (N, M).
-    sums
-        To be set, shape (n, M); all is computed in its precision.
+        Where those of each sum begin, and the end of the last one, shape (n + 1,); all are multiples of `STEP`.
     """
-    _sums_of_tiles(values, places, starts, _in_tiles(rows, sums.dtype), sums)
+
+    values: Array
+    places: Array
+    starts: Array
 
 
-def _in_tiles(rows: Array, dtype: np.dtype[Any]) -> Array:
-    """Copy a matrix in stretches of columns, each with all rows one after another in whole cache lines.
+def sum_columns(weights: Weights, matrix: Array, columns: Array, sums: Array) -> None:
+    """Set ``sums``, shape (n, M), to weighted sums of those columns of a matrix, of M rows and in C order."""
+    _sum_columns(*weights, matrix, columns, _tile(len(columns), len(matrix), sums.dtype), sums)
 
-    Parameters
-    ----------
-    rows
-        Shape (n, M).
-    dtype
-        Of the copy.
 
-    Returns
-    -------
-    Shape (tiles, n, `_TILE`), with zeros behind the last column.
-    """
-    n, M = rows.shape
-    shape = -(-M // _TILE), n, _TILE
+def sum_rows(weights: Weights, matrix: Array, sums: Array, add: bool) -> None:
+    """Set ``sums``, shape (M, n), to weighted sums of the rows of a matrix, of M columns; or add these sums to it."""
+    n, M = matrix.shape
+    _sum_rows(*weights, matrix, _tile(n, M, sums.dtype), sums, add)
+
+
+def _tile(n: int, M: int, dtype: np.dtype[Any]) -> Array:
+    """Return room for n rows of some of M columns, in whole cache lines."""
+    shape = n, _WIDE if M > _NARROW else _NARROW
     room = np.empty(math.prod(shape) + _LINE_BYTES // dtype.itemsize, dtype)
     before = -room.ctypes.data % _LINE_BYTES // dtype.itemsize
-    tiles = room[before : before + math.prod(shape)].reshape(shape)
-    for tile, columns in zip(tiles, range(0, M, _TILE), strict=True):
-        part = rows[:, columns : columns + _TILE]
-        tile[:, : part.shape[1]] = part
-        tile[:, part.shape[1] :] = 0
-    return tiles
+    return room[before : before + math.prod(shape)].reshape(shape)
 
 
 @njit(nogil=True)
-def _sums_of_tiles(values: Array, places: Array, starts: Array, tiles: Array, sums: Array) -> None:
-    """Make `weighted_sums` of rows in tiles."""
-    total = np.empty(_TILE, sums.dtype)
-    for k in range(len(tiles)):
-        found = sums[:, k * _TILE : (k + 1) * _TILE]
-        width = found.shape[1]
-        for i in range(len(starts) - 1):
-            if width > _HALF:
-                _sum_rows(values, places, starts[i], starts[i + 1], tiles[k], total, _TILE)
+def _sum_columns(
+    values: Array,
+    places: Array,
+    starts: Array,
+    matrix: Array,
+    columns: Array,
+    tile: Array,
+    sums: Array,
+) -> None:
+    (n, M), width = sums.shape, tile.shape[1]
+    rest = np.empty((n, width), sums.dtype)
+    for first in range(0, M, width):
+        some = min(width, M - first)
+        tile[:, some:] = 0
+        for m in range(some):
+            row = matrix[first + m]
+            for j in range(len(columns)):
+                tile[j, m] = row[columns[j]]
+        if some == width:
+            _sum_tile(values, places, starts, tile, sums, first, some)
+        else:
+            _sum_tile(values, places, starts, tile, rest, 0, some)
+            sums[:, first:] = rest[:, :some]
+
+
+@njit(nogil=True)
+def _sum_rows(
+    values: Array,
+    places: Array,
+    starts: Array,
+    matrix: Array,
+    tile: Array,
+    sums: Array,
+    add: bool,
+) -> None:
+    (M, n), width = sums.shape, tile.shape[1]
+    turned = np.empty((n, width), sums.dtype)
+    for first in range(0, M, width):
+        some = min(width, M - first)
+        tile[:, some:] = 0
+        for i in range(len(tile)):
+            row, to = matrix[i, first : first + some], tile[i]
+            for m in range(some):
+                to[m] = row[m]
+        _sum_tile(values, places, starts, tile, turned, 0, some)
+        for m in range(some):
+            line = sums[first + m]
+            if add:
+                for j in range(n):
+                    line[j] += turned[j, m]
             else:
-                _sum_rows(values, places, starts[i], starts[i + 1], tiles[k], total, _HALF)
-            row = found[i]
-            for m in range(width):
-                row[m] = total[m]
+                for j in range(n):
+                    line[j] = turned[j, m]
+
+
+@numba.njit(nogil=True)
+def _sum_tile(
+    values: Array, places: Array, starts: Array, tile: Array, sums: Array, column: int, some: int
+) -> None:
+    """Set a tile's width of ``sums``, from a column on, to sums of rows of the tile; so many columns are needed."""
+    for i in range(len(starts) - 1):
+        if some > _NARROW:
+            _add_up(values, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
+        else:
+            _add_up(values, places, starts[i], starts[i + 1], tile, sums, i, column, _NARROW)
 
 
 @_vector_instructions
-def _sum_rows(
+def _add_up(
     typing: Any,
     values: Any,
     places: Any,
     start: Any,
     stop: Any,
     rows: Any,
-    total: Any,
+    sums: Any,
+    row: Any,
+    column: Any,
     width: Any,
 ) -> Any:
-    """Set ``total`` to the sum of values times the first columns of rows, of those from ``start`` to ``stop``.
-
-    Several sums are made at once, of every second or fourth row, and added at the end.
-    """
-    signature = types.void(values, places, start, stop, rows, total, width)
-    columns, at_once = width.literal_value, _SUMS // width.literal_value
+    """Set a part of a row of ``sums`` to the sum of values, from ``start`` to ``stop``, times rows of a tile."""
+    signature = types.void(values, places, start, stop, rows, sums, row, column, width)
+    columns = width.literal_value
     aligned = {"align": rows.dtype.bitwidth // 8}
 
     def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
@@ -126,7 +170,7 @@ def _sum_rows(
             return cgutils.get_item_pointer(context, builder, kind, array, index)  # type: ignore[no-untyped-call]
 
         def vector_at(argument: int, *index: Any) -> Any:
-            return builder.bitcast(pointer(argument, *index, intp(0)), vector.as_pointer())
+            return builder.bitcast(pointer(argument, *index), vector.as_pointer())
 
         def add(p: Any, to: Any) -> None:
             weight = builder.load(pointer(0, p))
@@ -134,24 +178,20 @@ def _sum_rows(
                 weight = builder.fpext(weight, number)
             value = builder.insert_element(nothing, weight, intp(0))
             place = builder.zext(builder.load(pointer(1, p)), intp)
-            row = builder.load(vector_at(4, place), **aligned)
+            row = builder.load(vector_at(4, place, intp(0)), **aligned)
             product = builder.fmul(
                 builder.shuffle_vector(value, nothing, first), row, flags=["contract"]
             )
             builder.store(builder.fadd(builder.load(to), product, flags=["contract"]), to)
 
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(at_once)]  # type: ignore[no-untyped-call]
-        for each in sums:
+        totals = [cgutils.alloca_once(builder, vector) for _ in range(STEP)]  # type: ignore[no-untyped-call]
+        for each in totals:
             builder.store(zeros, each)
-        rest = builder.srem(builder.sub(end, begin), intp(at_once))
-        whole = builder.sub(end, rest)
-        with cgutils.for_range_slice(builder, begin, whole, intp(at_once)) as (p, _):
-            for k, each in enumerate(sums):
+        with cgutils.for_range_slice(builder, begin, end, intp(STEP)) as (p, _):
+            for k, each in enumerate(totals):
                 add(builder.add(p, intp(k)), each)
-        with cgutils.for_range_slice(builder, whole, end, intp(1)) as (p, _):
-            add(p, sums[0])
-        result = functools.reduce(builder.fadd, map(builder.load, sums))
-        builder.store(result, vector_at(5), **aligned)
+        result = functools.reduce(builder.fadd, map(builder.load, totals))
+        builder.store(result, vector_at(5, *arguments[6:8]), **aligned)
         return context.get_dummy_value()
 
     return signature, code

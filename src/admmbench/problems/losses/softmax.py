@@ -111,25 +111,34 @@ def _subtract_largest(u: Array) -> None:
 def _to_slopes(
     exponentials: Array, labels: Array, scale: Array, floor: float
 ) -> tuple[Array, Array]:
-    """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record."""
+    """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record.
+
+    What is not of the record's class is summed alone: so ``1 - h_y`` has no cancellation.
+    """
     n, S, K = exponentials.shape
     l1, l2 = np.empty((n, S)), np.empty((n, S))
-    lowest = exponentials.dtype.type(floor)
+    number = exponentials.dtype.type
+    lowest, own = number(floor), np.empty((n, S), exponentials.dtype)
+    # Long before the rows are read, so that no vector waits for a number in it.
     for i in range(n):
-        y, factor = labels[i], exponentials.dtype.type(scale[i])
+        for s in range(S):
+            own[i, s] = exponentials[i, s, labels[i]]
+            exponentials[i, s, labels[i]] = 0
+    for i in range(n):
+        y, factor = labels[i], number(scale[i])
         for s in range(S):
             row = exponentials[i, s]
-            total = row.dtype.type(0)
+            others = absolute = squared = number(0)
             for k in range(K):
-                total += row[k]
-            inverse = row.dtype.type(1) / total
+                others += row[k]
+            inverse = number(1) / (others + own[i, s])
+            slope = max(-others * inverse, lowest - number(1))
             for k in range(K):
-                row[k] = max(row[k] * inverse, lowest)
-            row[y] -= 1
-            absolute = squared = 0.0
-            for k in range(K):
-                absolute += abs(row[k])
-                squared += row[k] * row[k]
-                row[k] *= factor
-            l1[i, s], l2[i, s] = absolute, np.sqrt(squared)
+                h = max(row[k] * inverse, lowest)
+                absolute += h
+                squared += h * h
+                row[k] = h * factor
+            row[y] = slope * factor
+            l1[i, s] = absolute - lowest - slope
+            l2[i, s] = np.sqrt(squared - lowest * lowest + slope * slope)
     return l1, l2
