@@ -14,17 +14,15 @@ import jsonschema  # type: ignore[import-untyped]
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import xarray as xr
 import yaml
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from seaborn.utils import relative_luminance
 
 from admmbench.figures import Figure, style
-from admmbench.figures import ranks as diagram
-from admmbench.figures.drawing import as_svg, draw, save, svg
+from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
-from admmbench.figures.style import look, looks
+from admmbench.figures.style import looks
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint
 from admmbench.report import tables
@@ -455,13 +453,9 @@ def said(text):
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("kind", ["curves", "tradeoff", "agents", "ranks"])
+@pytest.mark.parametrize("kind", ["curves", "tradeoff", "agents"])
 def test_labels_are_as_they_were_written(kind, figure, tmp_path):
-    if kind == "ranks":
-        ranked_, looks_ = ranked(range(1, len(ODD) + 1), [[1] * len(ODD)], 2)
-        renamed = ranked_.assign_coords(algorithm=ODD)
-        text = as_svg(diagram.draw(renamed, dict(zip(ODD, looks_.values(), strict=True))), "x")
-    elif kind == "agents":
+    if kind == "agents":
         pairs = (ODD[i : i + 2] for i in range(0, len(ODD) - 1, 2))
         wanted = figure(kind="agents", metric="loss_mean")
         found = (of_agents([0, 1, 2, 3]).assign_coords(algorithm=pair) for pair in pairs)
@@ -849,77 +843,3 @@ def test_the_configuration_does_not_import_what_draws():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
-
-
-def ranked(means, together, difference):
-    """What the diagram needs of ranks, and a look for each method."""
-    labels = [f"method {number}" for number in range(len(means))]
-    ds = xr.Dataset(
-        {
-            "mean_rank": ("algorithm", np.array(means, float)),
-            "together": (("group", "algorithm"), np.array(together, bool).reshape(-1, len(means))),
-            "critical_difference": difference,
-        },
-        {"algorithm": labels},
-    )
-    return ds, {label: look(turn) for turn, label in enumerate(labels)}
-
-
-def test_mean_ranks_are_on_a_line_with_names_on_both_sides():
-    drawing = diagram.draw(*ranked([1, 1.5, 3, 4], [[1, 1, 0, 0], [0, 1, 1, 1]], 1.2))
-    (panel,) = drawing.axes
-    said = {text.get_text(): text.get_position() for text in panel.texts}
-    assert {"Mean rank", "critical difference 1.20", "1.00", "1.50", "3.00", "4.00"} <= set(said)
-    left, right = said["method 0"][0], said["method 3"][0]
-    assert left == said["method 1"][0] < right == said["method 2"][0]
-    assert said["method 0"][1] == said["method 3"][1] < said["method 1"][1]
-    assert said["method 1"][1] == said["method 2"][1]
-
-    ticks = [said[str(rank)][0] for rank in (1, 2, 3, 4)]
-    unit = ticks[1] - ticks[0]
-    np.testing.assert_allclose(np.diff(ticks), unit)
-    drawn = [(line, np.asarray(line.get_xdata(), float)) for line in panel.lines]
-    starts = [x[0] for _, x in drawn if x.size == 3]
-    np.testing.assert_allclose(starts, ticks[0] + unit * (np.array([1, 1.5, 3, 4]) - 1))
-    first, second = (x for line, x in drawn if line.get_linewidth() == 3)
-    np.testing.assert_allclose(first, [starts[0] - 0.04, starts[1] + 0.04])
-    np.testing.assert_allclose(second, [starts[1] - 0.04, starts[3] + 0.04])
-    (bar,) = (x for _, x in drawn if x.size == 4)
-    assert np.ptp(bar) == pytest.approx(1.2 * unit)
-
-
-def test_a_critical_difference_beyond_the_axis_is_a_number():
-    drawing = diagram.draw(*ranked([1, 2, 3], [[1, 1, 1]], 2.5))
-    (panel,) = drawing.axes
-    assert "critical difference 2.50, more than the axis" in [t.get_text() for t in panel.texts]
-    assert not [line for line in panel.lines if np.size(line.get_xdata()) == 4]
-
-
-@pytest.mark.parametrize("count", [2, 3, 7, 16])
-@pytest.mark.parametrize(
-    "name", ["M", "WWW MMM Gaussian WWW", "Private ADMM with a very long name indeed"]
-)
-@pytest.mark.parametrize("part", [0.1, 0.97, 1.2])
-def test_no_word_of_the_diagram_is_cut_or_covers_another(count, name, part):
-    """Whatever the number of methods, their names and the critical difference are."""
-    ds, found = ranked(np.linspace(1, count, count), [], part * (count - 1))
-    labels = [f"{k} {name}" for k in range(count)]
-    ds = ds.assign_coords(algorithm=labels)
-    drawing = diagram.draw(ds, dict(zip(labels, found.values(), strict=True)))
-    assert drawing.get_figwidth() == 7.16
-    extents = [text.get_window_extent() for text in drawing.axes[0].texts]
-    inside = drawing.get_window_extent()
-    for extent in extents:
-        assert inside.x0 <= extent.x0
-        assert extent.x1 <= inside.x1
-        assert inside.y0 <= extent.y0
-        assert extent.y1 <= inside.y1
-    assert not [pair for pair in itertools.combinations(extents, 2) if pair[0].overlaps(pair[1])]
-
-
-def test_the_diagram_is_the_same_every_time():
-    ds, found = ranked([1, 2, 3], [], 0.5)
-    first, second = (as_svg(diagram.draw(ds, found), "ranks") for _ in range(2))
-    assert first == second
-    assert first.startswith("<?xml")
-    assert not plt.get_fignums()

@@ -232,7 +232,7 @@ def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
     ):
         assert words in page
     error = results.test_rmse.sel(algorithm="Mine", epsilon=1).isel(round=-1).mean("seed")
-    assert f"{float(error):.4g} <span" in page
+    assert f"{float(error):.4g} (" in page
 
 
 def test_times_are_shared_among_the_seeds_of_a_block(tmp_path):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import xarray as xr
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.figures.style import looks
 from admmbench.results import reference, statistics
-from admmbench.results.joining import join
 from admmbench.results.kinship import with_kinship
 from admmbench.results.who_wins import lead
 from tests.made import ERRORS, INF, build
@@ -59,12 +57,6 @@ def test_a_plugin_joins_a_family():
     found = looks(ds)
     assert found["Mine"].color == found["OutP"].color != found["Other"].color
     assert found["Mine"].linestyle != found["OutP"].linestyle
-
-
-def test_old_and_new_files_are_joined():
-    old = build({"OutP": {1.0: 0.2}, "Non-private": {INF: 0.1}})
-    new = with_kinship(build({"OutP": {0.1: 0.2}, "Non-private": {2.0: 0.1}}))
-    xr.testing.assert_equal(join(old, new)["role"], join(with_kinship(old), new)["role"])
 
 
 @pytest.mark.parametrize("name", ["hu2019_a9a", "ryu2022_mnist"])

@@ -217,5 +217,5 @@ def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
             diverged={("ObjP", 1.0): 9},
         )
     )
-    rows = {row["label"]: row["cells"][0]["best"] for row in tables.errors(ds, "final")}
+    rows = {row[0]: row[1].best for row in tables.errors(ds, "final").rows}
     assert rows == {"ObjP": False, "OutP": True, "ObjT": False}

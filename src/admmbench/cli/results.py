@@ -120,6 +120,8 @@ def _show(options: argparse.Namespace) -> None:
     argument("second", type=place, help="results.nc of another machine, version or code"),
 )
 def _compare(options: argparse.Namespace) -> int:
+    from admmbench.report import tables
+    from admmbench.report.terminal import as_rich
     from admmbench.results import file_differences
 
     first, second = (_results(path) for path in (options.first, options.second))
@@ -127,7 +129,9 @@ def _compare(options: argparse.Namespace) -> int:
     console = wide_console()
     for difference in file_differences.settings(first, second):
         console.print(difference, soft_wrap=True, markup=False)
-    console.print(file_differences.table(compared))
+    unit = " in percent" if compared.attrs["fraction"] else ""
+    rows = tables.differences(file_differences.rows(compared))
+    console.print(as_rich(f"Final {compared.attrs['long_name']}{unit}", rows))
     console.print(file_differences.summary(compared), soft_wrap=True)
     return int((compared["state"] == "different").any())
 
@@ -138,17 +142,12 @@ def _compare(options: argparse.Namespace) -> int:
     argument("results", type=place, nargs="+", help="results.nc"),
     argument("--made-by", required=True, help="command that makes these results"),
     argument("--folder", type=place, help="folder to write (default: reference)"),
-    argument(
-        "--add",
-        action="store_true",
-        help="add the runs to those that are kept of the same experiment, instead of replacing them",
-    ),
 )
 def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
     for path in options.results:
-        kept = reference.keep(_results(path), options.made_by, options.folder, add=options.add)
+        kept = reference.keep(_results(path), options.made_by, options.folder)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 

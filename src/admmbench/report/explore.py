@@ -1,8 +1,7 @@
-"""Data of the interactive view of the report: curves of all experiments, packed small.
+"""Data of the interactive view of the report: curves of all experiments.
 
 An experiment is one text: base64 of gzip of JSON. The browser unpacks an experiment when it is chosen, see ``data.js``.
-The metric of the problem comes with every seed, so that the browser computes the statistics; other metrics come as
-statistics.
+All metrics come with every seed, so that the browser computes the statistics.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import json
 import math
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -24,15 +23,10 @@ from admmbench.figures import Figure, style
 from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import statistics
+from admmbench.results.wording import given
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-MOST_POINTS = 24
-"""Points that a curve keeps if it is not of the metric of the problem."""
-
-PRECISE, FINE, ROUGH = 7, 5, 3
-"""Significant digits of single seeds, of what has no seeds, and of statistics over seeds."""
+PRECISE, FINE = 6, 4
+"""Significant digits of the metric of the problem, and of the others."""
 
 SUBOPTIMALITY = "suboptimality"
 """Name of F - F*, which is derived here."""
@@ -80,6 +74,7 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
         ``experiments`` with their ``name`` and packed ``data``; ``facts``, what the script needs to know, as JSON;
         texts of ``library``, ``script`` and ``style``.
     """
+    most = max((each.sizes["seed"] for each in experiments), default=1)
     facts = {
         "experiments": [
             {"name": each.attrs["experiment"], "title": each.attrs["title"]} for each in experiments
@@ -87,7 +82,8 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
         "few": statistics.FEW_SEEDS,
         "level": statistics.LEVEL,
         "percentiles": statistics.PERCENTILES,
-        "t": _quantiles(max((each.sizes["seed"] for each in experiments), default=1)),
+        # Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom.
+        "t": stdtrit(range(1, most + 1), (1 + statistics.LEVEL) / 2).tolist(),
     }
     return {
         "experiments": [
@@ -114,7 +110,7 @@ def pack(results: xr.Dataset) -> str:
     -------
     str
         Base64 of gzip of JSON. Numbers are nested lists over curves (each a method and a budget that ran), seeds if
-        they are kept, and rounds; null stands for what is missing.
+        values depend on them, and rounds; null stands for what is missing.
     """
     results = _with_suboptimality(results)
     ran = (results["status"] >= 0).any("seed")
@@ -125,16 +121,18 @@ def pack(results: xr.Dataset) -> str:
         epsilon=xr.DataArray(curves[:, 1], dims="curve"),
     )
     counts = statistics.counts(points)
+    lost = [statistics.lost(counts.isel(curve=number)) for number in range(len(curves))]
+    unfinished = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
     content = {
         **_facts(results),
         "curves": curves.tolist(),
-        "lost": [_lost(counts.isel(curve=number)) for number in range(len(curves))],
+        "lost": [f"{' and '.join(words)} of {started}" if words else "" for words, started in lost],
         # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
-        "unfinished": [np.flatnonzero(own).tolist() for own in _unfinished(points)],
-        "metrics": [_metric(results, points, name) for name in _metrics(results)],
+        "unfinished": [np.flatnonzero(own).tolist() for own in unfinished],
+        "metrics": [_metric(results, points[name]) for name in _metrics(results)],
         "axes": [
             {"name": "round", "label": COURSES["round"]},
-            *(_axis(points, name, label) for name, label in _axes(results).items()),
+            *(_axis(points[name], label) for name, label in _axes(results).items()),
         ],
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -152,7 +150,9 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
         "budget": "ε of the whole run"
         if statistics.of_whole_runs(results)
         else "ε of one iteration",
-        "budgets": [_short(float(each)) for each in results["epsilon"].values],
+        "budgets": [
+            "none" if math.isinf(each) else given(each) for each in results["epsilon"].values
+        ],
         "finite": np.isfinite(results["epsilon"].values).tolist(),
         "rounds": results["round"].values.tolist(),
         "seeds": results["seed"].values.tolist(),
@@ -170,18 +170,6 @@ def _look(look: style.Look) -> dict[str, Any]:
     """Colour, dashes in widths of the line, and marker."""
     dashes = [] if isinstance(look.linestyle, str) else look.linestyle[1]
     return {"color": look.color, "dashes": dashes, "marker": _MARKERS[look.marker]}
-
-
-def _lost(counts: xr.Dataset) -> str:
-    """Say which runs of one method and budget were lost; empty if none."""
-    lost, started = statistics.lost(counts)
-    return f"{' and '.join(lost)} of {started}" if lost else ""
-
-
-def _unfinished(points: xr.Dataset) -> NDArray[np.bool_]:
-    """Whether a run did not complete, for each curve and seed."""
-    lost: NDArray[np.bool_] = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
-    return lost
 
 
 def _metrics(results: xr.Dataset) -> list[str]:
@@ -207,62 +195,25 @@ def _axes(results: xr.Dataset) -> dict[str, str]:
     }
 
 
-def _axis(points: xr.Dataset, name: str, label: str) -> dict[str, Any]:
-    values = points[name]
+def _axis(values: xr.DataArray, label: str) -> dict[str, Any]:
     mean = values.mean("seed") if "seed" in values.dims else values
-    return {"name": name, "label": label, "values": _numbers(mean, FINE)}
+    return {"name": values.name, "label": label, "values": _numbers(mean, FINE)}
 
 
-def _metric(results: xr.Dataset, points: xr.Dataset, name: str) -> dict[str, Any]:
-    """How a metric is called and shown, and its numbers."""
-    values = points[name]
-    scale = Figure.model_validate({"name": "explore", "kind": "curves", "metric": name}).scale(
-        results
-    )
-    note = {
-        "name": name,
+def _metric(results: xr.Dataset, values: xr.DataArray) -> dict[str, Any]:
+    """How a metric is called and shown, and its numbers: with ``seeds``, or ``values`` that do not depend on them."""
+    figure = {"name": "explore", "kind": "curves", "metric": values.name}
+    scale = Figure.model_validate(figure).scale(results)
+    digits = PRECISE if values.name == results.attrs["metric"] else FINE
+    return {
+        "name": values.name,
         "label": scale.label,
         "percent": scale.factor == 100,
         # Noise and budgets are trivial where there are none: such methods are no reference there.
-        "references": not name.startswith(_OF_NOISE),
-        "log": name == SUBOPTIMALITY,
+        "references": not str(values.name).startswith(_OF_NOISE),
+        "log": values.name == SUBOPTIMALITY,
+        "seeds" if "seed" in values.dims else "values": _numbers(values, digits),
     }
-    if "seed" not in values.dims:
-        return {**note, "values": _numbers(values, FINE)}
-    if name == results.attrs["metric"] or values.sizes["seed"] <= statistics.FEW_SEEDS:
-        return {**note, **_seeds(values, int(results.attrs["n_test"]))}
-    kept = _rounds_to_draw(values.notnull().any("seed").transpose("curve", "round").values)
-    rounds = xr.DataArray(kept, dims=("curve", "round"))
-    band = statistics.band(
-        values.isel(round=rounds, curve=xr.DataArray(range(len(kept)), dims="curve"))
-    )
-    return {
-        **note,
-        "kept": kept.tolist(),
-        **{name: _numbers(band[name], ROUGH) for name in ("mean", "lower", "upper")},
-        "n": band["n"].transpose("curve", "round").values.tolist(),
-    }
-
-
-def _rounds_to_draw(evaluated: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Places of the rounds that are kept of each curve: some of those with values, among them the first and the last.
-
-    Parameters
-    ----------
-    evaluated
-        Whether there are values, for each curve and round.
-
-    Returns
-    -------
-    numpy.ndarray
-        A row for each curve; where a curve has fewer rounds than others, its last is repeated.
-    """
-    most = min(evaluated.shape[1], MOST_POINTS)
-    rows = []
-    for own in evaluated:
-        at = np.flatnonzero(own) if own.any() else np.zeros(1, int)
-        rows.append(at[np.linspace(0, len(at) - 1, most).round().astype(int)])
-    return np.array(rows).reshape(-1, most)
 
 
 def _numbers(values: xr.DataArray, digits: int) -> list[Any]:
@@ -273,15 +224,6 @@ def _numbers(values: xr.DataArray, digits: int) -> list[Any]:
     return listed
 
 
-def _seeds(values: xr.DataArray, tests: int) -> dict[str, Any]:
-    """All seeds, as exact counts ``of`` so many test samples if the metric is a part of them."""
-    counts = (values * tests).round()
-    exact = np.isclose(counts, values * tests, rtol=0, atol=1e-3) | values.isnull()
-    if "valid_range" in values.attrs and tests > 0 and exact.all():
-        return {"seeds": _numbers(counts, PRECISE), "of": tests}
-    return {"seeds": _numbers(values, PRECISE), "of": 1}
-
-
 def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
     """Add F - F*, seed by seed, where an optimum is among the results.
 
@@ -289,15 +231,8 @@ def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
     objective may add up over them. Problems that were tuned have objectives of their own, and no common optimum.
     """
     found = statistics.is_optimum(results)
-    tuned = "tuned" in results and any(
-        "problem." in str(each) for each in results["tuned"].values.flat
-    )
-    if (
-        "train_loss" not in results
-        or not found.any()
-        or tuned
-        or statistics.is_constrained(results)
-    ):
+    tuned = "tuned" in results and results["tuned"].astype(str).str.contains("problem\\.").any()
+    if tuned or not found.any() or "train_loss" not in results or "feasibility" in results:
         return results
     objective = results["train_loss"]
     optima = objective.isel(algorithm=found.values).min(["epsilon", "round"])
@@ -307,16 +242,6 @@ def _with_suboptimality(results: xr.Dataset) -> xr.Dataset:
     excess = objective - xr.concat(own, results["algorithm"])
     facts = {"long_name": "F − F*, training objective above its minimum", "units": "1"}
     return results.assign({SUBOPTIMALITY: excess.transpose(*objective.dims).assign_attrs(facts)})
-
-
-def _short(epsilon: float) -> str:
-    return "none" if math.isinf(epsilon) else f"{epsilon:g}"
-
-
-def _quantiles(n_seeds: int) -> list[float]:
-    """Quantiles of Student's t that an interval needs, for 1, 2, ... degrees of freedom."""
-    level = (1 + statistics.LEVEL) / 2
-    return [float(stdtrit(freedom, level)) for freedom in range(1, max(n_seeds, 2))]
 
 
 def _script() -> Markup:

@@ -7,22 +7,24 @@ scripts all but the view "Explore" is there. The same results give the same byte
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup, escape
+
 from admmbench import files
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
-from admmbench.figures import drawing, style
-from admmbench.figures import ranks as diagram
-from admmbench.report import answer, evidence, explore, permalinks, standings, tables
+from admmbench.figures import drawing
+from admmbench.report import answer, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
-from admmbench.report.inline import inline
-from admmbench.results import reference, statistics, wording
-from admmbench.results.who_wins import compare, ranks
+from admmbench.results import reference, statistics
+from admmbench.results.who_wins import compare
+from admmbench.results.wording import listed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,6 +40,10 @@ SYMBOLS: dict[Judgement, str] = {
     "undecided": "~",
     "not run": "○",
 }
+
+
+_ZOOM = 1.6
+"""Pixels of the page for each point of a figure: its smallest text is as large as small print of the page."""
 
 
 @dataclass(frozen=True)
@@ -131,25 +137,24 @@ def render(
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
     experiments = [section.results for section in sections]
     leading = standings.content(experiments)
-    page = TEMPLATES.get_template("report.html.jinja").render(
+    comparison = compare(experiments)
+    return TEMPLATES.get_template("report.html.jinja").render(
         meta=meta,
         missing=missing,
-        answer=_answer(experiments),
+        answer={} if comparison is None else answer.content(comparison),
         standings=leading,
         parts=_incomplete(sections, leading),
         about_totals=_about_totals(experiments),
-        without_row=standings.without_row(experiments, leading),
         sections=[_section(section) for section in sections],
         papers=_by_paper(judged),
         claims=_claims(judged),
         elsewhere=list(elsewhere),
         references={v.claim.id: v for v in references if v.verdict != "not run"},
-        evidence=_evidence(judged, sections),
+        here=here,
         symbols=SYMBOLS,
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
         explore=explore.content(experiments),
     )
-    return permalinks.add(page)
 
 
 def write(
@@ -172,21 +177,6 @@ def write(
     return target
 
 
-def _answer(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
-    """Who wins at equal privacy; nothing if no two methods can be compared."""
-    comparison = compare(experiments)
-    if comparison is None:
-        return {}
-    ranked = ranks(comparison)
-    found = answer.content(comparison, ranked)
-    if ranked is None:
-        return {**found, "diagram": ""}
-    # A method looks as in the figures of the first experiment that has it.
-    looks = {k: v for results in reversed(experiments) for k, v in style.looks(results).items()}
-    text = drawing.as_svg(diagram.draw(ranked, looks), "ranks")
-    return {**found, "diagram": inline(text, "answer-ranks", found["described"])}
-
-
 def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Notes on data that are not complete, of the experiments that have rows."""
     named = {row["experiment"] for row in rows}
@@ -200,7 +190,7 @@ def _about_totals(experiments: Iterable[xr.Dataset]) -> list[str]:
     for results in experiments:
         for text in tables.about_totals(results):
             found.setdefault(text, []).append(results.attrs["title"])
-    return [f"{text} ({answer.listed(titles)})" for text, titles in found.items()]
+    return [f"{text} ({listed(titles)})" for text, titles in found.items()]
 
 
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
@@ -224,88 +214,35 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def _evidence(verdicts: Iterable[Verdict], sections: Iterable[Section]) -> dict[str, evidence.Link]:
-    """Where the page shows what each claim is about, by the claim's id; nothing for experiments that are not here."""
-    of = {section.name: section for section in sections}
-    return {
-        claim.id: evidence.place(claim, own.results, own.experiment.figures)
-        for claim in (verdict.claim for verdict in verdicts)
-        if (own := of.get(claim.experiment))
-    }
-
-
 def _section(section: Section) -> dict[str, Any]:
     """Everything the template shows of one experiment."""
     results, attrs = section.results, section.results.attrs
+    compared = {} if section.kept is None else reference.against(results, section.kept)
     return {
         "name": section.name,
         "attrs": attrs,
         "experiment": section.experiment,
-        "budgets": [wording.budget(float(e)) for e in results["epsilon"].values],
         "setting": tables.setting(results),
         "methods": tables.methods(results),
-        "tuned": _tuned(section.experiment),
+        "tuned": tables.tuning(section.experiment) if section.experiment.tuned else None,
         "figures": [_figure(section, figure) for figure in section.experiment.figures],
         "spread": tables.spread(results),
-        "errors": [
-            {"title": title, "run": how, "rows": tables.errors(results, how)}
+        "errors": {
+            title: tables.errors(results, how)
             for title, how in tables.error_tables(results).items()
-        ],
+        },
         "solutions": tables.solutions(results),
         "times": tables.times(results),
-        "budget": tables.budget(results),
-        "accountants": tables.accountants(results),
         "privacy": tables.privacy(results),
         "about_totals": tables.about_totals(results),
-        "audits": _audits(section),
-        "reference": {} if section.kept is None else reference.against(results, section.kept),
+        "audits": tables.audits(section.audits, section.experiment),
+        "reference": compared,
+        "differences": tables.differences(compared.get("rows", ())),
         "notes": tables.notes(results),
         "versions": json.loads(attrs["versions"]),
+        "code": dict(zip(results["algorithm"].values, results["fingerprint"].values, strict=True)),
         "checksums": json.loads(attrs["data_checksums"]),
     }
-
-
-def _tuned(experiment: Experiment) -> dict[str, Any]:
-    """What tuning came to, for each method and budget, and how it was made."""
-    if not experiment.tuned or experiment.tuning is None:
-        return {}
-    rows = [
-        {
-            "label": label,
-            "epsilon": tables.stated(budget),
-            "settings": ", ".join(
-                f"{path.rpartition('.')[2].replace('_', ' ')} {value:.4g}"
-                for path, value in each.settings.items()
-            ),
-            "error": tables.cell(each.error),
-            "edges": ", ".join(path.rpartition(".")[2].replace("_", " ") for path in each.edges),
-        }
-        for label, found in experiment.tuned.items()
-        for budget, each in found.items()
-    ]
-    return {"settings": experiment.tuning, "rows": rows}
-
-
-def _audits(section: Section) -> list[dict[str, Any]]:
-    """What attacks found, for each method and budget in the order of the experiment."""
-    labels = [method.label for method in section.experiment.algorithms]
-    audits = sorted(
-        section.audits, key=lambda each: (labels.index(each[0].label), each[0].spec.stated_budget)
-    )
-    return [
-        {
-            "label": run.label,
-            "epsilon": tables.stated(run.spec.stated_budget),
-            "guarantee": run.spec.guarantee.kind,
-            "epsilons": [
-                "–" if value is None else tables.total(value)
-                for value in (found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower)
-            ],
-            "summary": found.summary,
-            "failures": list(dict.fromkeys(each.sentence for each in found.failures)),
-        }
-        for run, found in audits
-    ]
 
 
 def _figure(section: Section, figure: Figure) -> dict[str, Any]:
@@ -313,9 +250,24 @@ def _figure(section: Section, figure: Figure) -> dict[str, Any]:
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
-        "id": evidence.figure_id(section.name, figure),
-        "svg": inline(text, f"{section.name}-{figure.name}", label),
+        "id": f"{section.name}-figure-{figure.name}",
+        "svg": _inline(text, f"{section.name}-{figure.name}", label),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
     }
+
+
+def _inline(text: str, prefix: str, label: str) -> Markup:
+    """Make an SVG file of matplotlib part of the page, where it is as wide as its place allows.
+
+    Identifiers are unique in the page, and places have one decimal, as the page contains all figures.
+    """
+    head, _, body = text.partition("<svg")[2].partition(">")
+    width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', head))
+    body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
+    body = re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.1f}", body)
+    place = f"--w:{width * _ZOOM:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
+    return Markup(
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(label)}" style="{place}">{body}'
+    )

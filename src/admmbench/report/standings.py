@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from admmbench.report.answer import MOST_NAMED, cells, listed, row, short
+from admmbench.report.answer import MOST_NAMED, cells, measure, row
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
+from admmbench.results.wording import given, listed, number
 
 
 def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
@@ -34,39 +34,6 @@ def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
     return [found for results in without_totals for found in _rows(results)]
 
 
-def without_row(experiments: Iterable[xr.Dataset], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Say at which budgets of these studies there is nothing to compare; empty if the table has a row for all.
-
-    Parameters
-    ----------
-    experiments, rows
-        What :func:`content` took and gave.
-    """
-    shown = {(row["experiment"], row["epsilon"]) for row in rows}
-    missing, noisy = [], []
-    for results in experiments:
-        if statistics.of_whole_runs(results):
-            continue
-        ran = (results["status"] >= 0).any(["algorithm", "seed"])
-        budgets = map(float, results["epsilon"].values[ran.values])
-        open_ = [e for e in budgets if (results.attrs["experiment"], short(e)) not in shown]
-        named = ", ".join("no budget" if math.isinf(e) else f"ε = {short(e)}" for e in open_)
-        if open_:
-            whole = named == "no budget" and results.sizes["epsilon"] == 1
-            missing.append(results.attrs["title"] + ("" if whole else f" ({named})"))
-        if math.inf in results["epsilon"].values:
-            free = statistics.noisy(results).sel(epsilon=math.inf)
-            labels = results["algorithm"].values[free.values]
-            if len(labels):
-                noisy.append(f"{results.attrs['title']} ({listed(labels)})")
-    sentences = []
-    if missing:
-        sentences.append(f"Without a row, as no two methods compete there: {listed(missing)}.")
-    if noisy:
-        sentences.append(f"Left out, as they add noise without a budget: {listed(noisy)}.")
-    return " ".join(sentences)
-
-
 def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
     comparison = lead(results)
     if comparison is None:
@@ -76,15 +43,16 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
         epsilon = float(cell["epsilon"])
         known = row(cell, "")
         lowest = str(cell["winner"].item())
+        own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
         yield {
             **known,
             "only": _only(cell, known["runner_up"]) if lowest else "",
             "lowest": lowest,
             "title": results.attrs["title"],
-            "budget": "" if math.isinf(epsilon) else f"ε = {short(epsilon)}",
-            "which": _which(results, cell),
-            "measure": _measure(cell),
-            "privacy": _privacy(results, private, cell),
+            "budget": "" if math.isinf(epsilon) else f"ε = {given(epsilon)}",
+            "which": _which(results, own),
+            "measure": measure(cell),
+            "privacy": _privacy(own, private, epsilon),
             "lost": _lost(results, cell),
         }
 
@@ -101,51 +69,25 @@ def _only(cell: xr.Dataset, runner_up: str) -> str:
     return "lowest, the same for all seeds" if same else ""
 
 
-def _measure(cell: xr.Dataset) -> str:
-    unit = "%" if cell["fraction"] else str(cell["units"].item())
-    return f"final {cell['long_name'].item()}" + ("" if unit == "1" else f", {unit}")
-
-
-def _privacy(results: xr.Dataset, private: xr.DataArray, cell: xr.Dataset) -> str:
+def _privacy(own: xr.Dataset, private: xr.DataArray, epsilon: float) -> str:
     """What the methods of a row promise of a whole run, and whether it is the same, see `equally_private`."""
-    epsilon = float(cell["epsilon"])
     if math.isinf(epsilon):
         return "none, and no noise"
-    labels = cell["algorithm"].values[cell["compared"].values]
-    own = results.reset_coords().sel(epsilon=epsilon, algorithm=labels)
-    composed = _range(_last(own, "epsilon_composed"))
-    deltas = sorted(map(float, set(own["delta"].values)))
-    if len(deltas) > 1:
-        composed += f" at δ from {short(deltas[0])} to {short(deltas[-1])}"
+    composed = statistics.final(own.reset_coords(), "epsilon_composed").sel(epsilon=epsilon)
+    ends = [number(float(end), ".3g") for end in (composed.min(), composed.max())]
+    total = " to ".join(dict.fromkeys(ends))
+    labels, without = own["algorithm"].values, int((own["guarantee"] == "none").sum())
     if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
-        return f"equal{' within 2 %' if ' to ' in composed else ''}: {composed}"
-    without = labels[own["guarantee"].values == "none"]
-    if len(without) == len(labels):
-        return f"no guarantee: {composed}"
-    worth = f"unequal: {composed}"
-    return (
-        f"{worth}; {len(without)} of {len(labels)} without a guarantee" if len(without) else worth
-    )
+        return f"equal: {total}"
+    if without == len(labels):
+        return f"no guarantee: {total}"
+    deltas = len(np.unique(own["delta"])) > 1
+    some = f"; {without} of {len(labels)} without a guarantee" if without else ""
+    return f"unequal: {total}{' at several δ' if deltas else ''}{some}"
 
 
-def _last(own: xr.Dataset, name: str) -> NDArray[np.float64]:
-    """Finite values after the last round, the largest of all seeds."""
-    values = statistics.final(own, name)
-    if "seed" in values.dims:
-        values = values.max("seed")
-    return np.asarray(values.values[np.isfinite(values.values)])
-
-
-def _range(values: NDArray[np.float64]) -> str:
-    if not values.size:
-        return "unknown"
-    ends = [f"{end:,.0f}" if end >= 1000 else f"{end:.3g}" for end in (values.min(), values.max())]
-    return " to ".join(dict.fromkeys(ends))
-
-
-def _which(results: xr.Dataset, cell: xr.Dataset) -> str:
+def _which(results: xr.Dataset, own: xr.Dataset) -> str:
     """How many agents or features the methods of a row have, where those with other numbers are in other rows."""
-    own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
     found = []
     if statistics.is_constrained(results):
         n = int(own["agents"].max())

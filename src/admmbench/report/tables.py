@@ -1,63 +1,83 @@
-"""Tables of the report about one experiment: rows of text and numbers, from its results alone."""
+"""Tables of the report and of the terminal about one experiment, from its results alone."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import (
     ACCOUNTANTS,
     NEIGHBOURS,
     RECORD,
-    Accountant,
     delta_warning,
     unit_of_privacy,
 )
-from admmbench.results import statistics
-from admmbench.results.wording import at
+from admmbench.results import file_differences, statistics, wording
+from admmbench.results.who_wins import best
+from admmbench.results.wording import at, given, in_unit, number
+
+if TYPE_CHECKING:
+    from admmbench.audit.findings import Audit
+    from admmbench.study.experiment import Experiment
+    from admmbench.study.runs import Run
+
+
+class Cell(NamedTuple):
+    """A cell of a table that is more than a text."""
+
+    text: str
+    best: bool = False
+    """Whether it is one of the lowest, in bold."""
+    note: str = ""
+    """Small print."""
+    lost: str = ""
+    """How many runs have no value."""
+
+
+class Table(NamedTuple):
+    """Rows of texts and cells, the first of each its name; columns of numbers are aligned at the right."""
+
+    heads: Sequence[str]
+    numbers: Iterable[str]
+    """Heads of the columns with numbers."""
+    rows: list[list[str | Cell]]
 
 
 def setting(results: xr.Dataset) -> dict[str, str]:
     """What was run, as name and value."""
     attrs = results.attrs
-    constrained = statistics.is_constrained(results)
     budgets = {
-        f"Budgets {budget(results)}": ", ".join(
-            stated(float(e)) for e in results["epsilon"].values
-        ),
+        f"Budgets {budget(results)}": ", ".join(map(stated, results["epsilon"].values)),
         "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
+        # A method may have neighbours of its own.
+        "Neighbours": attrs["relation"]
+        if NEIGHBOURS[attrs["relation"]] in results["neighbours"].values
+        else "",
     }
-    # A method may have neighbours of its own.
-    if NEIGHBOURS[attrs["relation"]] in results["neighbours"].values:
-        budgets["Neighbours"] = attrs["relation"]
-    data = (
-        f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
-    )
+    constrained = statistics.is_constrained(results)
     targets = f"{attrs['n_classes']} classes" if attrs["n_classes"] else "numbers as targets"
-    data += f"{attrs['n_features']:,} features, {targets}"
-    return {
-        "Data": data,
-        **({"Note on the data": attrs["dataset_note"]} if attrs.get("dataset_note") else {}),
-        "Agents": f"{_each(results['agents'])}; partition: {_partition(attrs['partition'])}",
-        **({"Shares": attrs["shares"]} if attrs.get("shares") else {}),
+    # A number of agents stands for equal shares.
+    partition = mapping(attrs["partition"]) if attrs["partition"].startswith("{") else "iid"
+    found = {
+        "Data": f"{attrs['dataset']}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
+        f"{attrs['n_features']:,} features, {targets}",
+        "Note on the data": attrs.get("dataset_note"),
+        "Agents": f"{_each(results['agents'])}; partition: {partition}",
+        "Shares": attrs.get("shares"),
         "Problem": mapping(attrs["problem"]),
         "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
         **({} if constrained else budgets),
         "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
     }
-
-
-def _partition(text: str) -> str:
-    """How records are shared out; a number of agents stands for equal shares."""
-    return mapping(text) if text.startswith("{") else "iid"
+    return {name: value for name, value in found.items() if value}
 
 
 def budget(results: xr.Dataset) -> str:
@@ -65,10 +85,15 @@ def budget(results: xr.Dataset) -> str:
     return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
 
 
+def stated(budget: float) -> str:
+    """A budget, or that there is none."""
+    return "none" if math.isinf(budget) else number(budget)
+
+
 def _each(coordinate: xr.DataArray) -> str:
     """Distinct values, in their order."""
     values = dict.fromkeys(coordinate.values.tolist())
-    return ", ".join(f"{v:,}" if isinstance(v, int) else delta(v) for v in values)
+    return ", ".join(f"{v:,}" if isinstance(v, int) else given(v) for v in values)
 
 
 def _rounds(results: xr.Dataset) -> str:
@@ -78,50 +103,65 @@ def _rounds(results: xr.Dataset) -> str:
     return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
 
 
-def methods(results: xr.Dataset) -> list[dict[str, Any]]:
-    """One entry for each method: what it is, and what became of its runs."""
+def methods(results: xr.Dataset) -> Table:
+    """What each method is, and what became of its runs."""
     state = statistics.counts(results).sum("epsilon")
-    return [
-        {
-            "label": str(own["algorithm"].item()),
-            "method": str(own["method"].item()),
-            "variant": str(own["variant"].item()),
-            "noise": str(own["noise"].item()),
-            "params": _params(own, tuned),
-            "fingerprint": str(own["fingerprint"].item()),
-            "completed": sum(int(own[each.word]) for each in SUCCESSFUL),
-            "lost": " and ".join(statistics.lost(own)[0]),
-        }
-        for own, tuned in zip(
-            (state.isel(algorithm=i) for i in range(results.sizes["algorithm"])),
-            _tuned(results),
-            strict=True,
-        )
-    ]
+    facts = ["method", "variant", *([] if statistics.is_constrained(results) else ["noise"])]
+    rows: list[list[str | Cell]] = []
+    for place, label in enumerate(results["algorithm"].values):
+        own = state.isel(algorithm=place)
+        completed = sum(int(own[each.word]) for each in SUCCESSFUL)
+        lost = " and ".join(statistics.lost(own)[0])
+        row = [label, *(str(own[fact].item()) for fact in facts), _params(results, place)]
+        rows.append([*map(str, row), str(completed), Cell("", lost=lost) if lost else "none"])
+    heads = ["Label", "Algorithm", *(fact.capitalize() for fact in facts[1:]), "Parameters"]
+    return Table([*heads, "Completed", "Lost"], ["Completed"], rows)
 
 
-def _tuned(results: xr.Dataset) -> list[set[str]]:
-    """Paths of the settings that were tuned, for each method."""
-    if "tuned" not in results:
-        return [set() for _ in results["algorithm"]]
-    rows = results["tuned"].transpose("algorithm", ...).values
-    return [{path for each in own if each for path in json.loads(str(each))} for own in rows]
-
-
-def _params(own: xr.Dataset, tuned: set[str]) -> str:
+def _params(results: xr.Dataset, place: int) -> str:
     """Parameters of a method, and which of its settings were tuned."""
-    given = mapping(str(own["params"].item()))
-    names = ", ".join(sorted(path.removeprefix("params.") for path in tuned))
-    return "; ".join(filter(None, (given, f"tuned: {names}" if names else ""))) or "defaults"
+    own = results.isel(algorithm=place)
+    chosen = (
+        [json.loads(str(each)) for each in own["tuned"].values if each] if "tuned" in own else []
+    )
+    names = sorted({path.removeprefix("params.") for each in chosen for path in each})
+    tuned = f"tuned: {', '.join(names)}" if names else ""
+    return "; ".join(filter(None, (mapping(str(own["params"].item())), tuned))) or "defaults"
+
+
+def tuning(experiment: Experiment) -> Table:
+    """What tuning came to, for each method and budget."""
+
+    def name(path: str) -> str:
+        return path.rpartition(".")[2].replace("_", " ")
+
+    rows: list[list[str | Cell]] = [
+        [
+            label,
+            stated(epsilon),
+            ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
+            number(chosen.error),
+            ", ".join(map(name, chosen.edges)) or "none",
+        ]
+        for label, found in experiment.tuned.items()
+        for epsilon, chosen in found.items()
+    ]
+    heads = [
+        "Method",
+        "ε",
+        "Best settings",
+        "Error on held-out rows",
+        "At an edge of what was tried",
+    ]
+    return Table(heads, ["ε", "Error on held-out rows"], rows)
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
     """Captions of the tables of the problem's metric, and what each shows of a run."""
     attrs = results[results.attrs["metric"]].attrs
-    unit = "%" if statistics.is_fraction(results) else attrs["units"]
-    words = {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
+    unit = in_unit("%" if statistics.is_fraction(results) else attrs["units"])
     name = attrs["long_name"]
-    return {f"Final {name}{words}": "final", f"Lowest {name} of all rounds{words}": "best"}
+    return {f"Final {name}{unit}": "final", f"Lowest {name} of all rounds{unit}": "best"}
 
 
 # Columns of the table of solutions, in their order, with their heads; groups' losses follow.
@@ -137,10 +177,10 @@ _OF_SOLUTIONS = {
 }
 
 
-def solutions(results: xr.Dataset) -> dict[str, Any]:
+def solutions(results: xr.Dataset) -> Table | None:
     """Where methods for a constrained problem end: how runs ended, and means over seeds."""
     if not statistics.is_constrained(results):
-        return {}
+        return None
     heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
     heads |= {
         str(name): str(name).replace("_", " ")
@@ -148,138 +188,57 @@ def solutions(results: xr.Dataset) -> dict[str, Any]:
         if str(name).startswith(("loss_", "disparity_"))
     }
     ends = statistics.counts(results).sum("epsilon")
-    values = {name: statistics.final(results, name).mean("seed").mean("epsilon") for name in heads}
+    values = {name: statistics.final(results, name).mean(["seed", "epsilon"]) for name in heads}
     if "test_error" in values:
         values["test_error"] = 100 * values["test_error"]
-    rows = [
-        {
-            "label": str(label),
-            "ended": ", ".join(
-                f"{int(ends[each.word].sel(algorithm=label))} {each.words}"
-                for each in (*SUCCESSFUL, *FAILED)
-                if ends[each.word].sel(algorithm=label) > 0
-            ),
-            "cells": [_exact_cell(float(each.sel(algorithm=label))) for each in values.values()],
-        }
-        for label in results["algorithm"].values
-    ]
-    return {"heads": list(heads.values()), "rows": rows}
+    rows: list[list[str | Cell]] = []
+    for place, label in enumerate(results["algorithm"].values):
+        n = {each: int(ends[each.word][place]) for each in (*SUCCESSFUL, *FAILED)}
+        ended = ", ".join(f"{n[each]} {each.words}" for each in n if n[each])
+        rows.append([str(label), ended, *(number(float(each[place])) for each in values.values())])
+    return Table(["Method", "Ended", *heads.values()], heads.values(), rows)
 
 
-def cell(value: float) -> str:
-    """A number with four digits, or all of a larger one; a dash for none."""
-    if math.isnan(value):
-        return "–"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def _exact_cell(value: float) -> dict[str, str]:
-    """A cell of a table with its number, from which a reader's choice of digits is made."""
-    return {"text": cell(value), "exact": _exact(value)}
-
-
-def _exact(*values: float) -> str:
-    """Numbers with more digits than are printed, as attributes of a cell have them."""
-    return " ".join(f"{value:.6e}" for value in values if not math.isnan(value))
-
-
-def errors(results: xr.Dataset, how: statistics.Reduction) -> list[dict[str, Any]]:
-    """Metric of each method: mean and band for each epsilon; the lowest final means marked, see `_best`."""
+def errors(results: xr.Dataset, how: statistics.Reduction) -> Table:
+    """Metric of each method: mean and spread at each budget; the lowest final means marked, see `who_wins.best`."""
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
-    band = statistics.band(values)
-    best = _plain(_best(results, values))
-    best &= how == "final"  # the lowest of all rounds is selected on the test set
-    failed = _plain(results["status"].isin(FAILED).sum("seed"))
-    started = _plain((results["status"] >= 0).sum("seed"))
-    cells = _cells_of_seeds(values, band, ".2f" if percent else ".4g")
-    return [
-        {
-            "label": str(label),
-            "cells": [
-                {
-                    **cell,
-                    "best": bool(best[row, column]),
-                    "lost": f"{failed[row, column]} of {started[row, column]} lost"
-                    if failed[row, column]
-                    else "",
-                }
-                for column, cell in enumerate(cells[row])
-            ],
-        }
-        for row, label in enumerate(results["algorithm"].values)
+    marked = best(results) & (
+        how == "final"
+    )  # the lowest of all rounds is selected on the test set
+    counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
+    lost, started, marked_ = (_plain(each) for each in (*counts, marked))
+    cells = _cells(values, ".2f" if percent else ".4g")
+    for place in np.ndindex(cells.shape):
+        gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
+        cells[place] = cells[place]._replace(best=bool(marked_[place]), lost=gone)
+    budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
+    rows = [
+        [str(label), *own] for label, own in zip(results["algorithm"].values, cells, strict=True)
     ]
+    return Table(["Method", *budgets], budgets, rows)
 
 
-def _plain(values: xr.DataArray) -> NDArray[Any]:
+def _plain(values: xr.DataArray) -> Any:
     """Values over methods and budgets, without labels: to look up thousands of cells by label takes seconds."""
-    array: NDArray[Any] = values.transpose("algorithm", "epsilon", ...).values
-    return array
+    return values.transpose("algorithm", "epsilon", ...).values
 
 
-def _best(results: xr.Dataset, values: xr.DataArray) -> xr.DataArray:
-    """Which methods have the lowest mean at equal privacy or are tied with it, over algorithms and budgets.
-
-    Intervals of paired differences hold together for all pairs of methods with equal privacy (Bonferroni). Neither a
-    mean without rivals is marked, nor that of a method that lost a run.
-    """
-    values = values.where(~statistics.lost_any(results))
-    rivals = values.rename(algorithm="rival").where(statistics.equally_private(results))
-    means = rivals.mean("seed")
-    several = means.notnull().sum("rival") > 1
-    pairs = max(1, int((means.notnull().sum("rival") - 1).where(several, 0).sum()) // 2)
-    lowest = rivals.isel(rival=means.fillna(math.inf).argmin("rival"))
-    level = 1 - (1 - statistics.LEVEL) / pairs
-    gap = statistics.difference(values, lowest.drop_vars("rival"))
-    behind = statistics.interval(gap, level, statistics.redrawn(results))
-    found: xr.DataArray = several & values.notnull().any("seed") & ~(behind["lower"] > 0)
-    return found
-
-
-def _cells_of_seeds(
-    values: xr.DataArray, band: xr.Dataset, form: str
-) -> list[list[dict[str, str]]]:
-    """Mean over seeds, and how they spread, of each budget of each method."""
-    numbers, same = _plain(values), _plain(statistics.same_for_all_seeds(values))
-    mean, lower, upper = (_plain(band[name]) for name in ("mean", "lower", "upper"))
-    rows, columns = same.shape
-    return [
-        [
-            _cell_of_seeds(
-                numbers[row, column],
-                mean[row, column],
-                lower[row, column],
-                upper[row, column],
-                same[row, column],
-                form,
-            )
-            for column in range(columns)
-        ]
-        for row in range(rows)
-    ]
-
-
-def _cell_of_seeds(
-    values: NDArray[np.float64], mean: float, lower: float, upper: float, same: bool, form: str
-) -> dict[str, str]:
-    """Mean over seeds, and their spread: a band, or each of a few seeds, or a note that all are the same."""
-    spread, others = "", list[float]()
-    if np.sum(~np.isnan(values)) > 1 and not same:
-        few = values.size <= statistics.FEW_SEEDS
-        others = [*values] if few else [lower, upper]
-        texts = [_number(value, form) for value in others]
-        spread = f"({', '.join(texts)})" if few else f"[{'–'.join(texts)}]"
-    return {
-        "mean": _number(mean, form),
-        "band": spread,
-        "same": "the same for all seeds" if same else "",
-        "exact": _exact(mean, *others),
-    }
-
-
-def _number(value: float, form: str) -> str:
-    text = "–" if math.isnan(value) else f"{value:{form}}"
-    return cell(value) if "e+" in text else text
+def _cells(values: xr.DataArray, form: str) -> Any:
+    """Mean over seeds of each method and budget, with a band, each of a few seeds, or a note that all are the same."""
+    band, same = statistics.band(values), _plain(statistics.same_for_all_seeds(values))
+    mean, lower, upper, n = (_plain(band[name]) for name in ("mean", "lower", "upper", "n"))
+    seeds = _plain(values)
+    cells = np.empty(same.shape, object)
+    for place in np.ndindex(same.shape):
+        text = number(mean[place], form)
+        if n[place] > 1 and not same[place]:
+            few = values.sizes["seed"] <= statistics.FEW_SEEDS
+            shown = seeds[place] if few else (lower[place], upper[place])
+            texts = [number(each, form) for each in shown]
+            text += f" ({', '.join(texts)})" if few else f" [{'–'.join(texts)}]"
+        cells[place] = Cell(text, note="the same for all seeds" if same[place] else "")
+    return cells
 
 
 def spread(results: xr.Dataset) -> str:
@@ -295,55 +254,76 @@ def spread(results: xr.Dataset) -> str:
     return f"{text} ({'; '.join(fewer)})" if fewer else text
 
 
-def times(results: xr.Dataset) -> list[dict[str, str]]:
-    """Computing time of each method and budget: mean and band, and how it compares with the shortest of its budget."""
+def times(results: xr.Dataset) -> Table | None:
+    """Computing time of each method and budget: mean and spread, and its ratio to the shortest of its budget."""
     if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
-        return []
+        return None
     values = statistics.final(results, "seconds")
-    band = statistics.band(values)
-    ratio = _plain(band["mean"] / band["mean"].min("algorithm"))
-    n = _plain(band["n"])
-    cells = _cells_of_seeds(values, band, ".3g")
-    return [
-        {
-            "label": str(label),
-            "epsilon": stated(float(epsilon)),
-            **cells[row][column],
-            "ratio": f"{ratio[row, column]:.1f}",
-        }
+    mean = values.mean("seed")
+    ratio, cells = _plain(mean / mean.min("algorithm")), _cells(values, ".3g")
+    rows: list[list[str | Cell]] = [
+        [str(label), stated(epsilon), cells[row, column], f"{ratio[row, column]:.1f}"]
         for row, label in enumerate(results["algorithm"].values)
         for column, epsilon in enumerate(results["epsilon"].values)
-        if n[row, column]
+        if np.isfinite(ratio[row, column])
     ]
+    heads = ["Method", budget(results), "Seconds", "Ratio"]
+    return Table(heads, heads[1:], rows)
 
 
-def accountants(results: xr.Dataset) -> list[Accountant]:
-    """Accountants whose totals are in the results."""
-    return [each for each in ACCOUNTANTS.values() if each.variable in results]
-
-
-def privacy(results: xr.Dataset) -> list[dict[str, Any]]:
+def privacy(results: xr.Dataset) -> Table | None:
     """Budgets after the last round, for the methods and finite budgets that were run."""
-    variables = [
-        "epsilon_claimed",
-        *(each.variable for each in accountants(results)),
-        "epsilon_total",
+    others = [each for each in ACCOUNTANTS.values() if each.variable in results]
+    totals = ["epsilon_claimed", *(each.variable for each in others), "epsilon_total"]
+    found = xr.Dataset({name: statistics.final(results, name) for name in totals})
+    found["ran"] = (results["status"] >= 0).any("seed")
+    frame = found.to_dataframe(["algorithm", "epsilon"]).reset_index()
+    frame = frame[frame["ran"] & np.isfinite(frame["epsilon"])]
+    if frame.empty:
+        return None
+    columns = [
+        frame["algorithm"],
+        frame["epsilon"].map(stated),
+        frame["delta"].map(given),
+        *(frame[name].map(number) for name in totals),
+        frame["guarantee"],
     ]
-    found = [_plain(statistics.final(results, name)) for name in variables]
-    ran = _plain((results["status"] >= 0).any("seed"))
-    methods = [results[name].values for name in ("algorithm", "delta", "guarantee")]
-    return [
-        {
-            "label": str(label),
-            "epsilon": stated(float(epsilon)),
-            "delta": delta(float(of)),
-            "guarantee": str(guarantee),
-            "totals": [total(float(values[row, column])) for values in found],
-        }
-        for row, (label, of, guarantee) in enumerate(zip(*methods, strict=True))
-        for column, epsilon in enumerate(results["epsilon"].values)
-        if math.isfinite(epsilon) and ran[row, column]
+    numbers = [
+        budget(results),
+        "δ",
+        "ε times rounds",
+        *(each.column for each in others),
+        "ε guaranteed",
     ]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Table(["Method", *numbers, "Guarantee"], numbers, rows)
+
+
+def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table | None:
+    """What attacks found, for each method and budget in the order of the experiment."""
+    labels = [method.label for method in experiment.algorithms]
+    rows: list[list[str | Cell]] = []
+    for run, found in sorted(
+        audits, key=lambda each: (labels.index(each[0].label), each[0].spec.stated_budget)
+    ):
+        epsilons = found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower
+        sentences = dict.fromkeys(each.sentence for each in found.failures)
+        rows.append(
+            [
+                run.label,
+                stated(run.spec.stated_budget),
+                *("–" if value is None else number(value) for value in epsilons),
+                run.spec.guarantee.kind,
+                " ".join([found.summary, *sentences]),
+            ]
+        )
+    numbers = ["ε", "ε claimed", "ε composed", "ε at least"]
+    return Table(["Method", *numbers, "Guarantee", "Found"], numbers, rows) if rows else None
+
+
+def differences(rows: Iterable[list[str]]) -> Table:
+    """Cells of a contrast of two files, see `admmbench.results.file_differences.rows`."""
+    return Table(file_differences.HEADS, file_differences.HEADS[2:-1], [[*row] for row in rows])
 
 
 def about_totals(results: xr.Dataset) -> list[str]:
@@ -361,25 +341,16 @@ def about_totals(results: xr.Dataset) -> list[str]:
 
 def notes(results: xr.Dataset) -> list[str]:
     """What a reader should know about the budgets, where there are any, and the caveats that methods declare."""
-    ran = (results["status"] >= 0).any("seed")
-    finite = ran.sel(epsilon=np.isfinite(results["epsilon"].values))
-    private = [str(label) for label in finite["algorithm"].values[finite.any("epsilon").values]]
+    finite = (results["status"] >= 0).any("seed") & np.isfinite(results["epsilon"])
+    private = results.isel(algorithm=finite.any("epsilon").values)
     caveats = [text for own in results["caveats"].values for text in json.loads(str(own))]
-    return [*(_about_budgets(results, private) if private else []), *dict.fromkeys(caveats)]
+    about = _about_budgets(private) if private.sizes["algorithm"] else []
+    return [*about, *dict.fromkeys(caveats)]
 
 
-def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
-    """What the budgets of this experiment do and do not promise.
-
-    Parameters
-    ----------
-    results
-        Of the experiment.
-    private
-        Labels of the methods that were run with a finite budget.
-    """
-    shown = results.sel(algorithm=private)
-    noisy = shown.sel(algorithm=shown["notion"].values != "none")
+def _about_budgets(results: xr.Dataset) -> list[str]:
+    """What the budgets do and do not promise, of the methods that were run with a finite one."""
+    noisy = results.isel(algorithm=results["notion"].values != "none")
     whole = statistics.of_whole_runs(results)
     notes = [
         "ε is the budget of a whole run, at the stated δ. The noise of each method is calibrated to it, so that "
@@ -413,7 +384,10 @@ def _about_budgets(results: xr.Dataset, private: list[str]) -> list[str]:
             f"ε-DP ({', '.join(notions['pure'])}) and (ε, δ)-DP ({', '.join(notions['approximate'])}) are different "
             "notions of privacy for one release; a composed (ε, δ) is the same notion for both."
         )
-    if not whole and _beyond_calibration(noisy):
+    epsilon = noisy["epsilon"]
+    gaussian = noisy.isel(algorithm=noisy["notion"].values == "approximate")
+    large = gaussian.isel(epsilon=((epsilon > 1) & (epsilon < math.inf)).values)
+    if not whole and (large["status"] >= 0).any():
         notes.append(
             "The calibration of Gaussian noise by ln(1.25/δ) is proved for ε ≤ 1 only; larger ε "
             "follow the papers."
@@ -429,40 +403,12 @@ def _labels_by(results: xr.Dataset, fact: str) -> dict[str, list[str]]:
     return found
 
 
-def _beyond_calibration(results: xr.Dataset) -> bool:
-    """Whether Gaussian noise was drawn for a finite budget above 1."""
-    approximate = results.sel(algorithm=results["notion"].values == "approximate")
-    epsilon = results["epsilon"].values
-    large = approximate.sel(epsilon=np.isfinite(epsilon) & (epsilon > 1))
-    return bool((large["status"] >= 0).any())
-
-
 def mapping(text: str) -> str:
     """JSON object as ``key = value, ...``."""
     content = json.loads(text)
     if not isinstance(content, dict):
         return str(content)
-    return ", ".join(f"{key} = {_as_text(value)}" for key, value in content.items() if value != {})
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def stated(budget: float) -> str:
-    """A budget, or that there is none."""
-    return "none" if math.isinf(budget) else total(budget)
-
-
-def total(value: float) -> str:
-    """A budget of one iteration or of a whole run."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def delta(value: float) -> str:
-    """A probability, with few digits."""
-    return f"{value:g}".replace("e-0", "e-")
+    texts = {
+        key: each if isinstance(each, str) else json.dumps(each) for key, each in content.items()
+    }
+    return ", ".join(f"{key} = {each}" for key, each in texts.items() if each != "{}")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import rich.table
 import xarray as xr
 from rich.markup import escape
-from rich.table import Table
 
 from admmbench.report import standings, tables
-from admmbench.report.answer import MOST_NAMED, listed
-from admmbench.results import statistics, wording
+from admmbench.report.answer import MOST_NAMED
+from admmbench.results import statistics
+from admmbench.results.wording import listed
 
 
-def lines(results: xr.Dataset) -> Iterator[str | Table]:
+def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
     """What was run, how it ended, who leads, and what it spent.
 
     Parameters
@@ -29,70 +30,48 @@ def lines(results: xr.Dataset) -> Iterator[str | Table]:
     """
     yield f"[bold]{escape(results.attrs['title'])}[/]"
     yield from (f"{name}: {escape(text)}" for name, text in tables.setting(results).items())
-    if statistics.is_constrained(results):
-        yield _solutions(results)
+    if solutions := tables.solutions(results):
+        yield as_rich("Solutions: means over seeds", solutions)
     else:
         for title, how in tables.error_tables(results).items():
-            yield _errors(results, title, how)
+            yield as_rich(f"{title}: mean {tables.spread(results)}", tables.errors(results, how))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    for row in standings.content([results]):
-        yield _lead(row)
+    yield from map(_lead, standings.content([results]))
     if spent := tables.privacy(results):
-        yield _privacy(results, spent)
+        yield as_rich("Privacy after the last round", spent)
     yield from map(escape, tables.about_totals(results))
 
 
-def _errors(results: xr.Dataset, title: str, how: statistics.Reduction) -> Table:
-    shown = Table(title=f"{title}: mean {tables.spread(results)}")
-    shown.add_column("method")
-    for epsilon in map(float, results["epsilon"].values):
-        shown.add_column(wording.budget(epsilon), justify="right")
-    for row in tables.errors(results, how):
-        cells = []
-        for cell in row["cells"]:
-            mean = f"[bold]{cell['mean']}[/]" if cell["best"] else cell["mean"]
-            parts = mean, escape(cell["band"]), cell["same"], cell["lost"]
-            cells.append(" ".join(filter(None, parts)))
-        shown.add_row(escape(row["label"]), *cells)
+def as_rich(title: str, table: tables.Table) -> rich.table.Table:
+    """Lay a table of the report out for a terminal."""
+    shown = rich.table.Table(title=escape(title))
+    for head in table.heads:
+        shown.add_column(escape(head), justify="right" if head in table.numbers else "left")
+    for row in table.rows:
+        shown.add_row(*map(_marked, row))
     return shown
 
 
-def _solutions(results: xr.Dataset) -> Table:
-    found = tables.solutions(results)
-    shown = Table(title="Solutions: means over seeds")
-    for name in ("method", "runs", *found["heads"]):
-        shown.add_column(name, justify="left" if name in ("method", "runs") else "right")
-    for row in found["rows"]:
-        shown.add_row(escape(row["label"]), row["ended"], *(cell["text"] for cell in row["cells"]))
-    return shown
+def _marked(cell: str | tables.Cell) -> str:
+    """Text of a cell, in bold if it is one of the lowest."""
+    if isinstance(cell, str):
+        return escape(cell)
+    text = f"[bold]{escape(cell.text)}[/]" if cell.best else escape(cell.text)
+    return " ".join(filter(None, (text, cell.note, cell.lost)))
 
 
 def _lead(row: dict[str, Any]) -> str:
     """A row of the standings, as a sentence."""
     where = ", ".join(filter(None, (row["budget"] or "Without a budget", row["which"])))
     if row["only"]:
-        ahead = f"{row['only']}: {escape(row['lowest'])} with {escape(row['error'])}"
+        ahead = f"{row['only']}: {row['lowest']} with {row['error']}"
     elif row["winner"]:
-        ahead = f"[bold]{escape(row['winner'])}[/] leads with {escape(row['error'])}"
+        ahead = f"{row['winner']} leads with {row['error']}"
     elif row["tied"]:
-        named = escape(listed(row["tied"], MOST_NAMED))
-        ahead = f"tie of {named}, the lowest {escape(row['error'])}"
+        ahead = f"tie of {listed(row['tied'], MOST_NAMED)}, the lowest {row['error']}"
     else:
         return f"{where}: all methods lost runs."
-    behind = ""
-    if row["runner_up"]:
-        behind = f"; {escape(row['runner_up'])} is {escape(row['difference'])} behind"
-    lost = f"; {escape(row['lost'])}" if row["lost"] else ""
-    return f"{where}: {ahead}{behind}. Privacy, composed ε: {escape(row['privacy'])}{lost}."
-
-
-def _privacy(results: xr.Dataset, spent: list[dict[str, Any]]) -> Table:
-    totals = ["ε times rounds", *(each.column for each in tables.accountants(results))]
-    shown = Table(title="Privacy after the last round")
-    for name in ("method", tables.budget(results), "δ", *totals, "ε guaranteed", "guarantee"):
-        shown.add_column(name, justify="left" if name in ("method", "guarantee") else "right")
-    for row in spent:
-        cells = row["epsilon"], row["delta"], *row["totals"], row["guarantee"]
-        shown.add_row(escape(row["label"]), *cells)
-    return shown
+    behind = f"; {row['runner_up']} is {row['difference']} behind" if row["runner_up"] else ""
+    lost = f"; {row['lost']}" if row["lost"] else ""
+    return escape(f"{where}: {ahead}{behind}. Privacy, composed ε: {row['privacy']}{lost}.")

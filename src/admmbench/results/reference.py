@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,7 @@ if TYPE_CHECKING:
 
 FILES = "files.yaml"
 # Two studies must agree in these for their final values to be comparable.
-_SCALE = {
-    "dataset": "data set",
-    "dataset_settings": "settings of the data set",
-    "n_train": "training records",
-    "problem": "problem",
-    "partition": "partition",
-    "sensitivity": "sensitivity",
-    "rounds": "rounds",
-}
+_SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
 
 class Source(Strict):
@@ -47,10 +38,8 @@ class Source(Strict):
     sha256: str
 
 
-def keep(
-    results: xr.Dataset, command: str, folder: Path | None = None, *, add: bool = False
-) -> Path:
-    """Add results to the folder, compressed.
+def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
+    """Add results to the folder, compressed, in the place of former ones of the same experiment.
 
     Parameters
     ----------
@@ -60,28 +49,15 @@ def keep(
         Command that made them.
     folder
         Folder to write; by default the user's own.
-    add
-        Whether former results of the same experiment stay, and these are added to them; otherwise these take their
-        place.
 
     Returns
     -------
     Path
         The file.
-
-    Raises
-    ------
-    ValueError
-        If these cannot be added to the former ones, see `admmbench.results.joining.join`.
     """
     folder = folder or OWN_REFERENCE
     name = results.attrs["experiment"]
     path = folder / f"{name}.nc"
-    if add and (former := load([name], [folder])):
-        from admmbench.results import joining  # slow to import
-
-        results = joining.join(former[name], results)
-        command = joining.each_once([_sources(folder)[path.name].command, command])
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     # The index of a compressed variable takes more than a small variable.
     numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}
@@ -183,30 +159,18 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``scale`` says what is kept, ``summary`` how well final values agree, and ``rows`` has those that do not agree.
-        If the two have different scales, ``summary`` says how they differ and that they are not compared.
+        ``scale`` says what is kept, ``summary`` how well final values agree, and ``rows`` has those that do not agree,
+        see `admmbench.results.file_differences.rows`. Two of different scales are not compared.
     """
-    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
-    differing = [
-        f"{words} ({_short(kept.attrs.get(name))} there, {_short(results.attrs.get(name))} here)"
-        for name, words in _SCALE.items()
-        if str(kept.attrs.get(name)) != str(results.attrs.get(name))
-    ]
-    if differing:
-        why = f"Not compared with this study, which differs in {'; '.join(differing)}."
-        return {"scale": scale, "summary": why, "rows": []}
     from admmbench.results import file_differences
 
+    scale = f"seeds: {kept.sizes['seed']}, rounds: {int(kept.attrs['rounds']):,}"
+    names = [name for name in _SCALE if str(kept.attrs.get(name)) != str(results.attrs.get(name))]
     try:
+        if names:
+            raise ValueError(f"this study has another {', another '.join(names)}")
         compared = file_differences.contrast(kept, results)
     except ValueError as error:
         return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
-    different = [row for row in file_differences.rows(compared) if row["state"] == "different"]
+    different = [row for row in file_differences.rows(compared) if row[-1] == "different"]
     return {"scale": scale, "summary": file_differences.summary(compared), "rows": different}
-
-
-def _short(value: object) -> str:
-    """Write a setting, if it is no long text."""
-    # A file gives numbers of numpy's types.
-    text = f"{value:,}" if isinstance(value, Integral) else str(value)
-    return text if len(text) < 30 else "other values"

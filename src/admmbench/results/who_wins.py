@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from admmbench.frames.outcomes import FAILED, Outcome
 from admmbench.results import statistics
@@ -44,7 +43,7 @@ def compare(
     number of comparisons.
 
     A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean,
-    neither wins nor ties, and is last in :func:`ranks`.
+    neither wins nor ties, and is last in :func:`mean_ranks`.
 
     Parameters
     ----------
@@ -73,7 +72,29 @@ def compare(
         ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
         ``level`` and ``comparisons``, the number of pairs.
     """
-    return _together([cell for results in experiments for cell in _cells(results)], level)
+    whole = (results for results in experiments if statistics.of_whole_runs(results))
+    cells = [cell for results in whole for cell in _equally_private(results)]
+    return _together([cell for cell in cells if math.isfinite(cell.epsilon)], level)
+
+
+def best(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.DataArray:
+    """Say which methods have the lowest final mean among those that are equally private, or are tied with it.
+
+    Parameters
+    ----------
+    results, level
+        As in :func:`compare`; intervals of differences hold together for all pairs of equally private methods.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm`` and ``epsilon``; false where a method has no rival.
+    """
+    found = xr.zeros_like(results["status"].isel(seed=0, drop=True), bool).reset_coords(drop=True)
+    comparison = _together(list(_equally_private(results)), level)
+    for tied in [] if comparison is None else comparison["tied"]:
+        found.loc[{"algorithm": tied["algorithm"][tied], "epsilon": tied["epsilon"].item()}] = True
+    return found
 
 
 def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
@@ -137,82 +158,29 @@ def _together(cells: Sequence[_Cell], level: float) -> xr.Dataset | None:
     return together.assign_attrs(level=level, comparisons=comparisons)
 
 
-def ranks(
-    comparison: xr.Dataset,
-    algorithms: Sequence[str] | None = None,
-    level: float = statistics.LEVEL,
-) -> xr.Dataset | None:
-    """Rank methods in each cell, and tell which differ over all cells (Demsar 2006, section 3.2.2).
+def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
+    """Rank methods by their means in each cell, 1 for the lowest, and average over the cells.
 
-    Friedman's test asks whether all methods are alike. By Nemenyi's test two of them differ if their mean ranks do by
-    the critical difference ``q sqrt(k (k + 1) / (6 N))`` or more, for ``k`` methods in ``N`` cells, with the quantile
-    ``q`` of the studentized range over ``sqrt(2)``.
-
-    Both tests take cells for independent. Cells of one data set at several budgets are not, so the critical
-    difference is smaller than it should be: it describes these cells, and promises nothing about other data sets.
+    Equal means share a rank, and methods that lost runs share the last.
 
     Parameters
     ----------
     comparison
         What :func:`compare` found.
-    algorithms
-        Labels to rank, in the cells in which all of them are rivals; by default the methods that are in all cells.
-    level
-        One minus the size of the test of Nemenyi, in (0, 1).
 
     Returns
     -------
-    xarray.Dataset or None
-        None for fewer than three methods or two cells. Dims ``cell``, ``algorithm`` (lowest mean rank first) and
-        ``group``.
-
-        - ``rank``: 1 for the lowest mean; equal means share a rank, and methods that lost runs share the last.
-        - ``mean_rank``: over cells.
-        - ``together``: groups of methods that do not differ from each other, none part of another.
-        - ``statistic``, ``p_value``: of Friedman's test, corrected for shared ranks; NaN if all ranks are shared.
-        - ``critical_difference``: of mean ranks.
+    xarray.DataArray
+        Over the methods that are rivals in all cells, the lowest first.
     """
-    from scipy import stats  # takes a second
+    from scipy.stats import rankdata  # takes a second
 
-    compared = comparison["compared"]
-    if algorithms is None:
-        algorithms = list(compared["algorithm"].values[compared.all("cell").values])
-    cells = compared.sel(algorithm=list(algorithms)).all("algorithm")
-    means = comparison["mean"].sel(algorithm=list(algorithms)).isel(cell=cells.values)
-    n, k = means.shape
-    if k < 3 or n < 2:
-        return None
+    everywhere = comparison["compared"].all("cell").values
+    means = comparison["mean"].isel(algorithm=everywhere).transpose("cell", "algorithm")
     # Means of the same errors in another order may differ in their last digits.
-    rank = means.copy(data=stats.rankdata(means.round(12).fillna(np.inf), axis=1))
-    rank = rank[:, np.argsort(rank.mean("cell").values, kind="stable")]
-    with np.errstate(invalid="ignore"):
-        statistic, p_value = stats.friedmanchisquare(*rank.values.T)
-    quantile = stats.studentized_range.ppf(level, k, np.inf) / math.sqrt(2)
-    critical = quantile * math.sqrt(k * (k + 1) / (6 * n))
-    mean_rank = rank.mean("cell")
-    return xr.Dataset(
-        {
-            "rank": rank,
-            "mean_rank": mean_rank,
-            "together": (("group", "algorithm"), _groups(mean_rank.values, critical)),
-            "statistic": float(statistic),
-            "p_value": float(p_value),
-            "critical_difference": critical,
-        },
-        attrs={"level": level},
-    )
-
-
-def _groups(mean_ranks: NDArray[np.float64], critical: float) -> NDArray[np.bool_]:
-    """Longest runs of ascending values that span less than a critical difference, shape (groups, values)."""
-    groups, reached = [], 0
-    places = np.arange(mean_ranks.size)
-    for start, first in enumerate(mean_ranks):
-        end = int(np.sum(mean_ranks - first < critical))
-        if end > max(reached, start + 1):
-            groups.append((places >= start) & (places < end))
-            reached = end
-    return np.array(groups, bool).reshape(-1, mean_ranks.size)
+    ranks = rankdata(means.round(12).fillna(np.inf), axis=1)
+    found = means.isel(cell=0, drop=True).copy(data=ranks.mean(axis=0))
+    return found.isel(algorithm=np.argsort(found.values, kind="stable"))
 
 
 @dataclass(frozen=True)
@@ -231,16 +199,13 @@ def _facts(results: xr.Dataset) -> xr.Dataset:
     return results.reset_coords()[[results.attrs["metric"], *names]]
 
 
-def _cells(results: xr.Dataset) -> Iterator[_Cell]:
-    """Find the budgets of an experiment with rivals: one group of rivals for a budget, unless methods set delta."""
-    if not statistics.of_whole_runs(results):
-        return
+def _equally_private(results: xr.Dataset) -> Iterator[_Cell]:
+    """Find the rivals at each budget: one group of them, unless methods set delta."""
     table, facts = statistics.equally_private(results), _facts(results)
     for epsilon in map(float, results["epsilon"].values):
         groups = np.unique(table.sel(epsilon=epsilon).values, axis=0)
         for group in groups[groups.sum(axis=1) > 1]:
-            if math.isfinite(epsilon):
-                yield _Cell(facts, epsilon, list(table["rival"].values[group]))
+            yield _Cell(facts, epsilon, list(table["rival"].values[group]))
 
 
 def _compared(cell: _Cell, level: float, level_of_pairs: float) -> xr.Dataset:

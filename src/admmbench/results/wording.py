@@ -33,6 +33,38 @@ def confidence(level: float) -> str:
     return f"{100 * level:.4g} %"
 
 
+def number(value: float, form: str = ".4g") -> str:
+    """Write a number of a table: with four digits, or in a form; all digits of a larger one; a dash for none."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞"
+    text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e9 else f"{value:{form}}"
+    return text.replace("-", "−")
+
+
+def measured(value: float, fraction: object) -> str:
+    """Write a value of a metric: in percent with two decimals if it is a fraction, else as any number."""
+    return number(100 * value, ".2f") if fraction else number(value)
+
+
+def given(value: float) -> str:
+    """Write a budget or a probability as it was given."""
+    return f"{value:g}".replace("e-0", "e−")  # a hyphen may end a line
+
+
+def in_unit(unit: str) -> str:
+    """Say in what unit numbers are, behind their name; nothing where they have none."""
+    return {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
+
+
+def listed(labels: Iterable[str], most: int | None = None) -> str:
+    """Write labels in a sentence, apart even where they hold commas: some of them, and how many more there are."""
+    labels = [str(label) for label in labels]
+    more = len(labels) - most if most else 0
+    return "; ".join(labels[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def short(value: float) -> str:
     """Write a number with three digits."""
     return "∞" if math.isinf(value) else f"{value:.3g}"

@@ -42,45 +42,32 @@ function summary(values, redrawn) {
   return { n, mean, lower, upper, half };
 }
 
-/** Values of all seeds at a round, in the unit that is shown; undefined if they were not kept. */
+/** Values of all seeds at a round, in the unit that is shown; undefined if they do not depend on the seed. */
 function seedsAt(metric, curve, round) {
-  const unit = (metric.percent ? 100 : 1) / metric.of;
-  return metric.seeds?.[curve].map((values) => values[round] * unit);
+  return metric.seeds?.[curve].map((values) => values[round] * (metric.percent ? 100 : 1));
 }
 
-/** One number of each run, as statistics.py reduces them: "final" or "best"; NaN for runs that were lost. */
-function ofRuns(data, metric, curve, how) {
+/** The final value of each run, as statistics.py takes it; NaN for runs that were lost. */
+function ofRuns(data, metric, curve) {
   const rounds = data.rounds.map((_, k) => seedsAt(metric, curve, k));
   return data.seeds.map((_, seed) => {
     const own = rounds.map((seeds) => seeds[seed]).filter((value, k) => data.rounds[k] > 0 && !isNaN(value));
     if (!own.length || data.unfinished[curve].includes(seed)) return NaN;
-    return how === "final" ? own[own.length - 1] : Math.min(...own);
+    return own[own.length - 1];
   });
 }
 
-/** Statistics of a column of a metric, which is a round unless only some rounds were kept. */
-function statisticsAt(data, metric, curve, column) {
-  const seeds = seedsAt(metric, curve, column);
-  if (seeds) return { ...summary(seeds, data.redrawn), seeds };
-  const unit = metric.percent ? 100 : 1;
-  if (metric.values) return { mean: metric.values[curve][column] * unit };
-  const [mean, lower, upper] = ["mean", "lower", "upper"].map((name) => metric[name][curve][column] * unit);
-  return { mean, lower, upper, n: metric.n[curve][column] };
-}
-
-/** Places of the rounds that a metric has of a curve. */
-function roundsOf(data, metric, curve) {
-  return metric.kept?.[curve] ?? data.rounds.map((_, k) => k);
+/** Statistics of a metric at a round. */
+function statisticsAt(data, metric, curve, round) {
+  const seeds = seedsAt(metric, curve, round);
+  return seeds ? { ...summary(seeds, data.redrawn), seeds } : { mean: metric.values[curve][round] * (metric.percent ? 100 : 1) };
 }
 
 /** Points of a curve; where several are at one place, the last stands for them. */
 function pointsOf(data, metric, axis, curve, { logx, logy }, change) {
   const drawn = ({ x, mean }) => isFinite(x) && isFinite(mean) && (!logx || x > 0) && (!logy || mean > 0);
-  const points = roundsOf(data, metric, curve)
-    .map((k, column) => {
-      const x = axis.values ? axis.values[curve][k] : data.rounds[k];
-      return { round: data.rounds[k], x, ...change(statisticsAt(data, metric, curve, column)) };
-    })
+  const points = data.rounds
+    .map((round, k) => ({ round, x: axis.values ? axis.values[curve][k] : round, ...change(statisticsAt(data, metric, curve, k)) }))
     .filter(drawn)
     .filter((point, k, all) => k === all.length - 1 || all[k + 1].x > point.x);
   // A method without a total has the start alone on its axis.
@@ -97,7 +84,7 @@ function divided(point, by) {
 
 /** First mean of a curve that something can be divided by; NaN if it has none. */
 function firstMean(data, metric, curve) {
-  const means = roundsOf(data, metric, curve).map((_, column) => statisticsAt(data, metric, curve, column).mean);
+  const means = data.rounds.map((_, k) => statisticsAt(data, metric, curve, k).mean);
   return means.find((mean) => isFinite(mean) && mean !== 0) ?? NaN;
 }
 
@@ -139,9 +126,9 @@ function curvesOf(data, view) {
 
 const digits = (value, count) => String(Number(value.toPrecision(count)));
 
-/** A value as the tables print it: fractions in percent with two decimals, others with four digits or three. */
+/** A value as the tables print it: fractions in percent with two decimals, others with four digits. */
 function shown(value, metric) {
-  const text = metric.percent ? value.toFixed(2) : digits(value, metric.seeds || metric.values ? 4 : 3);
+  const text = metric.percent ? value.toFixed(2) : digits(value, 4);
   return text.replace(/^-/, "−");
 }
 
@@ -174,7 +161,6 @@ function sentence(curve, point, view) {
     if (point.lower === point.upper) parts.push("the same for all seeds");
     else if (point.n <= facts.few && point.seeds) parts.push(`seeds ${point.seeds.filter(isFinite).map((value) => shown(value, metric)).join(", ")}`);
     else parts.push(`${a}–${b} percentile ${shown(point.lower, metric)} to ${shown(point.upper, metric)}`);
-    // Where single seeds were kept there is a t interval as well.
     const ends = point.seeds && point.lower < point.upper && [point.mean - point.half, point.mean + point.half].map((end) => shown(end, metric));
     if (ends) parts.push(`${Math.round(100 * facts.level)} % interval of the mean ${ends.join(" to ")}`);
   }

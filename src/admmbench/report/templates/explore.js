@@ -71,7 +71,7 @@ function settle(data) {
     zoom: isFinal(state) ? undefined : state.zoom,
     axis: data.axes.find(({ name }) => name === state.x),
     budgets: ran,
-    // There is no band of a few seeds; where seeds were not kept there is nothing else.
+    // There is no band of a few seeds, and none where values do not depend on the seed.
     fixed: data.seeds.length <= facts.few ? "seeds" : metric.seeds ? "" : "band",
   };
 }

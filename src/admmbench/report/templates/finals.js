@@ -15,11 +15,11 @@ function boxOf(values) {
 
 /** The last value of a curve with its statistics; undefined if all its runs were lost. */
 function finalOf(data, metric, curve) {
-  const at = roundsOf(data, metric, curve).map((k, column) => ({ round: data.rounds[k], ...statisticsAt(data, metric, curve, column) }));
+  const at = data.rounds.map((round, k) => ({ round, ...statisticsAt(data, metric, curve, k) }));
   const last = at.findLast(({ mean }) => isFinite(mean));
   if (!last || (!metric.values && data.unfinished[curve].length === data.seeds.length)) return undefined;
   if (!last.seeds) return last;
-  const seeds = ofRuns(data, metric, curve, "final");
+  const seeds = ofRuns(data, metric, curve);
   return { round: last.round, ...summary(seeds, data.redrawn), seeds };
 }
 

@@ -33,3 +33,14 @@ function asked(part) {
   const [name, query = ""] = location.hash.slice(1).split("?");
   return name === part ? new URLSearchParams(query) : null;
 }
+
+/** Put a link to itself behind the words of every heading, caption, figure and claim that has a name. */
+function linkParts() {
+  for (const part of document.querySelectorAll(":is(h2, h3, p.caption, summary, figure, tr)[id]")) {
+    if (part.closest("#explore-view")) continue;
+    const link = make("a", { class: "permalink", href: `#${part.id}`, "aria-label": "Link to this part" }, "#");
+    const small = part.querySelector("th > small"); // below the statement of a claim
+    if (small) small.before(link);
+    else (part.querySelector("figcaption") ?? part).append(link);
+  }
+}

@@ -1,4 +1,4 @@
-// Tables that sort, that show the rows, columns and digits that are chosen, and that are saved as they are shown.
+// Tables that sort, that show the rows and columns that are chosen, and that are saved as they are shown.
 
 const LATEX = {
   "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
@@ -44,7 +44,7 @@ function valueOf(text) {
 
 /** Compare cells; those without a number come last, whatever the direction. */
 function comparing(column, numeric, sign) {
-  const key = (row) => (numeric && row.cells[column].dataset.values?.split(" ")[0]) || words(row.cells[column]);
+  const key = (row) => words(row.cells[column]);
   const plain = (row) => key(row).replace(/(\d),(?=\d{3})/g, "$1");
   if (!numeric) return (a, b) => sign * plain(a).localeCompare(plain(b), "en", { numeric: true });
   return (a, b) => {
@@ -85,89 +85,25 @@ function hideColumns(table, hidden) {
   }
 }
 
-// A number that stands alone: part of no name, and of no other number.
-const NUMBER = /(^|[\s[(–])([-−]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?=$|[\s\]),;–])/g;
-
-/** A number as printed, with at most so many significant digits; `exact` has more than are printed. */
-function withDigits(printed, exact, count) {
-  const given = exact ?? printed.replaceAll(",", "").replace("−", "-");
-  if (!/[.e]/.test(given)) return printed; // whole numbers count something
-  const known = given.replace(/e.*/, "").replace(/[^\d.]/g, "").replace(/^[0.]+/, "").replace(".", "").length;
-  const rounded = Number(given).toPrecision(Math.max(1, Math.min(count, known)));
-  const size = Math.abs(rounded) && Math.floor(Math.log10(Math.abs(rounded)));
-  const decimals = Math.max(0, Math.min(count, known) - 1 - size);
-  const text = size < -4 || size > 12
-    ? Number(rounded).toExponential(Math.min(count, known) - 1)
-    : Number(rounded).toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-  return printed.startsWith("−") ? text.replace(/^-/, "−") : text;
-}
-
-/** Texts of the cells with numbers, as printed, and the numbers with more digits, where the page has them. */
-function numbersOf(table) {
-  return [...table.querySelectorAll("td.number")].map((cell) => {
-    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-    const texts = [];
-    while (walker.nextNode()) texts.push({ node: walker.currentNode, printed: walker.currentNode.data });
-    return { texts, exact: cell.dataset.values?.split(" ") ?? [] };
-  });
-}
-
-/** Give the numbers of a table of errors their digits: these are in the data of the view "Explore". */
-async function addDigits(table, cells) {
-  const { experiment, run } = table.dataset;
-  if (!experiment || typeof DecompressionStream === "undefined") return;
-  const data = await load(experiment);
-  const metric = data.metrics[0]; // that of the problem
-  const values = data.methods.flatMap((_, method) => data.budgets.map((_, budget) => {
-    const curve = data.curves.findIndex(([a, e]) => a === method && e === budget);
-    return curve < 0 ? [] : ofRuns(data, metric, curve, run);
-  }));
-  values.forEach((runs, k) => {
-    const { n, mean, lower, upper } = summary(runs, data.redrawn);
-    const others = runs.length > facts.few ? [lower, upper] : runs.filter((value) => !isNaN(value));
-    cells[k].exact = [mean, ...others].slice(0, n > 1 ? undefined : n).map((value) => value.toPrecision(7));
-  });
-}
-
-function showDigits(cells, count) {
-  for (const { texts, exact } of cells) {
-    let place = 0;
-    for (const { node, printed } of texts) {
-      const change = (_, before, number) => before + withDigits(number, exact[place++], count);
-      node.data = count ? printed.replace(NUMBER, change) : printed;
-    }
-  }
-}
-
-/** Controls for rows, columns and digits of a table. */
+/** Controls for rows and columns of a table. */
 function shaping(table, name, note) {
   const rows = [...table.tBodies[0].rows];
   const heads = headsOf(table);
-  const cells = numbersOf(table);
   const hidden = new Set();
-  const digits = make("select", { onchange: apply, "aria-describedby": name },
-    ...["as printed", 2, 3, 4, 5, 6, 7].map((count) => make("option", { value: Number(count) || 0 }, String(count))));
   const search = make("input", { type: "search", oninput: apply, autocomplete: "off", "aria-describedby": name });
   const boxes = heads.slice(1).map((head, k) => make("input", { type: "checkbox", checked: true, onchange: (event) => {
     hidden[event.target.checked ? "delete" : "add"](k + 1);
     apply();
   } }));
-  const labelled = (text, control) => make("label", {}, make("span", {}, text), control);
   const reset = () => {
     search.value = "";
-    digits.value = 0;
     hidden.clear();
     boxes.forEach((box) => { box.checked = true; });
     apply();
   };
 
-  let known = false; // whether the data were asked for more digits
-  async function apply() {
-    const count = Number(digits.value);
-    if (count && !known) await addDigits(table, cells);
-    known ||= count > 0;
+  function apply() {
     const sought = search.value.toLowerCase().split(/\s+/);
-    showDigits(cells, 0);
     // Claims have a filter of their own.
     if (!table.matches(".claims")) {
       for (const row of rows) {
@@ -175,21 +111,17 @@ function shaping(table, name, note) {
         row.hidden = !sought.every((word) => text.includes(word));
       }
     }
-    showDigits(cells, count);
     hideColumns(table, hidden);
     const seen = rows.filter((row) => !row.hidden).length;
     note.textContent = [
       search.value.trim() && `${seen} of ${rows.length} rows`,
       hidden.size && `${heads.length - hidden.size} of ${heads.length} columns`,
-      count && `at most ${count} significant digits`,
     ].filter(Boolean).join(", ");
     if (note.textContent) note.prepend("Shown: ");
   }
 
-  const fractions = cells.some(({ texts }) => texts.some(({ printed }) => /\d\.\d/.test(printed)));
   return make("div", { class: "shaping", role: "group", "aria-describedby": name },
-    ...(rows.length > 1 && !table.matches(".claims") ? [labelled("Rows with", search)] : []),
-    ...(fractions ? [labelled("Significant digits", digits)] : []),
+    ...(rows.length > 1 && !table.matches(".claims") ? [make("label", {}, make("span", {}, "Rows with"), search)] : []),
     make("fieldset", { class: "columns" }, make("legend", {}, "Columns"),
       ...boxes.map((box, k) => make("label", { class: "check" }, box, make("span", {}, heads[k + 1])))),
     make("button", { type: "button", onclick: reset }, "As printed"));
@@ -211,7 +143,7 @@ function enliven(table) {
   const name = table.getAttribute("aria-labelledby") || "table";
   const button = (kind, save) => make("button", { type: "button", onclick: save, "aria-describedby": name }, kind);
   const note = make("p", { class: "count small", role: "status" });
-  const shape = make("details", { class: "shape" }, make("summary", { "aria-describedby": name }, "Rows, columns, digits"));
+  const shape = make("details", { class: "shape" }, make("summary", { "aria-describedby": name }, "Rows, columns"));
   // A page has many tables; few are shaped.
   shape.addEventListener("toggle", () => shape.append(shaping(table, name, note)), { once: true });
   table.closest(".scroll").after(
