@@ -350,3 +350,15 @@ def test_the_sum_of_predictions_is_that_of_the_joined_model(two):
     np.testing.assert_allclose(
         together, np.hstack(x) @ two.X_train.T.astype(np.float64), atol=1e-12
     )
+
+
+def test_rows_of_each_partys_columns_are_scaled_down():
+    """Assumption 2.3 of hu2019; shorter rows stay, and so do those of test samples that are short."""
+    D = np.array([[3.0, 4.0, 0.5], [0.3, 0.4, 2.0], [0.0, 0.0, 0.0]])
+    bounded = bind_columns(with_records(D), blocks=[2, 1], records={"max_l2_norm": 1})
+    expected = [[0.6, 0.8, 0.5], [0.3, 0.4, 1.0], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(bounded.X, expected, rtol=2e-6)
+    assert bounded.problem.describe()["records"] == {"max_l2_norm": 1}
+    plain = bind_columns(with_records(D), blocks=[2, 1])
+    np.testing.assert_allclose(plain.X, D, rtol=1e-7)
+    assert "records" not in plain.problem.describe()

@@ -76,7 +76,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     name = given.loss if isinstance(given.loss, str) else str(given.loss["name"])
     usual = loss.convention
     if sharing == "columns":
-        for key in ("per", "average", "records"):
+        for key in ("per", "average"):
             if getattr(given, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
@@ -86,7 +86,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
             raise ValueError(
                 "problem.strength: parties whose columns depend on each other need one above 0"
             )
-        return Columns(given.penalty, strength, loss, name)
+        return Columns(given.penalty, strength, loss, name, given.records or RecordBounds())
     if given.objective or given.constraints is not None or given.server is not None:
         return _constrained(given, name, loss)
     return Rows(

@@ -18,7 +18,7 @@ import numpy as np
 
 from admmbench.partition import RowSelection, n_rows
 from admmbench.problems import products_per_seed
-from admmbench.problems.base import Array, weights_and_intercepts
+from admmbench.problems.base import Array, RecordBounds, weights_and_intercepts
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.sparse import MOST, Sparse, column_type
 from admmbench.problems.used_columns import gather
@@ -260,6 +260,21 @@ def sparse_width(X: Array) -> int | None:
     """Count the entries of the fullest record that are not 0; None if these are too many to leave the others out."""
     width = int(np.count_nonzero(X, axis=1).max(initial=1))
     return width if width <= MOST * X.shape[1] else None
+
+
+def scaled_down(X: Array, bounds: RecordBounds, dtype: np.dtype[Any]) -> Array:
+    """Scale down records that are longer than the bounds, in the precision of a problem; no copy where none is."""
+    X = np.asarray(X, dtype)
+    factors = np.ones(len(X))
+    for order, bound in ((1, bounds.max_l1_norm), (2, bounds.max_l2_norm)):
+        if bound is not None:
+            norms = record_norms(X, order)
+            # A little below the bound, so that rounding to float32 stays below it too.
+            shrink = bound * (1 - 1e-6) / np.maximum(norms, bound)
+            factors = np.minimum(factors, np.where(norms > bound, shrink, 1))
+    if (factors == 1).all():
+        return X
+    return X * factors[:, None].astype(dtype)
 
 
 def record_norms(X: Array, order: int) -> Array:

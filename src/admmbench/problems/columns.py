@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,11 +28,13 @@ from admmbench.problems.base import (
     Fit,
     LossProblem,
     Map,
+    RecordBounds,
     Setting,
     Sharing,
     State,
     weights_and_intercepts,
 )
+from admmbench.problems.batches import scaled_down
 from admmbench.problems.loss import ScalarLoss
 
 # Directions that are shorter than this, relative to the longest, are rounding: one-hot blocks lack full rank.
@@ -44,7 +46,16 @@ _STEP_TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class Columns(LossProblem):
-    """Parameters of a problem over columns."""
+    """Parameters of a problem over columns.
+
+    Attributes
+    ----------
+    records
+        Norms that the rows of each party's columns are scaled down to; assumption 2.3 of hu2019 asks for 1. Without
+        them rows stay as they are.
+    """
+
+    records: RecordBounds
 
     sharing: ClassVar[Sharing] = "columns"
 
@@ -55,6 +66,11 @@ class Columns(LossProblem):
             raise ValueError(
                 f"problem: loss {self.loss_name} has several outputs, shared columns need one; use logistic"
             )
+
+    def describe(self) -> dict[str, Any]:
+        """Return the settings as a user would write them; bounds where there are any."""
+        bounds = self.records.model_dump(exclude_none=True)
+        return {**super().describe(), **({"records": bounds} if bounds else {})}
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
         """Return those of the loss."""
@@ -96,12 +112,19 @@ class BoundColumns(BoundLoss["Party"]):
         self.n_samples = data.n_train
         used = self.columns[-1].stop
         self.model_shape = (1, used)
-        self.X = np.asarray(data.X_train[:, :used], dtype)
+        self.X = self._scaled(data.X_train[:, :used])
         self.y = self.loss.targets(data.y_train, dtype)
         self._test = (
-            np.asarray(data.X_test[:, :used], dtype),
+            self._scaled(data.X_test[:, :used]),
             self.loss.targets(data.y_test, dtype),
         )
+
+    def _scaled(self, X: Array) -> Array:
+        """Scale down the rows of each party's columns."""
+        bounds = self.problem.records
+        if bounds == RecordBounds():
+            return np.asarray(X, self.dtype)
+        return np.hstack([scaled_down(X[:, own], bounds, self.dtype) for own in self.columns])
 
     @property
     def weight(self) -> float:

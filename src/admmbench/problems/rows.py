@@ -48,8 +48,8 @@ from admmbench.problems.batches import (
     one_after_another,
     part_of,
     predict,
-    record_norms,
     rows_of_seed,
+    scaled_down,
     sparse_width,
 )
 from admmbench.problems.loss import Loss, Norms
@@ -162,7 +162,7 @@ class BoundRows(BoundLoss["RowParts"]):
         self.holders = sum(size > 0 for size in sizes)
         """Agents that have records."""
         self._box = max(abs(bound) for bound in data.domain)
-        self.X = self._bounded(data.X_train)
+        self.X = scaled_down(data.X_train, problem.records, dtype)
         self.y = self.loss.targets(data.y_train, dtype)
         whole = self.model_shape[1] * dtype.itemsize
         self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (self._bytes_left or whole)))
@@ -179,20 +179,6 @@ class BoundRows(BoundLoss["RowParts"]):
         elif (part := density(self.X)) <= MOST:
             width = max(part * J, 1)
         return width and width * (self.dtype.itemsize + column_type(J).itemsize)
-
-    def _bounded(self, X: Array) -> Array:
-        """Scale down records that are too long; no copy where none is."""
-        X, bounds = np.asarray(X, self.dtype), self.problem.records
-        factors = np.ones(len(X))
-        for order, bound in ((1, bounds.max_l1_norm), (2, bounds.max_l2_norm)):
-            if bound is not None:
-                norms = record_norms(X, order)
-                # A little below the bound, so that rounding to float32 stays below it too.
-                shrink = bound * (1 - 1e-6) / np.maximum(norms, bound)
-                factors = np.minimum(factors, np.where(norms > bound, shrink, 1))
-        if (factors == 1).all():
-            return X
-        return X * factors[:, None].astype(self.dtype)
 
     @property
     def work_per_agent(self) -> float:
@@ -376,7 +362,9 @@ class BoundRows(BoundLoss["RowParts"]):
         """Records and targets among which the rows are that test."""
         data = self.split.dataset
         if self.split.held_out is None:
-            return self._bounded(data.X_test), self.loss.targets(data.y_test, self.dtype)
+            return scaled_down(data.X_test, self.problem.records, self.dtype), self.loss.targets(
+                data.y_test, self.dtype
+            )
         return self.X, self.y
 
     @cached_property
