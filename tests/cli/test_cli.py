@@ -95,7 +95,7 @@ def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys)
         error = capsys.readouterr().err
         assert str(path) in error
         assert error.count("\n") == 1
-        assert ("is no folder" if words[0] in FOLDERS else f"is a {kind} and not") in error
+        assert ("is no folder" if words[0] in FOLDERS else "is no regular file and not") in error
         assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert len(list(tmp_path.iterdir())) == 2
 

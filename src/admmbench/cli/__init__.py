@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 
 from admmbench import __version__
-from admmbench.cli import authors, data, results, runs, studies
+from admmbench.cli import authors, results, runs, studies
 from admmbench.cli.options import Command
 from admmbench.files import check_output
 from admmbench.jobs import interrupts
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="admmbench", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for audience in (studies, authors, data, runs, results):
+    for audience in (studies, authors, runs, results):
         for value in vars(audience).values():
             if isinstance(value, Command):
                 value.add_to(commands)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench.files.core_yaml import parse_words, parse_yaml
 from admmbench.validation import expanded
@@ -28,28 +27,14 @@ Function = Callable[[argparse.Namespace], int | None]
 """Carries a command out and returns its exit status, None for 0."""
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command is a function and the words that call it.
-
-    Attributes
-    ----------
-    name
-        The word that calls it.
-    text
-        What it does, for ``--help``.
-    arguments
-        Its arguments and options.
-    in_folder
-        Whether its ``--output`` is a folder.
-    function
-        Carries it out.
-    """
+class Command(NamedTuple):
+    """A command: the word that calls it, what it does for ``--help``, its arguments, and what carries it out."""
 
     name: str
     text: str
     arguments: tuple[Argument, ...]
     in_folder: bool
+    """Whether its ``--output`` is a folder."""
     function: Function
 
     def add_to(self, commands: Any) -> None:

@@ -1,4 +1,4 @@
-"""Commands on single runs: run, attack, tune, time."""
+"""Commands on single runs: prepare their data, run, attack, tune, time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from admmbench.cli.options import (
     command,
     count,
     dataset,
+    dataset_names,
     mapping,
     place,
     run_spec,
@@ -19,6 +20,28 @@ from admmbench.cli.options import (
 )
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.files.core_yaml import dump_yaml, parse_yaml
+
+
+@command(
+    "prepare",
+    "fetch, check and prepare a data set",
+    argument(
+        "dataset",
+        help="name, or YAML such as '{name: femnist, shards: [0, 1]}'",
+        complete=dataset_names,
+    ),
+    argument("--output", type=place, required=True, help="folder to write"),
+    argument("--mirror", help="folder with source files, looked up before the network"),
+    argument("--cache", help="folder for downloads"),
+    in_folder=True,
+)
+def _prepare(options: argparse.Namespace) -> None:
+    from admmbench.datasets import prepare
+
+    spec = parse_yaml(options.dataset, "DATASET")
+    if not isinstance(spec, str | dict):
+        raise ValueError(f"DATASET: expected a name or a mapping, got {options.dataset!r}")
+    prepare(spec, options.output, mirror=options.mirror, cache=options.cache)
 
 
 @command(

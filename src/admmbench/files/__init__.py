@@ -8,7 +8,6 @@ import importlib.machinery
 import importlib.util
 import json
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -97,15 +96,6 @@ def is_own(state: os.stat_result, *trusted: int) -> bool:
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
-
-
 # The fix where the workflow makes a file.
 MADE_AGAIN = "delete {} and start Snakemake again"
 SEAL = "sha256"
@@ -158,10 +148,8 @@ def check_output(path: Path) -> None:
         If there is something else than a regular file, which would be replaced, or no folder to write to.
     """
     if path.exists():
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = _KINDS[stat.S_IFMT(mode)]
-            raise OSError(f"{path} is {kind} and not replaced: name a file to write")
+        if not path.is_file():
+            raise OSError(f"{path} is no regular file and not replaced: name a file to write")
     elif str(path) == "-":
         raise OSError("- is no file: name a file to write; nothing goes to standard output")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
