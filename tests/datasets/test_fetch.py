@@ -1,16 +1,18 @@
 """Fetching: where a file is looked for, and that a wrong one is named and never kept."""
 
+import contextlib
 import lzma
 import multiprocessing
 import shutil
 import socket
 import subprocess
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admmbench.datasets import DatasetError, RemoteFile
+from admmbench.datasets import DatasetError, RemoteFile, _fetch
 from admmbench.datasets._fetch import checksum, fetch, read_bytes
 
 CONTENT = b"some content " * 500
@@ -89,6 +91,35 @@ def test_truncated_xz_is_named(cache, mirror):
     with pytest.raises(DatasetError, match="unreadable") as error:
         fetch_one(remote(), cache=cache, mirror=mirror)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("size", [None, len(CONTENT)])
+def test_no_more_is_unpacked_than_there_should_be(size, cache, mirror, monkeypatch):
+    """A small file may unpack to more than there is memory."""
+    monkeypatch.setattr(_fetch, "MOST", len(CONTENT))
+    put(mirror, lzma.compress(bytes(100 * len(CONTENT))), "a.bin.xz")
+    file = replace(remote(), size=size)
+    with pytest.raises(DatasetError, match=f"wrong content, more than {len(CONTENT):,} bytes"):
+        fetch_one(file, cache=cache, mirror=mirror)
+
+
+def test_no_more_is_downloaded_than_there_should_be(server, cache):
+    sent = 0
+
+    def answer(handler):
+        nonlocal sent
+        handler.send_response(200)
+        handler.end_headers()
+        with contextlib.suppress(OSError):  # until nobody listens
+            while sent < 2**28:
+                sent += handler.wfile.write(bytes(2**16))
+
+    server.answers["/a"] = answer
+    with pytest.raises(DatasetError, match=f"/a: wrong content, more than {len(CONTENT):,} bytes"):
+        fetch_one(remote(server.url + "/a"), cache=cache)
+    assert sent < 2**27
+    assert server.requests["/a"] == 1
+    assert kept(cache) == []
 
 
 def test_wrong_mirror_file_warns_and_the_network_is_tried(server, cache, mirror, caplog):

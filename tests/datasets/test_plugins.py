@@ -217,6 +217,10 @@ WRONG = {
         "n_train: Input should be a valid integer",
     ),
     "no test rows": (text("n_test=10", "n_test=0"), "n_test: 0 is no whole number of 1 or more"),
+    "checksum": (
+        text("checksums={}", "checksums={'a': b'x'}"),
+        "checksums.a: Input should be a valid string",
+    ),
     "one text": (
         text('("heads", "tails")', '"ht"'),
         "class_names: Input should be a valid tuple (got 'ht')",
@@ -225,7 +229,7 @@ WRONG = {
         text('("heads", "tails")', "tuple(np.unique([0, 1]))"),
         "class_names.0: Input should be a valid string (got np.int64(0))",
     ),
-    "checksum": (
+    "number for a checksum": (
         text("checksums={}", "checksums={'a': 1}"),
         "checksums.a: Input should be a valid string",
     ),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 
@@ -116,7 +116,7 @@ class Facts:
     name: str
     settings: dict[str, Any]
     class_names: Names
-    checksums: dict[str, str] = field(default_factory=dict)
+    checksums: dict[str, StrictStr] = field(default_factory=dict)
     licence: str = ""
     citation: str = ""
     default_problem: str = "softmax"

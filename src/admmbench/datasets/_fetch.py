@@ -5,6 +5,7 @@ content inside.
 """
 
 import hashlib
+import io
 import logging
 import lzma
 import os
@@ -26,6 +27,8 @@ __all__ = ["DatasetError", "RemoteFile", "checksum", "compare", "fetch", "read_b
 _CHECKSUM = re.compile("sha256:[0-9a-f]{64}|git-blob-sha1:[0-9a-f]{40}")
 #: Attempts per URL; pooch waits a second before the second one, two before the third.
 ATTEMPTS = 3
+#: Bytes of a file that states no size, at most.
+MOST = 2**31
 #: Seconds to wait for a connection and for the next bytes.
 TIMEOUT = (10.0, 60.0)
 # Names of files that are missing besides, in a message.
@@ -65,7 +68,7 @@ class RemoteFile:
     checksum
         ``"sha256:<hex>"``, or ``"git-blob-sha1:<hex>"`` where the git hash is what is published.
     size
-        Bytes, if known, for messages and forecasts.
+        Bytes, if known. No more are downloaded or unpacked; `MOST` where it is not known.
     """
 
     name: str
@@ -73,6 +76,11 @@ class RemoteFile:
     mirror_path: Annotated[str, AfterValidator(_within)]
     checksum: Annotated[str, AfterValidator(_comparable)]
     size: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Bytes of its content, at most."""
+        return MOST if self.size is None else self.size
 
 
 def checksum(content: bytes, algorithm: str) -> str:
@@ -111,9 +119,10 @@ def compare(content: bytes, expected: str, source: str, fix: str) -> None:
         raise DatasetError(f"{source}: {found}, expected {expected}\n  to fix: {fix}")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, decompressed if its name ends in ``.xz``."""
-    return lzma.open(path).read() if path.suffix == ".xz" else path.read_bytes()
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """Return the content of a file, decompressed if its name ends in ``.xz``; only so many bytes, if `most` says so."""
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as stream:
+        return stream.read(most)
 
 
 def fetch(
@@ -202,9 +211,11 @@ def _find(file: RemoteFile, folders: dict[str, Path], tried: list[str]) -> Path 
 def _fault(path: Path, file: RemoteFile) -> str:
     """Say what is wrong with a copy of a file; empty if nothing is."""
     try:
-        content = read_bytes(path)
+        content = read_bytes(path, file.most + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
         return f"unreadable ({type(error).__name__}: {error})"
+    if len(content) > file.most:
+        return f"wrong content, more than {file.most:,} bytes"
     found = checksum(content, file.checksum.partition(":")[0])
     return "" if found == file.checksum else f"wrong content, {found}, {len(content):,} bytes"
 
@@ -220,12 +231,12 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
 
     def download(url: str, output: str, source: Any) -> None:
         """Refuse another content before it is in its place; pooch does not try again after a `DatasetError`."""
-        get(url, output, source)
+        with _Bounded(output, file.most) as stream:
+            get(url, stream, source)
         if fault := _fault(Path(output), file):
             raise DatasetError(fault)
-        Path(output).chmod(
-            PERMISSIONS
-        )  # others may share the cache, but none reads a temporary file
+        # Others may share the cache, but none reads a temporary file.
+        Path(output).chmod(PERMISSIONS)
 
     name, retries = file.mirror_path, ATTEMPTS - 1
     try:
@@ -248,6 +259,19 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
             "Name a writable folder by ADMMBENCH_CACHE (config key data.cache)."
         ) from error
     return None
+
+
+class _Bounded(io.FileIO):
+    """A file that is written, so many bytes at most."""
+
+    def __init__(self, path: str, most: int) -> None:
+        super().__init__(path, "wb")
+        self._most = most
+
+    def write(self, content: Any) -> int:
+        if self.tell() + len(content) > self._most:
+            raise DatasetError(f"wrong content, more than {self._most:,} bytes")
+        return super().write(content)
 
 
 def _explain(file: RemoteFile, tried: list[str], others: list[str], mirror: Path | None) -> str:
