@@ -42,7 +42,7 @@ ORDER = [
 ]
 # Tests about no single room: folders, then modules.
 TOGETHER = {"cluster", "regression", "workflow"}
-OF_THE_REPOSITORY = {"architecture", "docs", "examples", "packaging", "site"}
+OF_THE_REPOSITORY = {"architecture", "docs", "examples", "findings", "packaging", "site"}
 # For authors of plug-ins: no room of the house knows them, and they know nothing of studies.
 FOR_AUTHORS = ["api", "scaffold", "contracts"]
 
