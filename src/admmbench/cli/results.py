@@ -142,12 +142,17 @@ def _compare(options: argparse.Namespace) -> int:
     argument("results", type=place, nargs="+", help="results.nc"),
     argument("--made-by", required=True, help="command that makes these results"),
     argument("--folder", type=place, help="folder to write (default: reference)"),
+    argument(
+        "--add",
+        action="store_true",
+        help="add the runs to those that are kept of the same experiment, instead of replacing them",
+    ),
 )
 def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
     for path in options.results:
-        kept = reference.keep(_results(path), options.made_by, options.folder)
+        kept = reference.keep(_results(path), options.made_by, options.folder, add=options.add)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 

@@ -38,8 +38,10 @@ class Source(Strict):
     sha256: str
 
 
-def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
-    """Add results to the folder, compressed, in the place of former ones of the same experiment.
+def keep(
+    results: xr.Dataset, command: str, folder: Path | None = None, *, add: bool = False
+) -> Path:
+    """Add results to the folder, compressed.
 
     Parameters
     ----------
@@ -49,15 +51,28 @@ def keep(results: xr.Dataset, command: str, folder: Path | None = None) -> Path:
         Command that made them.
     folder
         Folder to write; by default the user's own.
+    add
+        Whether former results of the same experiment stay, and these are added to them; otherwise these take their
+        place.
 
     Returns
     -------
     Path
         The file.
+
+    Raises
+    ------
+    ValueError
+        If these cannot be added to the former ones, see `admmbench.results.joining.join`.
     """
     folder = folder or OWN_REFERENCE
     name = results.attrs["experiment"]
     path = folder / f"{name}.nc"
+    if add and (former := load([name], [folder])):
+        from admmbench.results import joining  # slow to import
+
+        results = joining.join(former[name], results)
+        command = joining.each_once([_sources(folder)[path.name].command, command])
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     # The index of a compressed variable takes more than a small variable.
     numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}

@@ -1,0 +1,144 @@
+"""Results of one experiment from several files: a study that was run in parts, on several machines or days."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from admmbench.frames.outcomes import Outcome
+from admmbench.results.kinship import with_kinship
+
+# Facts of a whole file that its parts need not share.
+_MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
+# What stands for a method or a run that is not there, by the kind of its type.
+_NOTHING: dict[str, Any] = {"f": np.nan, "i": 0, "u": 0, "b": False, "U": ""}
+_POINT = ("algorithm", "epsilon")
+
+
+def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
+    """Add the runs of a second file to those of a first one.
+
+    Parameters
+    ----------
+    first, second
+        Results of one experiment at one scale, see `admmbench.results.aggregate.aggregate`.
+
+    Returns
+    -------
+    xarray.Dataset
+        All methods, budgets and seeds. ``fingerprint`` of a method, ``arithmetic``, ``machine`` and ``versions`` name
+        those of both files.
+
+    Raises
+    ------
+    ValueError
+        If both have a run, or if they differ in a setting, in what they measure, or in the rounds that were evaluated.
+    """
+    first, second = with_kinship(first), with_kinship(second)
+    labels = list(dict.fromkeys(str(x) for each in (first, second) for x in each["algorithm"].data))
+    if changed := [*_other_settings(first, second), *_in_both(first, second)]:
+        raise ValueError(f"results cannot be joined: {'; '.join(changed)}")
+    parts = [_runs_alone(each) for each in (first, second)]
+    joined = parts[0].combine_first(parts[1]).sel(algorithm=labels)
+    joined["fingerprint"] = _named_together("fingerprint", *parts).sel(algorithm=labels)
+    for name, each in joined.items():
+        like = (first if name in first.variables else second)[name]
+        nothing = Outcome.NOT_RUN if name == "status" else _NOTHING[like.dtype.kind]
+        filled = each.fillna(nothing).transpose(*like.dims)
+        joined[name] = filled.astype(str if like.dtype.kind == "U" else like.dtype)
+        joined[name].attrs = like.attrs
+    joined["algorithm"] = joined["algorithm"].astype(str).assign_attrs(first["algorithm"].attrs)
+    coordinates = [name for name in joined if name in first.coords]
+    both = {
+        **{
+            name: each_once([str(each.attrs.get(name, "")) for each in (first, second)])
+            for name in ("arithmetic", "machine")
+            if name in {**first.attrs, **second.attrs}
+        },
+        "versions": _versions(first, second),
+    }
+    return joined.set_coords(coordinates).assign_attrs({**first.attrs, **both})
+
+
+def each_once(texts: Iterable[str], separator: str = "; ") -> str:
+    """Make one of several lists in words, in which nothing stands twice."""
+    parts = [part for text in texts for part in text.split(separator) if part]
+    return separator.join(dict.fromkeys(parts))
+
+
+def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
+    """Say in what settings the files differ."""
+    names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER)
+    changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
+    if not first["round"].equals(second["round"]):
+        changed.append("evaluated rounds")
+    coordinates = [set(map(str, each.coords)) for each in (first, second)]
+    changed += sorted(coordinates[0] ^ coordinates[1])
+    shared = set(first.variables) & set(second.variables)
+    changed += sorted(f"dimensions of {n}" for n in shared if first[n].dims != second[n].dims)
+    if not changed:
+        changed = [
+            f"{name} of {label}"
+            for name, each in first.coords.items()
+            if each.dims in (_POINT[:1], _POINT) and name not in ("algorithm", "fingerprint")
+            for label in _with_other_values(first, second, str(name))
+        ]
+    return [f"they differ in {', '.join(changed)}"] if changed else []
+
+
+def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list[str]:
+    """List the methods that both ran, and to which the files give other values of a coordinate."""
+    a, b = xr.align(*(each[name].reset_coords(drop=True) for each in (first, second)))
+    beside = [dim for dim in ("epsilon", "seed") if dim not in a.dims]
+    ran = [_ran(each).any(beside) for each in (first, second)]
+    other = (a != b) & ran[0] & ran[1]  # at the places that they share
+    other = other.any([dim for dim in other.dims if dim != "algorithm"])
+    return [str(label) for label in other["algorithm"].values[other.values]]
+
+
+def _in_both(first: xr.Dataset, second: xr.Dataset) -> list[str]:
+    """Name the runs that both files have."""
+    both = (_ran(first) & _ran(second)).any("seed")  # of the points that they share
+    points = both.stack(point=_POINT)
+    return [
+        f"both have {label} at ε = {epsilon:g}"
+        for label, epsilon in points[points].point.values.tolist()
+    ]
+
+
+def _ran(results: xr.Dataset) -> xr.DataArray:
+    return (results["status"] != Outcome.NOT_RUN).reset_coords(drop=True)
+
+
+def _runs_alone(results: xr.Dataset) -> xr.Dataset:
+    """Blank variables and facts where nothing was run."""
+    ran = _ran(results)
+    # Texts of one width would cut longer ones.
+    labels = results["algorithm"].values.astype(object)
+    flat = results.reset_coords().assign_coords(algorithm=labels)
+    for name, each in flat.items():
+        others = [dim for dim in ran.dims if dim not in each.dims]
+        flat[name] = each.where(ran.any(others))
+    return flat
+
+
+def _named_together(name: str, first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
+    """Join the texts of both files for each method."""
+    a, b = xr.align(first[name], second[name], join="outer", fill_value="")
+    texts = [each_once(pair, " ") for pair in zip(a.values, b.values, strict=True)]
+    return a.copy(data=np.array(texts, object))
+
+
+def _versions(first: xr.Dataset, second: xr.Dataset) -> str:
+    """Join the versions of each package, as JSON."""
+    both = [json.loads(each.attrs.get("versions", "{}")) for each in (first, second)]
+    return json.dumps(
+        {
+            package: each_once([each.get(package, "") for each in both], ", ")
+            for package in sorted({*both[0], *both[1]})
+        }
+    )
