@@ -27,7 +27,7 @@ FIVE_PERCENT = 0.05 + 3 * 0.011
 def part(values: NDArray[np.float64], region: Region, depth: float = 0.0, **given: object) -> Part:
     """One quantity, from its values over seeds."""
     estimate = Estimate.of(xr.DataArray(values, dims="seed"), depth=depth)
-    return Part("It", region, estimate, values, **given)
+    return Part("It", region, estimate, **given)
 
 
 def rates(
@@ -179,21 +179,3 @@ def test_seeds_that_would_decide_are_the_fewest():
     assert outcomes[: n - 9] == ["undecided"] * (n - 9)
     # One more may be enough.
     assert decisions.seeds_to_decide([each.with_seeds(n - 1) for each in (one, other)]) == n
-
-
-def test_a_permutation_test_looks_at_what_settled_a_claim():
-    region = above_zero(0.01, "")
-    clear = part(np.linspace(1, 2, 10), region)
-    assert decisions.permutations_agree([clear], "supported") == "A permutation test agrees."
-    assert decisions.permutations_agree([clear], "undecided") == ""
-    short = part(np.linspace(1, 2, 5), region)
-    assert decisions.permutations_agree([short], "supported") == ""
-    constant = part(np.ones(10), region)
-    assert decisions.permutations_agree([constant], "supported") == ""
-    minimum = Part("It", region, clear.estimate)
-    assert decisions.permutations_agree([minimum], "supported") == ""
-    # Few of the 2^9 patterns of signs are left where three values are 0: p is 1/32, and that of t is 0.020.
-    border = part(np.array([0.8, 1.7, 0.0, 1.3, 0.0, 0.0, 2.6, -0.5, 2.3]), region)
-    assert decisions.decide([border]) == "supported"
-    text = "A permutation test does not agree: It (p = 0.031, above 0.025)."
-    assert decisions.permutations_agree([border], "supported") == text

@@ -18,7 +18,6 @@ from admmbench.claims.estimates import (
     lowest,
     normal_minimum,
     sampling_error,
-    sign_flips,
 )
 from tests.made import seeds
 
@@ -106,14 +105,3 @@ def test_pseudo_values_are_those_of_seeds_for_a_linear_statistic():
     assert variance.mean() == pytest.approx(np.var(grid[0], ddof=1))
     assert jackknife(one[:1], lambda x: float(x.mean("seed"))).values == grid[0, 0]
     assert jackknife(one[:0], lambda x: float(x.mean("seed"))).size == 0
-
-
-def test_sign_flips_count_all_patterns():
-    values = np.array([0.3, -0.1, 0.4, 0.2, 0.6, 0.1])
-    flips = np.array(list(itertools.product((1, -1), repeat=6)))
-    for bound in (0.0, 0.2, 0.5):
-        means = (flips * (values - bound)).mean(1)
-        at = (values - bound).mean()
-        expected = np.mean(means >= at - 1e-12), np.mean(means <= at + 1e-12)
-        found = [sign_flips(values, bound, above=above) for above in (True, False)]
-        assert found == pytest.approx(expected)

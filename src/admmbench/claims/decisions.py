@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from admmbench.claims import estimates
 from admmbench.results import statistics
@@ -57,15 +54,10 @@ class Bound(NamedTuple):
     limit: float
     level: float
 
-    @property
-    def above(self) -> bool:
-        """Say whether the side is that of larger numbers."""
-        return self.side in (">", ">=")
-
     def shown(self, estimate: Estimate) -> bool:
         """Say whether the interval with this level beyond each end lies on the side."""
         lower, upper = estimate.bounds(1 - 2 * self.level)
-        return bool(_COMPARE[self.side](lower if self.above else upper, self.limit))
+        return bool(_COMPARE[self.side](lower if ">" in self.side else upper, self.limit))
 
 
 Estimate = estimates.Estimate | estimates.Difference
@@ -77,10 +69,10 @@ class Evidence(NamedTuple):
     how: Literal["all", "any"]
     bounds: tuple[Bound, ...]
 
-    def shown(self, estimate: Estimate) -> list[Bound]:
-        """Return the bounds that an estimate shows; none if not enough of them are shown."""
-        shown = [bound for bound in self.bounds if bound.shown(estimate)]
-        return shown if self.how == "any" or len(shown) == len(self.bounds) else []
+    def shown(self, estimate: Estimate) -> bool:
+        """Say whether the bounds that an estimate shows are enough."""
+        enough = all if self.how == "all" else any
+        return enough(bound.shown(estimate) for bound in self.bounds)
 
     def among(self, parts: int) -> Evidence:
         """Return this evidence at levels that are corrected for so many parts, any of which would do."""
@@ -146,8 +138,6 @@ class Part:
         Where it should lie.
     estimate
         What the runs say of it.
-    values
-        One for each seed, whose mean the estimate is; none for another estimate.
     lost
         How many runs have no value, in words, if that settles the part: a mean over the other runs would be too good.
     limited
@@ -159,7 +149,6 @@ class Part:
     name: str
     region: Region
     estimate: Estimate
-    values: NDArray[np.float64] | None = None
     lost: str = ""
     limited: bool = False
     by_value: bool = False
@@ -220,34 +209,3 @@ def seeds_to_decide(parts: Sequence[Part]) -> int | None:
 
     place = bisect_left(more, x=True, key=settled)
     return more[place] if place < len(more) else None
-
-
-def permutations_agree(parts: Sequence[Part], outcome: Judgement) -> str:
-    """Say whether permutation tests show what settled a claim, in a sentence.
-
-    The sentence is empty if nothing random settled the claim, if an estimate is not a mean over seeds, if seeds share
-    records (signs of their values are not independent then), or if no permutation test could show it: with n seeds its
-    p-value is at least 2^-n.
-    """
-    doubtful = []
-    tests = list(_settled_by(parts, outcome))
-    for part, bound in tests:
-        shared = isinstance(part.estimate, estimates.Estimate) and part.estimate.redrawn
-        if part.values is None or shared or 0.5 ** len(part.values) > bound.level:
-            return ""
-        p = estimates.sign_flips(part.values, bound.limit, above=bound.above)
-        if p > bound.level:
-            doubtful.append(f"{part.name} (p = {p:.2g}, above {bound.level:.2g})")
-    if doubtful:
-        return f"A permutation test does not agree: {'; '.join(dict.fromkeys(doubtful))}."
-    return "A permutation test agrees." if tests else ""
-
-
-def _settled_by(parts: Sequence[Part], outcome: Judgement) -> Iterator[tuple[Part, Bound]]:
-    """Tests of random quantities that gave the outcome."""
-    for part in parts:
-        if part.is_random and not part.lost and part.outcome(len(parts)) == outcome:
-            region = part.region
-            by = {"supported": region.shown, "contradicted": region.refuted.among(len(parts))}
-            if outcome in by:
-                yield from ((part, bound) for bound in by[outcome].shown(part.estimate))

@@ -9,7 +9,6 @@ from typing import Self
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import comb, nctdtrit, stdtrit
@@ -207,30 +206,3 @@ def jackknife(values: xr.DataArray, statistic: Callable[[xr.DataArray], float]) 
     total = statistic(whole)
     others = [statistic(whole.drop_isel(seed=k)) for k in range(n)]
     return xr.DataArray([n * total - (n - 1) * other for other in others], dims="seed")
-
-
-def sign_flips(values: NDArray[np.float64], bound: float, *, above: bool) -> float:
-    """Return the p-value of the permutation test that values are centred beyond a bound.
-
-    Under the contrary, values are symmetric about the bound, and each may as well lie as far on its other side. All
-    ``2^n`` patterns are counted up to ``n = 13``, and 9,999 random ones of more.
-
-    Parameters
-    ----------
-    values
-        One for each seed, finite.
-    bound
-        In the same unit.
-    above
-        Whether above the bound, or below.
-    """
-    test = stats.permutation_test(
-        (values - bound,),
-        lambda x, axis: x.mean(axis=axis),
-        permutation_type="samples",
-        alternative="greater" if above else "less",
-        vectorized=True,
-        n_resamples=9999,
-        rng=np.random.default_rng(0),
-    )
-    return float(test.pvalue)

@@ -16,7 +16,6 @@ from admmbench.claims.decisions import (
     Part,
     Region,
     decide,
-    permutations_agree,
     seeds_to_decide,
 )
 from admmbench.claims.estimates import Difference, Estimate
@@ -132,16 +131,14 @@ class Selection:
         estimate
             As in `Part`; the mean of the values, if None.
         """
-        finite = values.values[np.isfinite(values.values)]
         lost, limited = self.lost(needs)
         return Part(
             name,
             region,
             estimate or Estimate.of(values, self.redrawn),
-            None if estimate else finite,
             lost,
             limited,
-            by_value=len(finite) == 1 and self._is_of_one_run(),
+            by_value=int(np.isfinite(values).sum()) == 1 and self._is_of_one_run(),
         )
 
     def _is_of_one_run(self) -> bool:
@@ -194,8 +191,6 @@ class Selection:
         outcome = decide(parts)
         reasons = {"supported": supported, "not run": _too_few(parts)}
         why = reasons.get(outcome) or _reason(parts, outcome, show, final=not self.lacking)
-        if agreement := permutations_agree(parts, outcome):
-            why += f" {agreement}"
         if bars := self._bars(outcome):
             if outcome in ("supported", "contradicted"):
                 why = f"What ran would {outcome.removesuffix('ed')} it: {why}"
