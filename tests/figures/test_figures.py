@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import subprocess
@@ -17,7 +16,6 @@ import pytest
 import yaml
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
-from seaborn.utils import relative_luminance
 
 from admmbench.figures import Figure, style
 from admmbench.figures.drawing import draw, save, svg
@@ -178,65 +176,11 @@ def test_parameters_of_one_method_have_colours_of_their_own():
     assert len({look.color for look in found.values()}) == 4
 
 
-def row_of(found, labels):
-    """Luminances of looks that share a line and have markers of their own; all stand out from white."""
-    shown = [found[label] for label in labels]
-    assert len({each.linestyle for each in shown}) == 1
-    assert len({each.marker for each in shown}) == len(labels)
-    luminances = [relative_luminance(each.color) for each in shown]
-    assert all(1.05 / (each + 0.05) >= 2.99 for each in luminances)
-    return luminances
-
-
-def test_methods_that_differ_in_one_quantity_go_from_light_to_dark():
-    values = {"rho=10": 10, "rho=0.1": 0.1, "rho=1": 1.0}
-    params = {label: {"rho": value} for label, value in values.items()}
-    more = {"scaled": {"rho": {"scale": 0.01}}, "other": {"rho": 1, "kind": "x"}}
-    labels = [*params, *more, "best"]
-    methods = {**dict.fromkeys(labels, "outp"), "best": "iadmm"}
-    ds = build({label: {1.0: 0.1} for label in labels}, methods=methods, params={**params, **more})
-    found = looks(ds)
-    luminances = row_of(found, ["rho=0.1", "rho=1", "rho=10"])
-    assert luminances == sorted(luminances, reverse=True)
-    assert len({found[label].color for label in labels}) == len(labels)
-    assert len({(each.linestyle, each.marker) for each in found.values()}) == len(labels)
-
-
-def test_each_method_of_a_study_of_a_quantity_has_a_scale_of_its_own():
-    labels = {f"{name} {n}": n for name in ("OutP", "ObjP", "Sharing") for n in (5, 10, 20, 50)}
-    ds = build({label: {1.0: 0.1} for label in labels}, methods={"Sharing": "admm_sharing"})
-    ds = ds.assign_coords(agents=("algorithm", list(labels.values())))
-    found = looks(ds)
-    for name in ("OutP", "ObjP", "Sharing"):
-        luminances = row_of(found, [f"{name} {n}" for n in (5, 10, 20, 50)])
-        assert luminances == sorted(luminances, reverse=True)
-    assert len({each.color for each in found.values()}) == 12
-    assert len({(each.linestyle, each.marker) for each in found.values()}) == 12
-
-
-@pytest.mark.parametrize(
-    ("quantities", "rows"),
-    [
-        # Two tolerances that shrink together, and a penalty that was adapted to the number of agents.
-        ([(1, 1), (2, 2), (3, 3)], [[0, 1, 2]]),
-        ([(3, 0.3), (2, 0.1), (1, 0.3)], [[2, 1, 0]]),
-        # A grid has a scale for each value of what is listed first, or of what has fewer values.
-        (list(itertools.product((1, 2, 3), (1, 2, 3))), [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
-        (list(itertools.product((1, 2, 3), (1, 2))), [[0, 2, 4], [1, 3, 5]]),
-        # Two lines need none; two quantities in two orders, and nothing that differs, have none.
-        ([(1, 1), (2, 1)], []),
-        ([(1, 2), (2, 3), (3, 1)], []),
-        ([(1, 1), (1, 1), (1, 1)], []),
-    ],
-)
-def test_rows_of_methods(quantities, rows):
-    labels = [f"method {number}" for number in range(len(quantities))]
-    params = {
-        label: {"a": a, "b": b, "warm": True, "name": "x"}
-        for label, (a, b) in zip(labels, quantities, strict=True)
-    }
-    ds = build({label: {1.0: 0.1} for label in labels}, params=params)
-    assert style.rows_of_methods(ds) == [[labels[k] for k in row] for row in rows]
+def test_lines_that_stand_for_no_method_can_be_told_apart_without_colour():
+    lines = [f"line {number}" for number in range(30)]
+    found = style.looks_of_lines(lines)
+    assert list(found) == lines
+    assert len({(look.linestyle, look.marker) for look in found.values()}) == len(lines)
 
 
 def test_methods_of_two_papers_do_not_look_alike():
@@ -424,16 +368,6 @@ def test_groups_whose_labels_begin_alike_are_told_apart(figure):
     more = build({**{label: {INF: 0.1} for label in (*params, "SGD c")}}, params=params)
     drawing = draw(more, figure(kind="tradeoff", against="agents"))
     assert len(legend(drawing)) == 3
-
-
-def test_budgets_on_the_way_to_something_else_go_from_light_to_dark(figure):
-    budgets = dict.fromkeys((0.05, 0.1, 0.2, 1.0), 0.3)
-    ds = build({"a": budgets, "b": budgets, "c": budgets})
-    ds = ds.assign_coords(agents=("algorithm", [10, 20, 50]))
-    (panel,) = panels(draw(ds, figure(kind="tradeoff", against="agents")))
-    luminances = [relative_luminance(line.get_color()) for line in lines(panel).values()]
-    assert luminances == sorted(luminances, reverse=True)
-    assert len({line.get_linestyle() for line in lines(panel).values()}) == 1
 
 
 def test_text_of_files_is_text(results, figure, tmp_path):

@@ -7,19 +7,16 @@ without colour. Drawing packages take seconds to import; kinds import this modul
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import seaborn as sns
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
-from seaborn.utils import relative_luminance
 
 from admmbench.results.kinship import with_kinship
 
@@ -87,18 +84,18 @@ class Look(NamedTuple):
 
 
 _PALETTE = (
-    ("#0173b2", "Blues"),
-    ("#d55e00", "flare"),
-    ("#029e73", "BuGn"),
-    ("#ca8205", "YlOrBr"),
-    ("#cb74ba", "RdPu"),
-    ("#1d99e0", "GnBu"),
-    ("#c4844e", "Oranges"),
-    ("#919191", "Greys"),
-    ("#f64bc2", "PuRd"),
-    ("#9e950f", "YlGn"),
+    "#0173b2",
+    "#d55e00",
+    "#029e73",
+    "#ca8205",
+    "#cb74ba",
+    "#1d99e0",
+    "#c4844e",
+    "#919191",
+    "#f64bc2",
+    "#9e950f",
 )
-"""Seaborn's palette for the colour-blind, those that stand out from white first, each with a sequential scale.
+"""Seaborn's palette for the colour-blind, those that stand out from white first.
 
 Light colours are darkened to a contrast of 3:1 to white.
 """
@@ -122,12 +119,8 @@ _OWN_COLOR = {
 _DARK = "#333333"
 _REFERENCES = ((0, (4, 2)), (0, (1.2, 1.6)))
 """Lines of the methods that others are compared with."""
-_DARKEST, _LIGHTEST = 0.01, 0.3
-"""Relative luminances at the ends of a scale: not quite black, and a contrast of 3:1 to white."""
 MOST_TICKS = 5
 """Of a logarithmic axis that says which values it has itself."""
-SHORTEST_ROW = 3
-"""Two lines need no scale."""
 
 
 def looks(results: xr.Dataset) -> dict[str, Look]:
@@ -136,40 +129,27 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
     The coordinates ``family`` and ``role`` decide, whatever labels are. Methods of one family have one colour and
     differ in line and marker. Methods without a family have a colour each, and so have all where no family is told from
     another, as in a study of one method's parameters. Methods that are no contenders are dark dashed lines.
-
-    Methods that differ in one quantity alone are a row: they share a line, and a scale from light to dark as the
-    quantity grows in the place of one colour.
     """
     results = with_kinship(results)
     labels = [str(label) for label in results["algorithm"].values]
-    roles = dict(zip(labels, results["role"].values, strict=True))
     families = dict(zip(labels, map(str, results["family"].values), strict=True))
-    others = [label for label in labels if roles[label] == "contender"]
-    if len({str(results["method"].sel(algorithm=label).item()) for label in others}) == 1:
+    contends = results["role"].values == "contender"
+    contenders = [label for label, own in zip(labels, contends, strict=True) if own]
+    if len(set(results["method"].values[contends])) == 1:
         families = dict.fromkeys(labels, "")
-    rows = rows_of_methods(results)
-    in_rows = {label for row in rows for label in row}
-    groups = [*rows, *([label] for label in others if label not in in_rows)]
-    # Of two rows of one family, one has its colour.
-    firsts = {families[row[0]]: row[0] for row in reversed(rows)}
-    owners = [
-        families[own]
-        if families[own] and (len(group) == 1 or firsts[families[own]] == own)
-        else f"label {own}"
-        for group in groups
-        for own in group[:1]
-    ]
-    order = sorted(range(len(groups)), key=lambda k: labels.index(groups[k][0]))
-    places = _places([owners[k] for k in order])
-    brush = _Brush()
-    chosen: dict[str, Look] = {}
-    for group, owner in zip(groups, owners, strict=True):
-        chosen.update(zip(group, brush.draw(places[owner], len(group)), strict=True))
-    for turn, label in enumerate(label for label in labels if label not in chosen):
+    owners = [families[label] or f"label {label}" for label in contenders]
+    places = _places(owners)
+    found = _drawn(dict(zip(contenders, map(places.__getitem__, owners), strict=True)))
+    for turn, label in enumerate(label for label in labels if label not in found):
         # The first have none of the markers, so that they look like no other line.
         marker = _MARKERS[turn - 2] if turn >= len(_REFERENCES) else ""
-        chosen[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
-    return {label: chosen[label] for label in labels}
+        found[label] = Look(_DARK, _REFERENCES[turn % len(_REFERENCES)], marker)
+    return {label: found[label] for label in labels}
+
+
+def looks_of_lines(lines: Iterable[str]) -> dict[str, Look]:
+    """Styles of lines that stand for no single method, by their order."""
+    return _drawn({line: turn % len(_PALETTE) for turn, line in enumerate(lines)})
 
 
 def _places(owners: Sequence[str]) -> dict[str, int]:
@@ -183,119 +163,24 @@ def _places(owners: Sequence[str]) -> dict[str, int]:
     return places | {owner: next(free) for owner in dict.fromkeys(owners) if owner not in places}
 
 
-class _Brush:
-    """Lines and markers, of which no two methods share both, whatever their colours are."""
-
-    def __init__(self) -> None:
-        self.shapes: set[tuple[object, str]] = set()
-        self.lines: Counter[int] = Counter()
-
-    def draw(self, place: int, count: int = 1) -> list[Look]:
-        """Draw so many methods in a colour: one line, from light to dark, with markers that are free on that line."""
-        step = self.lines[place]
-        self.lines[place] += 1
+def _drawn(places: Mapping[str, int]) -> dict[str, Look]:
+    """Draw each name in the colour of its place; no two share line and marker, whatever their colours are."""
+    used: set[tuple[object, str]] = set()
+    found: dict[str, Look] = {}
+    steps: Counter[int] = Counter()
+    for name, place in places.items():
+        step = steps[place]
+        steps[place] += 1
+        first = place + 3 * step
         options = [
-            [
-                (_LINES[line % len(_LINES)], _MARKERS[(first + k) % len(_MARKERS)])
-                for k in range(count)
-            ]
+            (_LINES[line % len(_LINES)], _MARKERS[marker % len(_MARKERS)])
             for line in range(step, step + len(_LINES))
-            for first in range(place + 3 * step, place + 3 * step + len(_MARKERS))
+            for marker in range(first, first + len(_MARKERS))
         ]
-        best = min(options, key=lambda each: sum(shape in self.shapes for shape in each))
-        self.shapes.update(best)
-        color, scale = _PALETTE[place]
-        colors = [color] if count == 1 else shades(scale, count)
-        return [Look(color, *shape) for color, shape in zip(colors, best, strict=True)]
-
-
-def shades(scale: str, count: int) -> list[str]:
-    """Colours from light to dark, as far as they stand out from white and are not quite black."""
-    found = [
-        shade
-        for shade in sns.color_palette(scale, 256)
-        if _DARKEST <= relative_luminance(shade) <= _LIGHTEST
-    ]
-    found.sort(key=relative_luminance, reverse=True)
-    return [to_hex(found[k]) for k in np.linspace(0, len(found) - 1, count).round().astype(int)]
-
-
-def looks_of_rows(rows: Sequence[Sequence[str]]) -> dict[str, Look]:
-    """Styles of lines that stand for no single method: those of a row are in an order, such as that of budgets."""
-    if max(map(len, rows), default=0) < SHORTEST_ROW:
-        return {line: look(turn) for turn, line in enumerate(itertools.chain(*rows))}
-    brush = _Brush()
-    drawn = (brush.draw(turn % len(_PALETTE), len(row)) for turn, row in enumerate(rows))
-    return dict(zip(itertools.chain(*rows), itertools.chain(*drawn), strict=True))
-
-
-def rows_of_methods(results: xr.Dataset) -> list[list[str]]:
-    """Labels of methods that differ in one quantity alone, in ascending order of it.
-
-    Quantities that grow together, such as two tolerances, count as one; so does a quantity in which no two methods are
-    alike, whatever else was adapted to it.
-    """
-    results = with_kinship(results)
-    alike: dict[object, dict[str, dict[str, float]]] = {}
-    for label in results["algorithm"].values:
-        own = results.sel(algorithm=label)
-        method = str(own["method"].item())
-        facts = {name: own[name].item() for name in ("agents", "features", "delta")}
-        facts |= _flat(json.loads(str(own["params"].item())), "params")
-        numbers = {name: value for name, value in facts.items() if _is_number(value)}
-        rest = {name: repr(value) for name, value in facts.items() if name not in numbers}
-        kind = (
-            method,
-            own["variant"].item(),
-            own["noise"].item(),
-            *sorted(rest.items()),
-            *sorted(numbers),
-        )
-        if own["role"] == "contender":
-            alike.setdefault(kind, {})[str(label)] = numbers
-    rows = (row for members in alike.values() for row in _rows_of(members))
-    return [row for row in rows if len(row) >= SHORTEST_ROW]
-
-
-def _rows_of(members: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
-    """Divide methods that have the same quantities into rows, by their values."""
-    numbers = list(members.values())
-    names = [name for name in numbers[0] if len({each[name] for each in numbers}) > 1]
-    orders = [
-        sorted(members, key=lambda label: members[label][name])
-        for name in names
-        if len({each[name] for each in numbers}) == len(members)
-    ]
-    if orders:
-        agree = all(order in (orders[0], orders[0][::-1]) for order in orders)
-        return orders[:1] if agree else []
-    divisions = []
-    for name in reversed(names):  # what varies fastest comes last
-        groups: dict[object, list[str]] = {}
-        for label in sorted(members, key=lambda label: members[label][name]):
-            others = tuple(members[label][other] for other in names if other != name)
-            groups.setdefault(others, []).append(label)
-        divisions.append(list(groups.values()))
-    return min(divisions, key=len, default=[])
-
-
-def _flat(params: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Parameters by their paths."""
-    found: dict[str, Any] = {}
-    for key, value in params.items():
-        path = f"{name}.{key}"
-        found |= _flat(value, path) if isinstance(value, Mapping) else {path: value}
+        shape = next((each for each in options if each not in used), options[0])
+        used.add(shape)
+        found[name] = Look(_PALETTE[place], *shape)
     return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def look(turn: int) -> Look:
-    """Style of a line that stands for no single method."""
-    color, _ = _PALETTE[turn % len(_PALETTE)]
-    return Look(color, _LINES[turn % len(_LINES)], _MARKERS[4 * turn % len(_MARKERS)])
 
 
 def draw_lines(

@@ -45,7 +45,7 @@ class Agents(Curves):
         """Metrics look as their order says."""
         from admmbench.figures import style
 
-        return {line: style.look(turn) for turn, line in enumerate(table["line"].unique())}
+        return style.looks_of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """Means over seeds of the agents' means, lowest and highest."""

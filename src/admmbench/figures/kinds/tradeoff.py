@@ -96,15 +96,15 @@ class Tradeoff(Figure):
         chosen = {"algorithm": others, "epsilon": self.budgets(shown)}
         shown, values = shown.sel(chosen), values.sel(chosen)
         lines = self._over_methods if self._of_methods else self._over_budgets
-        for group, name, ticks, own in lines(shown, values):
+        for name, ticks, own in lines(shown, values):
             rows = points(own)
-            parts.append(rows.assign(line=name, group=group, tick=rows["x"].map(ticks)))
+            parts.append(rows.assign(line=name, tick=rows["x"].map(ticks)))
         return together([part.assign(panel="") for part in parts])
 
     def _over_budgets(
         self, shown: xr.Dataset, values: xr.DataArray
-    ) -> Iterator[tuple[int, str, dict[float, float], xr.DataArray]]:
-        """Group, name, ticks and values of one line for each method, over its budgets."""
+    ) -> Iterator[tuple[str, dict[float, float], xr.DataArray]]:
+        """Name, ticks and values of one line for each method, over its budgets."""
         from admmbench.results import statistics
 
         for label in map(str, shown["algorithm"].values):
@@ -116,11 +116,11 @@ class Tradeoff(Figure):
             # Guaranteed losses are where budgets are only if these are totals.
             named = self.against == "epsilon" or statistics.of_whole_runs(shown)
             ticks = dict(zip(x.values[kept], budgets.values[kept], strict=True)) if named else {}
-            yield 0, label, ticks, own.isel(epsilon=kept).assign_coords(epsilon=x.values[kept])
+            yield label, ticks, own.isel(epsilon=kept).assign_coords(epsilon=x.values[kept])
 
     def _over_methods(
         self, shown: xr.Dataset, values: xr.DataArray
-    ) -> Iterator[tuple[int, str, dict[float, float], xr.DataArray]]:
+    ) -> Iterator[tuple[str, dict[float, float], xr.DataArray]]:
         """One line for each budget and each group of methods that are alike but for the axis."""
         places = self._places(shown)
         alike = ["method", "variant", *(name for name in _OF_METHODS if name != self.against)]
@@ -131,7 +131,7 @@ class Tradeoff(Figure):
             own = shown.sel(algorithm=label)
             groups.setdefault(tuple(own[name].item() for name in alike), []).append(label)
         names = zip(common(groups.values()), groups.values(), strict=True)
-        for group, (name, labels) in enumerate(names):
+        for name, labels in names:
             labels.sort(key=lambda label: places[label])
             x = [places[label] for label in labels]
             for budget in values["epsilon"].values:
@@ -141,7 +141,7 @@ class Tradeoff(Figure):
                 if not words:  # nothing is private
                     words = [str(shown["method"].sel(algorithm=labels[0]).item())]
                 line = values.sel(algorithm=labels, epsilon=budget).assign_coords(algorithm=x)
-                yield group, ", ".join(words), dict(zip(x, x, strict=True)), line
+                yield ", ".join(words), dict(zip(x, x, strict=True)), line
 
     def _places(self, shown: xr.Dataset) -> dict[str, float]:
         """Where methods are on such an axis, by label; a parameter may be one that not all methods have."""
@@ -160,8 +160,7 @@ class Tradeoff(Figure):
 
         if not self._of_methods:
             return methods
-        lines = table.dropna(subset="x").drop_duplicates("line").groupby("group")["line"]
-        return {**methods, **style.looks_of_rows([list(own) for _, own in lines])}
+        return {**methods, **style.looks_of_lines(table.dropna(subset="x")["line"].unique())}
 
     def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
         """See `Figure.plot`: logarithmic, with ticks at what was run."""
