@@ -16,15 +16,18 @@ from admmbench.problems.base import BoundProblem
 T = TypeVar("T")
 ItemT = TypeVar("ItemT")
 
-# A block's models should fit into a core's cache, and its work should outweigh the cost of handing it to a thread.
-BLOCK_BYTES = 2**20
+# A block's models should not be far from a core, and its work should outweigh the cost of handing it to a thread.
+BLOCK_BYTES = 6 * 2**20
 _BLOCK_WORK = 4e8
+# Part of all work that a block may have all the same: threads share out some dozens of blocks evenly.
+_BLOCK_PART = 1 / 32
 
 
 def block_size(problem: BoundProblem[Any]) -> int:
     """Say how many agents are served together: several where they are small, as handing over small tasks is slow."""
     model_bytes = problem.n_seeds * math.prod(problem.model_shape) * problem.dtype.itemsize
-    most = min(BLOCK_BYTES / model_bytes, _BLOCK_WORK / max(problem.work_per_agent, 1))
+    work = max(problem.work_per_agent, 1)
+    most = min(BLOCK_BYTES / model_bytes, max(_BLOCK_WORK / work, _BLOCK_PART * problem.n_agents))
     blocks = math.ceil(problem.n_agents / max(1, int(most)))
     return math.ceil(problem.n_agents / blocks)  # as equal as can be
 

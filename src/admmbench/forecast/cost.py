@@ -82,9 +82,8 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
         data += (8 // size) * (matrices if info.drawn else own)
     threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
     copies = 1 + (_DRAWN * seeds if spec.scheme.shuffled else _USED)
-    memory = (
-        size * data * copies + state_bytes(spec) + 12 * threads * max(size * model, BLOCK_BYTES)
-    )
+    block = max(size * model, min(size * model * agents, BLOCK_BYTES))
+    memory = size * data * copies + state_bytes(spec) + 12 * threads * block
     mem_mb = _INTERPRETER_MB + _THREAD_MB * threads + round(memory / 2**20)
     minutes = min(seconds / threads / 60, spec.time_limit)
     return JobResources(threads, mem_mb, 5 + round(minutes))

@@ -188,19 +188,21 @@ def make_update(
         draw: Drawn,
         room: Room,
     ) -> None:
-        law, place, measure = draw.law, draw.place, draw.measure
         agents, seeds, size = z.shape[:3]
         most = len(room.tile)
-        for p in range(agents):
-            for s in range(seeds):
-                given, sizes = numbers_of(numbers, p, s), 0.0
-                key, scale, grid = draw.keys[p, s], draw.scale[p, s], draw.grid[p, s]
-                for start in range(0, size, most):
-                    stop = min(start + most, size)
-                    tile, part = room.tile[: stop - start], slice(start, stop)
-                    # Each array is cut to the tile: the compiler makes vector instructions of plain indices.
-                    z_, dual_, sent_ = z[p, s, part], dual[p, s, part], sent[p, s, part]
-                    total_, w_, partial_ = total[p, s, part], w[s, part], partial[s, part]
+        if draw.measure:
+            draw.magnitude[:] = 0
+        for s in range(seeds):
+            for start in range(0, size, most):
+                stop = min(start + most, size)
+                tile, part = room.tile[: stop - start], slice(start, stop)
+                # Each array is cut to the tile: the compiler makes vector instructions of plain indices. What all
+                # agents share stays in the cache meanwhile.
+                w_, partial_ = w[s, part], partial[s, part]
+                for p in range(agents):
+                    given = numbers_of(numbers, p, s)
+                    z_, dual_ = z[p, s, part], dual[p, s, part]
+                    sent_, total_ = sent[p, s, part], total[p, s, part]
                     if agents_begin and first:
                         for j in range(len(tile)):
                             dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
@@ -209,17 +211,17 @@ def make_update(
                         for j in range(len(tile)):
                             tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
                     if noise_on_gradient or noise_on_solution:
-                        sizes += perturb(
+                        draw.magnitude[p, s] += perturb(
                             tile,
-                            law,
-                            key,
-                            place,
+                            draw.law,
+                            draw.keys[p, s],
+                            draw.place,
                             start // most,
-                            scale,
-                            grid,
+                            draw.scale[p, s],
+                            draw.grid[p, s],
                             room.words,
                             room.noise,
-                            measure,
+                            draw.measure,
                         )
                     for j in range(len(tile)):
                         # What noise is added to may be in double precision; all else is as the models are.
@@ -236,8 +238,8 @@ def make_update(
                             if not agents_begin:
                                 dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], new)
                             partial_[j] += message(new, dual_[j], rho_message)
-                if measure:
-                    draw.magnitude[p, s] = sizes / size
+        if draw.measure:
+            draw.magnitude[:] /= size
 
     return update
 

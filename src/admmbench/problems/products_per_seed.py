@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.compiled import njit
@@ -77,18 +78,23 @@ def add_back_sparse(
 ) -> None:
     """`add_back` for such records."""
     W = values.shape[1]
+    # Additions to one entry wait for each other: each of four records has sums of its own.
+    sums = np.empty((4, g.shape[3]), g.dtype)
+    g0, g1, g2, g3 = sums[0], sums[1], sums[2], sums[3]
     for p in range(len(starts) - 1):
         total = g[agents[p], seeds[p], 0]
         stop = starts[p + 1]
         fours = stop - (stop - starts[p]) % 4
-        # Four at a time: additions to one entry wait for each other, those of other records go on.
+        sums[:] = 0
         for i in range(starts[p], fours, 4):
             a, b, c, d = slopes[i], slopes[i + 1], slopes[i + 2], slopes[i + 3]
             for j in range(W):
-                total[columns[i, j]] += a * values[i, j]
-                total[columns[i + 1, j]] += b * values[i + 1, j]
-                total[columns[i + 2, j]] += c * values[i + 2, j]
-                total[columns[i + 3, j]] += d * values[i + 3, j]
+                g0[columns[i, j]] += a * values[i, j]
+                g1[columns[i + 1, j]] += b * values[i + 1, j]
+                g2[columns[i + 2, j]] += c * values[i + 2, j]
+                g3[columns[i + 3, j]] += d * values[i + 3, j]
         for i in range(fours, stop):
             for j in range(W):
-                total[columns[i, j]] += slopes[i] * values[i, j]
+                g0[columns[i, j]] += slopes[i] * values[i, j]
+        for j in range(len(total)):
+            total[j] += (g0[j] + g1[j]) + (g2[j] + g3[j])

@@ -48,7 +48,8 @@ class Sparse:
             return None
         used = np.arange(W, dtype=np.uint32) if used is None else used
         rows = csr_array(X)
-        return cls(used, _weights(rows, W), _weights(rows.tocsc(), n))
+        last = rows.indices.max(initial=0)  # features behind it are there for other agents
+        return cls(used[: last + 1], _weights(rows, W), _weights(rows.tocsc(), n))
 
     def predict(self, models: Array, u: Array) -> None:
         """Set u, shape (n, M), to the predictions of models, shape (M, J)."""
