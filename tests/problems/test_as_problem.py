@@ -127,9 +127,7 @@ def test_refusals_name_the_key_and_the_nearest(spec, words):
         as_problem(spec, "rows")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("per", "agent"), ("average", "records"), ("records", {"max_l2_norm": 1})]
-)
+@pytest.mark.parametrize(("key", "value"), [("per", "agent"), ("average", "records")])
 def test_what_is_about_rows_is_refused_over_columns(key, value):
     with pytest.raises(ValueError, match=f"^problem.{key}: it is about shared rows"):
         as_problem({"loss": "logistic", key: value}, "columns")
