@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,9 @@ from admmbench.contracts.cases import (
     Array,
     LossCase,
     close,
-    data_sets,
     differences,
     supremum,
 )
-from admmbench.datasets import DatasetInfo
 from admmbench.engine.threads import Workers
 from admmbench.partition import ColumnSplit, RowSelection, Split
 from admmbench.problems import as_problem
@@ -38,7 +36,6 @@ __all__ = ["of_loss"]
 _ROUNDING = 1e-9
 _STRENGTH = 0.3
 _HUGE = (1e4, 1e8, 1e15)
-_SHARINGS: tuple[Literal["rows", "columns"], ...] = ("rows", "columns")
 
 
 def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
@@ -255,38 +252,6 @@ def _objective(whole: BoundProblem[Any], parts: Sequence[Any], w: Array) -> Arra
     return whole.evaluate(state, parts, Workers(1).map)["train_loss"]
 
 
-def other_targets_and_shared_columns_are_refused(case: LossCase) -> None:
-    """Unsuitable data are refused by a message that names the loss, and one that suits."""
-    for data in data_sets():
-        if any(own.name == data.name for own in case.suited):
-            continue
-        for sharing in _SHARINGS:
-            problem = as_problem({"loss": case.spec}, sharing)
-            words = _refusal(problem.check, data.info)
-            ensure(
-                words.startswith("problem: loss ") and ("use " in words or "needs" in words),
-                f"{data.name} is not refused in words that help: {words!r}",
-            )
-    problem = as_problem({"loss": case.spec}, "columns")
-    for data in case.suited:
-        words = _refusal(problem.check, data.info)
-        if case.scalar:
-            ensure(not words, f"{data.name}: shared columns are refused: {words}")
-        else:
-            ensure(
-                "shared columns need one" in words,
-                f"{data.name}: shared columns of several outputs are not refused: {words!r}",
-            )
-
-
-def _refusal(function: Callable[[DatasetInfo], None], info: DatasetInfo) -> str:
-    try:
-        function(info)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     some_data_set_suits_it,
     slopes_are_differences_of_the_value,
@@ -298,7 +263,6 @@ _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     slopes_are_scaled_in_place,
     probabilities_are_clipped_to_the_floor,
     gradients_over_rows_are_differences_of_the_objective,
-    other_targets_and_shared_columns_are_refused,
 )
 _SCALAR: Sequence[Callable[[LossCase], None]] = (
     curvature_is_a_difference_of_slopes,
