@@ -1,4 +1,3 @@
-# PYTHON_ARGCOMPLETE_OK: argcomplete's hook for all commands looks for this mark.
 """``python -m admmbench``."""
 
 import gc

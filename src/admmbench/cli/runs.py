@@ -12,7 +12,6 @@ from admmbench.cli.options import (
     command,
     count,
     dataset,
-    dataset_names,
     mapping,
     place,
     run_spec,
@@ -28,7 +27,6 @@ from admmbench.files.core_yaml import dump_yaml, parse_yaml
     argument(
         "dataset",
         help="name, or YAML such as '{name: femnist, shards: [0, 1]}'",
-        complete=dataset_names,
     ),
     argument("--output", type=place, required=True, help="folder to write"),
     argument("--mirror", help="folder with source files, looked up before the network"),
