@@ -25,8 +25,8 @@ PACKAGES = {
     "snakemake_interface_logger_plugins": "snakemake-interface-logger-plugins",
     "yaml": "pyyaml",
 }
-# h5netcdf reads and writes with it; pooch draws its progress with it.
-NOT_IMPORTED = {"h5py", "tqdm"}
+# xarray reads and writes with the first two; pooch draws its progress with the last.
+NOT_IMPORTED = {"h5netcdf", "h5py", "tqdm"}
 
 
 def bounds(requirements):
