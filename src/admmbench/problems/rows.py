@@ -163,7 +163,9 @@ class BoundRows(BoundLoss["RowParts"]):
         """Agents that have records."""
         self._box = max(abs(bound) for bound in data.domain)
         self.X = scaled_down(data.X_train, problem.records, dtype)
-        self.y = self.loss.targets(data.y_train, dtype)
+        self.y = np.asarray(
+            self.loss.targets(data.y_train, dtype)
+        )  # views of files are slow to cut
         whole = self.model_shape[1] * dtype.itemsize
         self.chunk = max(_FEWEST_ROWS, int(CHUNK_BYTES / (self._bytes_left or whole)))
         self.whole_chunk = max(_FEWEST_ROWS, CHUNK_BYTES // whole)
@@ -177,7 +179,7 @@ class BoundRows(BoundLoss["RowParts"]):
         if seeds * K == 1:
             width = sparse_width(self.X)
         elif (part := density(self.X)) <= MOST:
-            width = max(part * J, 1)
+            width = max(part * J / 2, 1)  # the two products read copies of their own
         return width and width * (self.dtype.itemsize + column_type(J).itemsize)
 
     @property

@@ -67,7 +67,7 @@ def _tile(n: int, M: int, dtype: np.dtype[Any]) -> Array:
     """Return room for n rows of some of M columns, in whole cache lines."""
     shape = n, _WIDE if M > _NARROW else _NARROW
     room = np.empty(math.prod(shape) + _LINE_BYTES // dtype.itemsize, dtype)
-    before = -room.ctypes.data % _LINE_BYTES // dtype.itemsize
+    before = -room.__array_interface__["data"][0] % _LINE_BYTES // dtype.itemsize
     return room[before : before + math.prod(shape)].reshape(shape)
 
 
