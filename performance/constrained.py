@@ -95,8 +95,8 @@ class Quadratic:
     def __init__(self, functions: Quadratics, i: int, pull: float, rho: float, beta: float) -> None:
         self.b, self.C, self.e = (
             functions.b[i, 0],
-            functions.linear.matrix[i, 0],
-            functions.linear.offset[i, 0],
+            functions.matrix[i, 0],
+            functions.offset[i, 0],
         )
         identity = np.eye(len(self.b))
         self.H = functions.A[i, 0] + beta * self.C.T @ self.C + pull * identity
@@ -170,10 +170,10 @@ class Server:
     """P_0: linear equations, or nothing."""
 
     def __init__(self, server: Quadratics | Means, pull: float, rho: float, beta: float) -> None:
-        d = server.linear.matrix.shape[-1]
+        d = server.matrix.shape[-1]
         self.C, self.e = np.zeros((0, d)), np.zeros(0)
         if isinstance(server, Quadratics):
-            self.C, self.e = server.linear.matrix[0, 0], server.linear.offset[0, 0]
+            self.C, self.e = server.matrix[0, 0], server.offset[0, 0]
         self.factor = linalg.cho_factor(beta * self.C.T @ self.C + (pull + rho) * np.eye(d))
         self.mu, self.pull, self.rho, self.beta = np.zeros(len(self.e)), pull, rho, beta
 

@@ -25,8 +25,8 @@ def instance(agents, seed, **dataset):
     with workers(1) as pool:
         problem = assemble(spec, load_dataset(spec.dataset), pool).problem
     own, server = problem.block(slice(0, agents)), problem.server
-    C = np.concatenate([own.linear.matrix, server.linear.matrix])[:, 0]
-    d = np.concatenate([own.linear.offset, server.linear.offset])[:, 0]
+    C = np.concatenate([own.matrix, server.matrix])[:, 0]
+    d = np.concatenate([own.offset, server.offset])[:, 0]
     return own.A[:, 0], own.b[:, 0], C, d
 
 

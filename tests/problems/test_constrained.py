@@ -149,10 +149,10 @@ def test_instances_are_those_of_the_paper():
     assert spectra.max() <= 10 + 1e-9
     assert spectra.mean() == pytest.approx(7.5, abs=0.1)
     np.testing.assert_allclose(functions.A, np.swapaxes(functions.A, -1, -2), atol=1e-12)
-    for normal in (functions.b, functions.linear.matrix, functions.linear.offset):
+    for normal in (functions.b, functions.matrix, functions.offset):
         assert normal.mean() == pytest.approx(0, abs=5 / np.sqrt(normal.size))
         assert normal.std() == pytest.approx(1, abs=5 / np.sqrt(normal.size))
-    assert problem.server.linear.matrix.shape == (1, 2, 4, 30)
+    assert problem.server.matrix.shape == (1, 2, 4, 30)
     # Haar: no direction is preferred.
     mean = functions.A.mean(axis=(0, 1))
     np.testing.assert_allclose(mean, 7.5 * np.eye(30), atol=0.25)
@@ -160,7 +160,7 @@ def test_instances_are_those_of_the_paper():
 
 def test_the_matrix_of_a_subproblem_is_inverted():
     functions = quadratics(d=6, m=2).block(slice(0, 3))
-    A, C = functions.A, functions.linear.matrix
+    A, C = functions.A, functions.matrix
     for beta, shift in ((2.0, 0.3), (0.5, 1.0)):
         matrix = A + beta * np.swapaxes(C, -1, -2) @ C + shift * np.eye(6)
         product = functions.inverse(beta, shift) @ matrix
@@ -170,7 +170,7 @@ def test_the_matrix_of_a_subproblem_is_inverted():
 def test_an_agents_part_does_not_depend_on_others():
     few, many = quadratics(6, 1, agents=2), quadratics(6, 1, agents=5)
     np.testing.assert_array_equal(few.block(slice(1, 2)).A, many.block(slice(1, 2)).A)
-    np.testing.assert_array_equal(few.server.linear.matrix, many.server.linear.matrix)
+    np.testing.assert_array_equal(few.server.matrix, many.server.matrix)
 
 
 def test_a_mean_over_no_record_is_said_of_its_seeds():

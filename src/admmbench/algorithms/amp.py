@@ -24,7 +24,6 @@ from admmbench.privacy import (
     on_grid,
     samplers,
 )
-from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
 
 # Of double precision: a rounded result is off by at most this part.
@@ -64,20 +63,13 @@ class AMP(OverRows):
     one_shot = True
     state_copies = 1
     examples = ({"noise_share": 0.5, "output_share": 0.2, "tolerance": 1e-6},)
+    # What the proof covers.
+    needs = ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
+    gradients = 200  # about so many steps
 
     noise_share: Annotated[float, Field(gt=0, lt=1)] = 0.9
     output_share: Annotated[float, Field(gt=0, lt=1)] = 0.01
     tolerance: Annotated[float, Field(gt=0)] = 1e-10
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """What the proof covers."""
-        return ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
-
-    @property
-    def gradients(self) -> int:
-        """About so many steps."""
-        return 200
 
     def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """One release, which costs each agent the same."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from admmbench.frames.base import Array, Messages, parameters
@@ -17,51 +15,29 @@ from admmbench.frames.constrained import (
     start_fields,
 )
 from admmbench.frames.outcomes import Outcome
-from admmbench.problems.needs import Need
 
 # Most iterations of L-BFGS for a subproblem.
 _MOST_ITERATIONS = 100_000
 
 
-@dataclass
-class CentralState(Ending):
-    """State of the outer loop; nothing is sent."""
-
-    inner: Array
-    """Iterations of L-BFGS in all, shape (S,)."""
-
-
 @parameters
-class CProxAL(ProximalAL[CentralState]):
+class CProxAL(ProximalAL[Ending]):
     """Algorithm 1 of he2023 on the data of all agents, with L-BFGS for its subproblems; a round is an outer iteration.
 
     Its parameters are those of the outer loop. A seed has ``stalled`` if L-BFGS can take no step from a point where (7)
     does not hold.
     """
 
-    variables = {
-        **ProximalAL.variables,
-        "inner_iterations": ("1", "iterations of L-BFGS, all outer iterations together"),
-    }
     state_copies = 1
     examples = ({"beta": 10.0},)
+    needs = ("smooth penalty",)
+    gradients = 60.0  # about so many in the iterations of L-BFGS
 
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """L-BFGS follows gradients."""
-        return ("smooth penalty",)
-
-    @property
-    def gradients(self) -> float:
-        """About so many in the iterations of L-BFGS."""
-        return 60.0
-
-    def init(self, federation: ConstrainedFederation) -> CentralState:
+    def init(self, federation: ConstrainedFederation) -> Ending:
         """w^0 = (start, ..., start), mu^0 = 0."""
-        iterations = np.zeros(federation.problem.n_seeds, np.int64)
-        return CentralState(inner=iterations, **start_fields(federation, self.start))
+        return Ending(**start_fields(federation, self.start))
 
-    def round(self, t: int, state: CentralState, federation: ConstrainedFederation) -> Messages:
+    def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Solve (6) from w^k to tau_k, update multipliers, and test (8)."""
         live, tau = state.ended == 0, self.tau(state)
         centre = state.model.copy()
@@ -74,18 +50,11 @@ class CProxAL(ProximalAL[CentralState]):
         end_seeds(Outcome.STALLED, stuck, state)
         return Messages(down=(), up=())
 
-    def measure(
-        self, t: int, state: CentralState, federation: ConstrainedFederation
-    ) -> dict[str, Array]:
-        """KKT residuals, and iterations of both loops."""
-        found = super().measure(t, state, federation)
-        return {**found, "inner_iterations": state.inner.astype(float)}
-
     def solve(
         self,
         seed: int,
         tau: float,
-        state: CentralState,
+        state: Ending,
         centre: Array,
         federation: ConstrainedFederation,
     ) -> tuple[float, int]:
@@ -122,5 +91,5 @@ class CProxAL(ProximalAL[CentralState]):
             objective, centre[seed], jac=True, method="L-BFGS-B", options=limits
         )
         state.model[seed] = found.x
-        state.inner[seed] += found.nit
+        state.total[seed] += found.nit
         return float(np.abs(found.jac).max()), int(found.nit)

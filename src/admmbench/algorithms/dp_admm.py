@@ -23,7 +23,7 @@ from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.linearized import Schedule
 from admmbench.frames.output_perturbation import OutputPerturbation
 from admmbench.problems.base import Problem
-from admmbench.problems.needs import Need, require
+from admmbench.problems.needs import require
 
 
 @dataclass
@@ -54,14 +54,10 @@ class DPADMM(OutputPerturbation):
     evaluated = ("augmented_objective",)
     # The sums are in double precision.
     state_copies = 5
+    needs = ("bounded slope",)  # c1 bounds gradients
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """c1 bounds gradients."""
-        return ("bounded slope",)
 
     def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""

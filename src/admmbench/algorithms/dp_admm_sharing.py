@@ -52,14 +52,12 @@ class DPADMMSharing(Sharing):
             "which tells neighbours apart; the total is what the paper claims",
         )
 
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What its totals are worth."""
-        return (
-            "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
-            "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
-            "guarantee.",
-        )
+    # What its totals are worth.
+    caveats = (
+        "DP-ADMM sharing: the sensitivity of lemma 1 does not bound what one column changes, and the noise lies in "
+        "the range of a party's columns, which tells neighbours apart. The values are what the paper claims, not a "
+        "guarantee.",
+    )
 
     def sensitivity(self, n_features: int, problem: BoundColumns) -> float:
         """Lemma 1: bound on the l2 sensitivity of D_m x_m, with c1 of assumption 2.2 the penalty's curvature."""

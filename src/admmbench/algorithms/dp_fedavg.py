@@ -10,7 +10,6 @@ from pydantic import Field
 from admmbench.frames.base import Messages, RowBlock, RowFederation, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
-from admmbench.problems.needs import Need
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
@@ -41,15 +40,12 @@ class DPFedAvg(OverRows):
     release = Release("gaussian", "solution", scaled_for="replace")
     state_copies = 1
     examples = ({"local_updates": 1}, {"clip": 0.01})
+    # c1 bounds gradients; a step along clipped slopes, which are no gradients, may move models apart.
+    needs = ("bounded slope", "unclipped slope")
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.005
     local_updates: Annotated[int, Field(ge=1)] = 20
     clip: Annotated[float, Field(gt=0)] = 1.0
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """c1 bounds gradients; a step along clipped slopes, which are no gradients, may move models apart."""
-        return ("bounded slope", "unclipped slope")
 
     @property
     def gradients(self) -> int:

@@ -11,7 +11,6 @@ from pydantic import Field
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
-from admmbench.problems.needs import Need
 from admmbench.sensitivity import Sensitivity
 
 
@@ -45,14 +44,10 @@ class DPScaffold(OverRows):
 
     release = Release("gaussian", "gradient", scaled_for="replace")
     examples = ({"local_updates": 1},)
+    needs = ("bounded slope",)  # c1 bounds gradients
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     local_updates: Annotated[int, Field(ge=1)] = 5
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """c1 bounds gradients."""
-        return ("bounded slope",)
 
     @property
     def updates(self) -> int:

@@ -10,7 +10,6 @@ from pydantic import Field
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
-from admmbench.problems.needs import Need
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
@@ -38,14 +37,10 @@ class DPSGD(OverRows):
     release = Release("gaussian", "gradient", scaled_for="replace")
     sums_only = True
     examples = ({"sampling": 0.3},)
+    needs = ("bounded slope",)  # c1 bounds gradients
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     sampling: Annotated[float, Field(gt=0, le=1)] = 1.0
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """c1 bounds gradients."""
-        return ("bounded slope",)
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from admmbench.frames.base import Array, Guarantee, parameters
 from admmbench.frames.consensus import Subproblem
 from admmbench.frames.exact import Exact
 from admmbench.privacy import Release
-from admmbench.problems.needs import Need
 
 
 @parameters
@@ -39,11 +38,8 @@ class DVP(Exact):
 
     family = "perturbation of dual variables"
     release = Release("spherical", "dual variable", scaled_for="replace")
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """What the proof covers."""
-        return (*super().needs, "smooth penalty", "bounded slope", "one output")
+    # What the proof covers.
+    needs = ("convex loss", "smooth penalty", "bounded slope", "one output")
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
         """The proof is about exact solutions and real numbers."""

@@ -17,7 +17,6 @@ from admmbench.frames.constrained import (
     start_fields,
     update_multipliers,
 )
-from admmbench.problems.needs import Need
 
 
 @parameters
@@ -42,16 +41,12 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
 
     state_copies = 1
     examples = ({"local_updates": 2},)
+    needs = ("smooth penalty",)  # steps follow gradients
 
     weight: Annotated[float, Field(gt=0)] = 10.0
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
     local_updates: Annotated[int, Field(ge=1)] = 5
     start: float = 1.0
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """Steps follow gradients."""
-        return ("smooth penalty",)
 
     @property
     def gradients(self) -> int:

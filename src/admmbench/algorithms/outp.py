@@ -15,7 +15,6 @@ from admmbench.frames.consensus import Subproblem
 from admmbench.frames.linearized import Schedule
 from admmbench.frames.output_perturbation import OutputPerturbation, Value
 from admmbench.privacy import Cost, Draw, Gaussian, Privacy, Release, gaussian_multiplier, on_grid
-from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows
 
 
@@ -28,11 +27,8 @@ class OutP(OutputPerturbation):
     """
 
     variants = ("paper", "reference")
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """Theorem 4 is about smooth f_p, and c1 a bound on gradients."""
-        return ("smooth penalty", "bounded slope")
+    # Theorem 4 is about smooth f_p, and c1 a bound on gradients.
+    needs = ("smooth penalty", "bounded slope")
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """1 / eta of theorem 4."""

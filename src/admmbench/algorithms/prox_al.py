@@ -19,6 +19,7 @@ from admmbench.frames.constrained import (
     start_fields,
 )
 from admmbench.frames.outcomes import Outcome
+from admmbench.problems.constraints import Quadratics
 from admmbench.problems.newton import minimize, minimize_beside_l1
 
 # Subproblems are not solved to less than this part of tau_k. (18) multiplies the remaining error by the curvature of
@@ -38,8 +39,6 @@ class ProxALState(Ending):
     """lambda_i, shape (n, S, d)."""
     inner: Array
     """t, iterations of Algorithm 2 in this outer iteration, shape (S,)."""
-    total: Array
-    """Iterations of Algorithm 2 in all, shape (S,)."""
 
 
 @parameters
@@ -59,10 +58,6 @@ class ProxAL(ProximalAL[ProxALState]):
         A seed has ``stalled`` if Algorithm 2 takes so many iterations.
     """
 
-    variables = {
-        **ProximalAL.variables,
-        "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
-    }
     # Two in double precision, and the multipliers.
     state_copies = 5
     examples = ({"beta": 10.0, "rho": 0.1},)
@@ -81,7 +76,6 @@ class ProxAL(ProximalAL[ProxALState]):
             u=np.zeros(shape),
             dual=np.zeros(shape),
             inner=np.zeros(problem.n_seeds, np.int64),
-            total=np.zeros(problem.n_seeds, np.int64),
             **common,
         )
         self.begin_inner(state, federation, state.ended == 0)
@@ -101,12 +95,12 @@ class ProxAL(ProximalAL[ProxALState]):
             dual, u = state.dual[p], state.u[p]
             lagrangian = self.merit(state, federation, block)
             function = lagrangian.near(w[None], self.rho, dual)
-            at_w = function(w[None])
+            at_w = function.at(w[None])
             residual = np.abs(at_w.gradient - self.rho * (w - u)).max(axis=-1)  # (18)
-            if block.parts.quadratic:
+            if isinstance(block.parts, Quadratics):
                 found = w + at_w.newton_step()  # (15), exactly
             else:
-                found, _ = minimize(function, u, np.broadcast_to(eps, u.shape[:2]))  # (15)
+                found, _ = minimize(function.at, u, np.broadcast_to(eps, u.shape[:2]))  # (15)
             u[:, live] = found[:, live]
             dual[:, live] += self.rho * (found - w)[:, live]  # (16)
             return residual
@@ -140,14 +134,14 @@ class ProxAL(ProximalAL[ProxALState]):
                 return problem.penalty.prox(
                     (pull * state.centre + rho * mean) / total, np.asarray(strength / total)
                 )
-            smooth = lagrangian.near(mean[None], rho, 0.0)
-            return minimize_beside_l1(smooth, strength, state.model[None], eps[None])[0]
+            smooth = lagrangian.near(mean[None], rho)
+            return minimize_beside_l1(smooth.at, strength, state.model[None], eps[None])[0]
         # h = strength ||w||^2 / 2 moves the proximal term.
         near, weight = rho / (rho + strength) * mean, rho + strength
-        function = lagrangian.near(near[None], weight, 0.0)
-        if problem.server.quadratic:
-            return np.asarray(state.model + function(state.model[None]).newton_step()[0])
-        found, _ = minimize(function, state.model[None], eps[None])
+        function = lagrangian.near(near[None], weight)
+        if isinstance(problem.server, Quadratics):
+            return np.asarray(state.model + function.at(state.model[None]).newton_step()[0])
+        found, _ = minimize(function.at, state.model[None], eps[None])
         return found[0]
 
     def merit(
@@ -177,10 +171,3 @@ class ProxAL(ProximalAL[ProxALState]):
     def violation(self, state: ProxALState, federation: ConstrainedFederation) -> Array:
         """sum_i ||w - u_i||_1, shape (S,)."""
         return np.abs(state.u - state.model).sum(axis=(0, 2))
-
-    def measure(
-        self, t: int, state: ProxALState, federation: ConstrainedFederation
-    ) -> dict[str, Array]:
-        """KKT residuals, iterations of both loops, and what was sent."""
-        found = super().measure(t, state, federation)
-        return {**found, "inner_iterations": state.total.astype(float)}

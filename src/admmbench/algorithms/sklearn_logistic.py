@@ -16,7 +16,6 @@ from admmbench.frames.base import Array, parameters
 from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns
-from admmbench.problems.needs import Need
 
 
 @parameters
@@ -41,16 +40,12 @@ class SklearnLogistic(Optimum):
     packages = ("scikit-learn",)
     gradients_once = 20.0
     examples = ({"objective": "problem"},)
+    needs = ("logistic loss", "unclipped slope")
 
     objective: Literal["default", "problem"] = "default"
     parties: Annotated[int, Field(ge=1)] | None = None
     tol: Annotated[float, Field(gt=0)] = 1e-4
     max_iter: Annotated[int, Field(ge=1)] = 100
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The loss of logistic regression."""
-        return ("logistic loss", "unclipped slope")
 
     def check(self, problem: Problem, agents: int) -> None:
         """Parties are there to be joined only if columns are shared out."""

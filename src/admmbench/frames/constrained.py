@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -13,7 +12,7 @@ from pydantic import Field
 from admmbench.frames.base import Algorithm, Array, Block, Federation, parameters
 from admmbench.frames.outcomes import Outcome
 from admmbench.problems.constrained import BoundConstrained
-from admmbench.problems.constraints import Functions
+from admmbench.problems.constraints import Functions, Quadratics
 from admmbench.problems.newton import descent, matvec
 
 ConstrainedBlock = Block[Functions]
@@ -32,6 +31,8 @@ class Ending:
     """Multipliers of the server's constraints, shape (1, S, m_0)."""
     outer: Array
     """k, outer iterations done, shape (S,)."""
+    total: Array
+    """Iterations of an inner loop, all outer iterations together, shape (S,)."""
     sent: Array
     """Numbers sent, shape (S,)."""
     ended: Array
@@ -122,6 +123,8 @@ class AugmentedLagrangian:
         Multipliers, shape (B, S, m).
     pull, centre
         Weight and centre of the proximal term; in he2023 1 / ((n + 1) beta) and w^k, shape (S, d).
+    v, rho, linear
+        A further proximal term and a linear one, see `near`.
     """
 
     functions: Functions
@@ -129,14 +132,17 @@ class AugmentedLagrangian:
     mu: Array
     pull: float
     centre: Array
+    v: Array | float = 0.0
+    rho: float = 0.0
+    linear: Array | float = 0.0
+
+    def near(self, v: Array, rho: float, linear: Array | float = 0.0) -> AugmentedLagrangian:
+        """Add ``<linear, w> + rho ||w - v||^2 / 2``: the functions of (14) and (15)."""
+        return replace(self, v=v, rho=rho, linear=linear)
 
     def at(self, w: Array) -> Merit:
         """Return value and derivatives at w, shape (B, S, d) or (1, S, d)."""
-        return self.near(w, 0.0, 0.0)(w)
-
-    def near(self, v: Array, rho: float, linear: Array | float) -> Callable[[Array], Merit]:
-        """Add ``<linear, u> + rho ||u - v||^2 / 2``: the functions of (14) and (15)."""
-        return lambda u: Merit(self, u, v, rho, linear)
+        return Merit(self, w)
 
     def multipliers(self, w: Array) -> Array:
         """Return the next multipliers, ``P_{K*}(mu + beta c(w))``."""
@@ -146,21 +152,19 @@ class AugmentedLagrangian:
 
 
 class Merit:
-    """An augmented Lagrangian with a linear and a proximal term at one point."""
+    """An augmented Lagrangian at one point."""
 
-    def __init__(
-        self, of: AugmentedLagrangian, u: Array, v: Array, rho: float, linear: Array | float
-    ) -> None:
-        self._of, self._u, self._rho, self._linear = of, u, rho, linear
-        self._values = of.functions.at(u)
+    def __init__(self, of: AugmentedLagrangian, w: Array) -> None:
+        self._of, self._w = of, w
+        self._values = of.functions.at(w)
         self._estimate = of.mu + of.beta * self._values.constraints
         self._next = of.functions.cone.project_dual(self._estimate)
-        self._from_centre, self._from_v = u - of.centre, u - v
+        self._from_centre, self._from_v = w - of.centre, w - of.v
         self.gradient: Array = (
             self._values.gradient(self._next)
             + of.pull * self._from_centre
-            + linear
-            + rho * self._from_v
+            + of.linear
+            + of.rho * self._from_v
         )
 
     @cached_property
@@ -172,15 +176,15 @@ class Merit:
             values.objective
             + squares / (2 * of.beta)
             + of.pull / 2 * np.square(self._from_centre).sum(axis=-1)
-            + (self._linear * self._u).sum(axis=-1)
-            + self._rho / 2 * np.square(self._from_v).sum(axis=-1)
+            + (of.linear * self._w).sum(axis=-1)
+            + of.rho / 2 * np.square(self._from_v).sum(axis=-1)
         )
         return found
 
     def newton_step(self) -> Array:
         """Take a step with the inverse Hessian where it is constant, otherwise with a generalised Hessian."""
-        functions, beta, shift = self._of.functions, self._of.beta, self._of.pull + self._rho
-        if functions.quadratic:
+        functions, beta, shift = self._of.functions, self._of.beta, self._of.pull + self._of.rho
+        if isinstance(functions, Quadratics):
             return -matvec(functions.inverse(beta, shift), self.gradient)
         J = self._values.jacobian
         active = functions.cone.derivative(self._estimate)
@@ -245,6 +249,7 @@ def start_fields(federation: ConstrainedFederation, value: float) -> dict[str, A
         "mu": np.zeros((problem.n_agents, S, blocks[0])),
         "mu_server": np.zeros((1, S, problem.server.cone.size)),
         "outer": np.zeros(S, np.int64),
+        "total": np.zeros(S, np.int64),
         "sent": np.zeros(S),
         "ended": ends,
     }
@@ -268,6 +273,12 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         A seed is ``infeasible`` if no feasible point is closer to w^k than ``reach`` times 1 + ||w^k||.
     """
 
+    variables = {
+        **ConstrainedMethod.variables,
+        "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
+    }
+    gradients = 6.0  # about so many: a step of Newton's method also needs a Hessian
+
     beta: Annotated[float, Field(gt=0)] = 1.0
     s: Annotated[float, Field(gt=0)] = 0.01
     eps1: Annotated[float, Field(gt=0)] = 1e-3
@@ -275,10 +286,10 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     start: float = 1.0
     reach: Annotated[float, Field(gt=0)] = 100.0
 
-    @property
-    def gradients(self) -> float:
-        """About so many: a step of Newton's method also needs a Hessian."""
-        return 6.0
+    def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
+        """Measure KKT residuals, iterations of both loops, and what was sent."""
+        found = super().measure(t, state, federation)
+        return {**found, "inner_iterations": state.total.astype(float)}
 
     def tau(self, state: StateT) -> Array:
         """Return ``tau_k`` of each seed, shape (S,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,8 +16,6 @@ from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
-# Steps from the last solution to the next, as seen on Adult; for the forecast.
-_USUAL_STEPS = 8
 
 
 class UnsolvedSubproblemError(RuntimeError):
@@ -118,19 +116,12 @@ class Exact(Consensus):
     """
 
     order = "agents"
+    needs: ClassVar[tuple[Need, ...]] = ("convex loss",)  # so that there is one solution
+    # Steps from the last solution to the next, as seen on Adult.
+    gradients = 8
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     tolerance: Annotated[float, Field(gt=0)] = 1e-5
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """A convex loss, so that there is one solution."""
-        return ("convex loss",)
-
-    @property
-    def gradients(self) -> int:
-        """Usual number of steps to a solution."""
-        return _USUAL_STEPS
 
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
         """Minimise ``f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2`` for all agents and seeds.
@@ -167,11 +158,8 @@ class PerturbedSolution(Exact):
     """Gaussian noise on what is made of the solutions."""
 
     release = Release("gaussian", "solution", scaled_for="replace")
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients."""
-        return (*super().needs, "smooth penalty", "bounded slope", "unclipped slope")
+    # Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients.
+    needs = ("convex loss", "smooth penalty", "bounded slope", "unclipped slope")
 
     def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
         """Return how far a contribution moves a part of the solution, with the error of the solver.

@@ -39,16 +39,8 @@ class Optimum(Algorithm[Shared, AnyFederation]):
     state_copies = 0
     # Such as 226 steps of a search on digits, and 321 on Adult.
     gradients_once = 300.0
-
-    @property
-    def gradients(self) -> float:
-        """Return 0: rounds compute nothing."""
-        return 0.0
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """A convex loss, which has one optimum."""
-        return ("convex loss",)
+    gradients = 0.0  # rounds compute nothing
+    needs: ClassVar[tuple[Need, ...]] = ("convex loss",)  # which has one optimum
 
     @abstractmethod
     def find(self, problem: Whole) -> Array:

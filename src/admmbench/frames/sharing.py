@@ -21,7 +21,6 @@ from admmbench.frames.base import (
 )
 from admmbench.problems.base import Problem
 from admmbench.problems.columns import BoundColumns, Columns
-from admmbench.problems.needs import Need
 
 
 @dataclass
@@ -61,14 +60,10 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
     sharing = ("columns",)
     variables = {"lyapunov": ("1", "Lyapunov function")}
     state_copies = 1
+    needs = ("quadratic penalty",)  # (6) is a quadratic
 
     rho: Annotated[float, Field(gt=0)] = 1.0
     coupling: Literal["parallel", "averaged"] = "parallel"
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The l2 penalty, as (6) is a quadratic."""
-        return ("quadratic penalty",)
 
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if (7) may lack a unique solution: without a convex loss it needs ``rho > L``."""

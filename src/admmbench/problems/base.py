@@ -15,7 +15,7 @@ from pydantic import Field
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
-from admmbench.problems.loss import Loss
+from admmbench.problems.loss import Form, Loss
 from admmbench.problems.optimum import minimize
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.problems.used_columns import gather
@@ -32,21 +32,6 @@ class RecordBounds(Strict):
 
     max_l1_norm: Annotated[Number, Field(gt=0)] | None = None
     max_l2_norm: Annotated[Number, Field(gt=0)] | None = None
-
-
-class Formulas(Protocol):
-    """What a problem minimises, as far as its results need it: a loss, or forms that have no records."""
-
-    metric: ClassVar[str]
-    """Name of the variable that says how good a model is."""
-    fraction: ClassVar[bool]
-    """Whether the metric is a part of the records, 0 to 1."""
-
-    def outputs(self, data: DatasetInfo) -> int:
-        """K, rows of a model."""
-
-    def unit(self, data: DatasetInfo) -> str:
-        """Unit of the objective."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +75,7 @@ class Problem(ABC):
 
     penalty_name: PenaltyName
     strength: float
-    loss: Formulas
+    loss: Loss | Form
 
     @property
     def penalty(self) -> Penalty:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -22,7 +22,6 @@ from admmbench.partition import RowSelection, Split, n_rows
 from admmbench.problems.base import (
     Array,
     BoundProblem,
-    Formulas,
     LossProblem,
     Map,
     Problem,
@@ -32,8 +31,8 @@ from admmbench.problems.base import (
 )
 from admmbench.problems.batches import rows_of_seed
 from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
-from admmbench.problems.constraints import Functions, Linear, Means, Quadratics
-from admmbench.problems.loss import ScalarLoss
+from admmbench.problems.constraints import Functions, Means, Quadratics
+from admmbench.problems.loss import Form, ScalarLoss
 from admmbench.validation import Number, Strict
 
 Where = dict[str, str | int]
@@ -44,6 +43,7 @@ _CONES: dict[str, Cone] = {
     "nonnegative": Nonnegative(),
     "second_order": SecondOrder(),
 }
+_SPREAD = ("mean", "min", "max")
 
 
 class MeanLoss(Strict):
@@ -207,36 +207,16 @@ class Constrained(_Base, LossProblem):
         unit = self.loss.unit(data)
         found = {**self.loss.variables(data), **super().variables(data)}
         for name, where in self.groups_by_name(data.class_names).items():
-            for what in ("mean", "min", "max"):
-                found[f"loss_{name}_{what}"] = (
-                    unit,
-                    f"{what} over agents of the loss of {named(where)}",
-                )
+            for what in _SPREAD:
+                long_name = f"{what} over agents of the loss of {named(where)}"
+                found[f"loss_{name}_{what}"] = unit, long_name
         if any(each.disparity for each in self.constraints):
-            for what in ("mean", "min", "max"):
-                found[f"disparity_{what}"] = (
-                    unit,
-                    f"{what} difference of bounded losses, agents and server",
-                )
+            for what in _SPREAD:
+                long_name = f"{what} difference of bounded losses, agents and server"
+                found[f"disparity_{what}"] = unit, long_name
         if any(each.disparity for each in self.at("server")):
             found["disparity_server"] = (unit, "largest difference of bounded losses at the server")
         return found
-
-
-@dataclass(frozen=True)
-class Form:
-    """A quadratic form of one vector of variables; how good a model is, its value says."""
-
-    metric: ClassVar[str] = "train_loss"
-    fraction: ClassVar[bool] = False
-
-    def outputs(self, data: DatasetInfo) -> int:
-        """Return 1: a model has one row."""
-        return 1
-
-    def unit(self, data: DatasetInfo) -> str:
-        """Return 1: a form has no unit."""
-        return "1"
 
 
 @dataclass(frozen=True)
@@ -246,7 +226,7 @@ class Quadratic(_Base):
     The matrices and vectors are drawn from the seed.
     """
 
-    loss: Formulas = Form()
+    loss: Form = field(default_factory=Form)
 
     def check(self, data: DatasetInfo) -> None:
         """Raise a ValueError if a data set has records: nothing takes them."""
@@ -341,19 +321,17 @@ class Drawn(BoundConstrained):
             for agent in agents
         ]
         A, b, C, offset = (
-            [[getattr(each, name) for each in row] for row in drawn]
+            np.array([[getattr(each, name) for each in row] for row in drawn])
             for name in ("A", "b", "C", "d")
         )
-        objective = None if agents[0] is None else np.array(A)
-        return Quadratics(
-            objective, np.array(b), Linear(np.array(C), np.array(offset)), Product([(Zero(), m)])
-        )
+        return Quadratics(Product([(Zero(), m)]), C, offset, None if agents[0] is None else A, b)
 
 
 class OverRecords(BoundConstrained):
     """Means over groups of the agents' records, which seeds may share out in their own way."""
 
     problem: Constrained
+    server: Means
 
     def __init__(self, problem: Constrained, split: Split, setting: Setting) -> None:
         super().__init__(problem, split, setting)
@@ -394,27 +372,34 @@ class OverRecords(BoundConstrained):
         place: Literal["agents", "server"],
     ) -> Means:
         """Make means over selections of rows, one for each agent and each seed."""
-        X, y, groups = records.stacked(rows)
-        of_agents = place == "agents"
-        objective = np.zeros(len(self._groups))
-        objective[0] = 1 / self.n_agents if of_agents else 0
-        combinations, thresholds, linear, cone = _on_means(self.problem.at(place), self._groups)
-        d = self.model_shape[1]
-        maps = [np.array(each.matrix, np.float64) for each in linear]
-        offsets = [np.array(each.offset, np.float64) for each in linear]
+        constraints, d = self.problem.at(place), self.model_shape[1]
+        unit = np.eye(len(self._groups))
+        combinations: list[Array] = []
+        thresholds: list[float | None] = []
+        for each in constraints:
+            of_groups = [unit[self._groups.index(where)] for where in each.groups]
+            if each.mean_loss:
+                combinations += of_groups
+                thresholds.append(each.at_most)
+            elif each.disparity:
+                first, second = of_groups
+                combinations += [first - second, second - first]
+                thresholds += [each.within, each.within]
+        linear = [(each.linear, each.cone) for each in constraints if each.linear and each.cone]
+        cones = [(_CONES["nonnegative"], len(thresholds))]
+        cones += [(_CONES[cone], len(given.offset)) for given, cone in linear]
         return Means(
+            Product(cones),
+            np.concatenate([np.zeros((0, d)), *(given.matrix for given, _ in linear)]),
+            np.concatenate([[], *(given.offset for given, _ in linear)]),
             self.problem.loss,
-            X,
-            y,
-            groups,
-            objective,
-            combinations,
-            thresholds,
-            Linear(np.concatenate([np.zeros((0, d)), *maps]), np.concatenate([[], *offsets])),
-            cone,
+            *records.stacked(rows),
+            unit[0] / self.n_agents if place == "agents" else 0 * unit[0],
+            np.reshape(combinations, (len(thresholds), len(unit))),
+            np.array(thresholds, np.float64),
         )
 
-    def evaluate(self, state: State, blocks: Sequence[Functions], run: Map) -> dict[str, Array]:
+    def evaluate(self, state: State, blocks: Sequence[Any], run: Map) -> dict[str, Array]:
         """Measure test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
         loss, w = self.problem.loss, state.w[None, :, 0]
         u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]
@@ -423,34 +408,28 @@ class OverRecords(BoundConstrained):
             "test_loss": loss.value(u, y).mean(axis=1),
             **super().evaluate(state, blocks, run),
         }
-        means = np.concatenate(run(lambda block: _means(block, w), blocks))
+        means = np.concatenate(run(lambda block: block.at(w).means, blocks))
         for number, name in enumerate(self._names):
-            for what in ("mean", "min", "max"):
-                found[f"loss_{name}_{what}"] = getattr(np, what)(means[..., number], axis=0)
-        at_agents, at_server = (
-            [self._apart(each, values) for each in constraints if each.disparity]
-            for constraints, values in (
-                (self.problem.at("agents"), means),
-                (self.problem.at("server"), _means(self.server, w)),
-            )
-        )
-        if gaps := at_agents + at_server:
-            for name in ("mean", "min", "max"):
-                found[f"disparity_{name}"] = getattr(np, name)(np.concatenate(gaps), axis=0)
+            found |= _spread(f"loss_{name}", means[..., number])
+        at_server = self._gaps("server", self.server.at(w).means)
+        if gaps := self._gaps("agents", means) + at_server:
+            found |= _spread("disparity", np.concatenate(gaps))
         if at_server:
             found["disparity_server"] = np.concatenate(at_server).max(axis=0)
         return found
 
-    def _apart(self, constraint: Constraint, means: Array) -> Array:
-        """Absolute differences of two groups' means, shape (B, S)."""
-        first, second = (means[..., self._groups.index(where)] for where in constraint.groups)
-        return np.asarray(np.abs(first - second))
+    def _gaps(self, place: Literal["agents", "server"], means: Array) -> list[Array]:
+        """Absolute differences of two groups' means, shape (B, S), for each constraint on one."""
+        pairs = [
+            [means[..., self._groups.index(where)] for where in each.groups]
+            for each in self.problem.at(place)
+            if each.disparity
+        ]
+        return [np.abs(first - second) for first, second in pairs]
 
 
-def _means(functions: Functions, w: Array) -> Array:
-    """Means of all groups, shape (B, S, g)."""
-    assert isinstance(functions, Means)
-    return functions.means(w)
+def _spread(name: str, values: Array) -> dict[str, Array]:
+    return {f"{name}_{what}": getattr(np, what)(values, axis=0) for what in _SPREAD}
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,33 +482,6 @@ class _Records:
                 X[b, s, :size], y[b, s, :size] = self.X[rows], self.y[rows]
                 groups[b, s, :, :size] = mask / mask.sum(axis=1, keepdims=True).clip(1)
         return X, y, groups
-
-
-def _on_means(
-    constraints: Sequence[Constraint], groups: list[Where]
-) -> tuple[Array, Array, list[LinearMap], Product]:
-    """T and t of the constraints on means, the linear ones, and the cone of all."""
-    rows: list[Array] = []
-    thresholds: list[float] = []
-    for each in constraints:
-        if each.mean_loss is not None and each.at_most is not None:
-            rows.append(_unit(groups, each.mean_loss.where))
-            thresholds.append(each.at_most)
-        elif each.disparity is not None and each.within is not None:
-            first, second = (_unit(groups, where) for where in each.disparity.between)
-            rows += [first - second, second - first]
-            thresholds += [each.within, each.within]
-    linear = [(each.linear, each.cone) for each in constraints if each.linear and each.cone]
-    parts = [(_CONES["nonnegative"], len(rows))]
-    parts += [(_CONES[cone], len(given.offset)) for given, cone in linear]
-    combinations = np.array(rows).reshape(len(rows), len(groups))
-    return combinations, np.array(thresholds), [given for given, _ in linear], Product(parts)
-
-
-def _unit(groups: list[Where], where: Where) -> Array:
-    row = np.zeros(len(groups))
-    row[groups.index(where)] = 1
-    return row
 
 
 def _class_index(value: str | int, class_names: Sequence[str]) -> int:

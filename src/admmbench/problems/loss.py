@@ -52,6 +52,22 @@ class Norms(NamedTuple):
     l2: Array
 
 
+@dataclass(frozen=True)
+class Form:
+    """A quadratic form of one vector of variables, in place of a loss; its value says how good a model is."""
+
+    metric: ClassVar[str] = "train_loss"
+    fraction: ClassVar[bool] = False
+
+    def outputs(self, data: DatasetInfo) -> int:
+        """Return 1: a model has one row."""
+        return 1
+
+    def unit(self, data: DatasetInfo) -> str:
+        """Return 1: a form has no unit."""
+        return "1"
+
+
 @parameters
 class Loss(ABC):
     """A loss of a record's K predictions and its target.
