@@ -1,5 +1,7 @@
 """The minimiser, against scikit-learn, scipy, and the conditions that a minimum meets."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.problems import optimum
+from admmbench.problems import base
 from admmbench.problems.losses import as_loss
 from admmbench.problems.penalties import PENALTIES
 from tests.problems.helpers import (
@@ -29,6 +31,12 @@ CONVEX = ["huber", "logistic", "softmax", "squared", "squared_hinge"]
 HUBER = {"name": "huber", "threshold": 0.8}
 # An objective that is within this of scikit-learn's, relative to it, is as small.
 CLOSE = 1e-7
+
+
+def minimum(loss, penalty, strength, X, y, weights, outputs=1):
+    """The best model for records of one holder."""
+    problem = SimpleNamespace(loss=loss, penalty=penalty, model_shape=(outputs, X.shape[1]))
+    return base.BoundLoss.minimize(problem, X, y, weights, strength)
 
 
 def spec_of(name):
@@ -182,7 +190,7 @@ def test_zero_is_a_subgradient_at_the_minimum(name, rng, n, J, penalty, strength
         y = rng.integers(0, K, n)
     elif name in ("logistic", "squared_hinge"):
         y = rng.choice([-1.0, 1.0], n)
-    W = optimum.minimize(loss, PENALTIES[penalty], strength, X, y, weights, K)
+    W = minimum(loss, PENALTIES[penalty], strength, X, y, weights, K)
     assert W.shape == (K, J)
     slopes = loss.slopes((X @ W.T)[:, None], y[:, None])[:, 0]
     gradient = (weights[:, None] * slopes).T @ X
@@ -255,9 +263,9 @@ def test_a_search_that_ends_early_is_taken_up_again(monkeypatch):
     """With kinks it may: here each search ends after two steps, and the minimum is found all the same."""
     data = data_for("logistic")
     given = as_loss("logistic"), PENALTIES["l1"], 0.5
-    arrays = data.X_train.astype(float), data.y_train, np.ones(data.n_train), 1
-    exact = optimum.minimize(*given, *arrays)
-    monkeypatch.setattr(optimum, "_OPTIONS", {**optimum._OPTIONS, "maxiter": 2})
-    monkeypatch.setattr(optimum, "_MOST_SEARCHES", 10_000)
-    np.testing.assert_allclose(optimum.minimize(*given, *arrays), exact, atol=1e-4)
+    arrays = data.X_train.astype(float), data.y_train, np.ones(data.n_train)
+    exact = minimum(*given, *arrays)
+    monkeypatch.setattr(base, "_SEARCH", {**base._SEARCH, "maxiter": 2})
+    monkeypatch.setattr(base, "_MOST_SEARCHES", 10_000)
+    np.testing.assert_allclose(minimum(*given, *arrays), exact, atol=1e-4)
     assert np.abs(exact).max() > 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,16 @@ from pydantic import Field
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
 from admmbench.problems.loss import Form, Loss
-from admmbench.problems.optimum import minimize
+from admmbench.problems.newton import lbfgs
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.problems.used_columns import gather
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Number, Strict
 
 Array = NDArray[Any]
+# A search ends when a line search gains nothing more than rounding.
+_SEARCH = {"maxiter": 50_000, "maxfun": 100_000, "maxcor": 50, "ftol": 1e-16, "gtol": 1e-9}
+_MOST_SEARCHES = 100
 Sharing = Literal["rows", "columns", "constrained"]
 """What agents share of a problem: rows or columns of the data, or a model under constraints."""
 
@@ -175,15 +179,8 @@ It takes records (n, J), in float64, targets (n,), weights (n,) and the strength
 """
 
 
-class Parts(Protocol):
-    """What a block of agents holds of a problem."""
-
-    @property
-    def release_shape(self) -> tuple[int, ...]:
-        """Shape of what an agent releases, without agents and seeds."""
-
-
-PartsT = TypeVar("PartsT", bound=Parts)
+PartsT = TypeVar("PartsT")
+"""What a block of agents holds of a problem; its ``release_shape`` is that of what one of them releases for a seed."""
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Maps a function over a list, in parallel."""
 
@@ -234,9 +231,35 @@ class BoundLoss(BoundProblem[PartsT]):
     penalty: Penalty
 
     def minimize(self, X: Array, y: Array, weights: Array, strength: float) -> Array:
-        """Find the best model for some records, shape (K, J), as a `Fit` does."""
-        K, loss, penalty = self.model_shape[0], self.loss, self.penalty
-        return minimize(loss, penalty, strength, X, y, weights, K)
+        """Find the best model for some records, shape (K, J), as a `Fit` does, for a convex loss, in double precision.
+
+        With an l1 penalty, steps along both parts of an entry, or against a bound, can end a search of `lbfgs` early.
+        Without what it remembers of them it goes on, until that gains nothing.
+        """
+        loss, penalty, total = self.loss, self.penalty, weights.sum()
+        shape = (self.model_shape[0], X.shape[1])
+        weight = strength / total
+
+        def objective(v: Array) -> tuple[float, Array]:
+            W = v.reshape(shape)
+            u = (X @ W.T)[:, None]
+            value = float(weights @ loss.losses(u.copy(), y[:, None])[:, 0] / total)
+            loss.scaled_slopes(u, y, weights)
+            gradient = (u[:, 0].T @ X) / total
+            if penalty.smooth:
+                value += weight * float(penalty.value(W))
+                gradient += weight * penalty.gradient(W)
+            return value, gradient.ravel()
+
+        start, least = np.zeros(math.prod(shape)), np.inf
+        if penalty.smooth:
+            return np.asarray(lbfgs(objective, start, 0.0, _SEARCH)[0].reshape(shape))
+        for _ in range(_MOST_SEARCHES):
+            start, value = lbfgs(objective, start, weight, _SEARCH)
+            if not value < least:
+                break
+            least = value
+        return start.reshape(shape)
 
 
 @dataclass(frozen=True)

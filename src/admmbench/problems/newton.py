@@ -84,9 +84,7 @@ def minimize(
 def minimize_beside_l1(
     function: Callable[[Array], Point], strength: float, start: Array, tolerance: Array
 ) -> Array:
-    """Minimise each function plus ``strength ||x||_1``, until 0 is near its subdifferential.
-
-    With ``x = p - m`` and p, m not negative the sum is smooth, and L-BFGS-B minimises it.
+    """Minimise each function plus ``strength ||x||_1``, until 0 is near its subdifferential, by `lbfgs`.
 
     Parameters
     ----------
@@ -104,38 +102,61 @@ def minimize_beside_l1(
     numpy.ndarray
         Shape (..., d), with exact zeros.
     """
-    from scipy import optimize  # slow to import
-
     x = start.copy()
-    for problem in np.ndindex(tolerance.shape):
-        if np.isinf(tolerance[problem]):
-            continue
+    limits = {"ftol": 0, "maxiter": _MOST_L1, "maxfun": _MOST_L1}
+    for problem in map(tuple, np.argwhere(np.isfinite(tolerance))):
         trial = x.copy()
 
-        def split(parts: Array, trial: Array = trial, at: Any = problem) -> tuple[float, Array]:
-            p, m = np.split(parts, 2)
-            trial[at] = p - m
+        def of_one(v: Array, trial: Array = trial, at: Any = problem) -> tuple[float, Array]:
+            trial[at] = v
             point = function(trial)
-            slope = point.gradient[at]
-            value = point.value[at] + strength * parts.sum()
-            return float(value), np.concatenate([slope, -slope]) + strength
+            return float(point.value[at]), point.gradient[at]
 
-        found = optimize.minimize(
-            split,
-            np.concatenate([np.maximum(x[problem], 0), np.maximum(-x[problem], 0)]),
-            jac=True,
-            bounds=optimize.Bounds(0, np.inf),
-            method="L-BFGS-B",
-            options={
-                "gtol": tolerance[problem],
-                "ftol": 0,
-                "maxiter": _MOST_L1,
-                "maxfun": _MOST_L1,
-            },
-        )
-        p, m = np.split(found.x, 2)
-        x[problem] = p - m
+        x[problem], _ = lbfgs(of_one, x[problem], strength, {"gtol": tolerance[problem], **limits})
     return x
+
+
+def lbfgs(
+    function: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    strength: float,
+    options: dict[str, Any],
+) -> tuple[Array, float]:
+    """Minimise a smooth function plus ``strength ||x||_1`` by L-BFGS-B of scipy.
+
+    With ``x = p - m`` and p, m not negative the sum is smooth.
+
+    Parameters
+    ----------
+    function
+        Value and gradient at a point of shape (d,).
+    start
+        Shape (d,).
+    strength
+        Weight of the norm; 0 for none.
+    options
+        When scipy stops.
+
+    Returns
+    -------
+    The minimiser, shape (d,), with exact zeros if there is a norm, and the value there.
+    """
+    from scipy import optimize  # slow to import, and few methods need an optimum
+
+    if not strength:
+        found = optimize.minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+        return found.x, found.fun
+
+    def split(parts: Array) -> tuple[float, Array]:
+        value, slope = function(np.subtract(*np.split(parts, 2)))
+        return value + strength * parts.sum(), np.concatenate([slope, -slope]) + strength
+
+    both = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
+    bounds = optimize.Bounds(0, np.inf)
+    found = optimize.minimize(
+        split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return np.subtract(*np.split(found.x, 2)), found.fun
 
 
 def matvec(matrix: Array, vector: Array) -> Array:

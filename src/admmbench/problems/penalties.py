@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,49 +13,29 @@ Array = NDArray[Any]
 PenaltyName = Literal["l1", "l2"]
 
 
-class Penalty(Protocol):
-    """A convex function of a model; models have shape (..., K, J)."""
-
-    smooth: ClassVar[bool]
-    """Whether it has a gradient everywhere."""
-    curvature: ClassVar[float]
-    """Bound on the second derivative; infinite where there is none."""
-
-    def value(self, w: Array) -> Array:
-        """Return R of each model, float64, shape (...)."""
-
-    @staticmethod
-    def gradient(w: Array) -> Array:
-        """Return the gradient, or a subgradient: an equation between numbers, which is compiled too."""
-
-    def gradient_bound(self, size: int) -> float:
-        """Return a bound on the l2 norm of subgradients, for models with so many entries."""
-
-    def prox(self, v: Array, step: Array) -> Array:
-        """Return the minimiser of ``step R(w) + ||w - v||^2 / 2``."""
-
-
 class L1:
     """The l1 norm ``||w||_1``."""
 
     smooth: ClassVar[bool] = False
+    """Whether it has a gradient everywhere."""
     curvature: ClassVar[float] = math.inf
+    """Bound on the second derivative; infinite where there is none."""
 
     def value(self, w: Array) -> Array:
-        """Return the sum of the absolute entries."""
+        """Return the sum of the absolute entries, float64, for models of shape (..., K, J)."""
         return np.abs(w).sum(axis=(-2, -1), dtype=np.float64)
 
     @staticmethod
     def gradient(w: Array) -> Array:
-        """Return the signs, a subgradient."""
+        """Return the signs, a subgradient: an equation between numbers, which is compiled too."""
         return np.sign(w)
 
     def gradient_bound(self, size: int) -> float:
-        """Return the norm of a vector of signs."""
+        """Return a bound on the l2 norm of subgradients for so many entries: the norm of a vector of signs."""
         return math.sqrt(size)
 
     def prox(self, v: Array, step: Array) -> Array:
-        """Shrink entries towards 0 by the step: soft thresholding."""
+        """Minimise ``step R(w) + ||w - v||^2 / 2``: entries shrink towards 0 by the step, soft thresholding."""
         return np.sign(v) * np.maximum(np.abs(v) - step.astype(v.dtype), 0)
 
 
@@ -83,4 +63,5 @@ class L2:
         return v / (1 + step).astype(v.dtype)
 
 
+Penalty = L1 | L2
 PENALTIES: dict[PenaltyName, Penalty] = {"l1": L1(), "l2": L2()}
