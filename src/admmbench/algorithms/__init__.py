@@ -6,8 +6,6 @@ outside the package are found by the entry-point group ``admmbench.algorithms`` 
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from admmbench import plugins
 from admmbench.frames.base import Algorithm
 
@@ -17,24 +15,9 @@ _ALGORITHMS = plugins.Registry(
     group="admmbench.algorithms",
     base=Algorithm,  # type: ignore[type-abstract]
 )
+find_module, resolve = _ALGORITHMS.find_module, _ALGORITHMS.resolve
 
 
 def list_algorithms() -> list[str]:
     """Names of the algorithms: built in, and installed as plug-ins."""
     return _ALGORITHMS.names()
-
-
-def find_module(name: str) -> ModuleType:
-    """Import the module of an algorithm, by a name in `list_algorithms` or the path of a file ending in ``.py``.
-
-    Raises
-    ------
-    ValueError
-        If there is none; the message gives the nearest name.
-    """
-    return _ALGORITHMS.find_module(name)
-
-
-def resolve(name: str) -> type[Algorithm]:  # type: ignore[type-arg]
-    """Class of an algorithm; see `find_module` for the names."""
-    return _ALGORITHMS.resolve(name)

@@ -158,6 +158,10 @@ class LossProblem(Problem):
         loss = {"name": self.loss_name, **parameters} if parameters else self.loss_name
         return {"loss": loss, "penalty": self.penalty_name, "strength": self.strength}
 
+    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
+        """Return those of the loss."""
+        return self.loss.variables(data)
+
 
 class State(Protocol):
     """Variables of a method, as far as its problem evaluates them."""

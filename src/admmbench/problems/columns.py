@@ -72,10 +72,6 @@ class Columns(LossProblem):
         bounds = self.records.model_dump(exclude_none=True)
         return {**super().describe(), **({"records": bounds} if bounds else {})}
 
-    def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Return those of the loss."""
-        return self.loss.variables(data)
-
     def bound(self, split: ColumnSplit, setting: Setting) -> BoundColumns:
         """Return the problem on shared columns; sensitivities are the method's own here."""
         return BoundColumns(self, split, setting)
@@ -100,6 +96,7 @@ class BoundColumns(BoundLoss["Party"]):
     """
 
     loss: ScalarLoss
+    work_per_agent = np.inf  # parties are large, so that each is served alone
 
     def __init__(self, problem: Columns, split: ColumnSplit, setting: Setting) -> None:
         data, dtype = split.dataset, setting.dtype
@@ -130,11 +127,6 @@ class BoundColumns(BoundLoss["Party"]):
     def weight(self) -> float:
         """N s, weight of the penalty beside the sum of losses."""
         return self.n_samples * self.problem.strength
-
-    @property
-    def work_per_agent(self) -> float:
-        """Infinite: parties are large, so that each is served alone."""
-        return np.inf
 
     def minimize_loss(self, s: Array, dual: Array, rho: float, start: Array) -> Array:
         """Solve (7), the update of z: N independent problems in one variable, for every seed.
@@ -264,13 +256,10 @@ class Party:
         self.D = whole.X[:, columns]
         """Shape (N, d_m)."""
         self.n_features = self.D.shape[1]
+        self.release_shape = (min(self.D.shape),)
+        """Shape of the noise of one message: its coordinates in a basis of range(D_m)."""
         self._tall = self.D.shape[0] >= self.D.shape[1]
         self.solver = lru_cache(maxsize=1)(self._factor)
-
-    @property
-    def release_shape(self) -> tuple[int]:
-        """Shape of the noise of one message: its coordinates in a basis of range(D_m)."""
-        return (min(self.D.shape),)
 
     def predict(self, x: Array) -> Array:
         """Return ``D_m x`` of models x of shape (S, d_m), shape (S, N)."""

@@ -15,16 +15,12 @@ _LOSSES = plugins.Registry(
     group="admmbench.losses",
     base=Loss,  # type: ignore[type-abstract]
 )
+resolve = _LOSSES.resolve
 
 
 def list_losses() -> list[str]:
     """List the names of the losses: built in, and installed as plug-ins."""
     return _LOSSES.names()
-
-
-def resolve(name: str) -> type[Loss]:
-    """Return the class of a loss, by its name or the path of a file; ValueError names the nearest one."""
-    return _LOSSES.resolve(name)
 
 
 def as_loss(spec: str | Mapping[str, Any]) -> Loss:
