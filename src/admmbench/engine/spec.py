@@ -63,39 +63,31 @@ MOST_SEEDS = 10_000
 """How many seeds there may be."""
 
 
-def _seeds(value: Any) -> Any:
+def _seeds(value: Any) -> tuple[Any, ...]:
     """Read seeds from their number, a list or a range, or text such as ``0-9``."""
     if isinstance(value, str):
-        return _from_text(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        found = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", value)
+        if not found:
+            raise ValueError(f"expected text such as 0-9, got {value!r}")
+        first, last = map(int, found.groups())
+        if first > last:
+            raise ValueError(f"expected first <= last, got {value!r}")
+        value = range(first, last + 1)
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
         if value < 1:
             raise ValueError(
                 f"the number of seeds should be greater than or equal to 1, got {value}"
             )
-        return _few(range(int(value)))
-    if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
-        return tuple(int(seed) if isinstance(seed, np.integer) else seed for seed in _few(value))
-    raise ValueError(
-        f"expected a number of seeds, a list of them, or text such as 0-9, got {value!r}"
-    )
-
-
-def _few(seeds: Iterable[Any]) -> tuple[Any, ...]:
-    """Spell seeds out, unless they are too many for a computer to do so."""
-    found = tuple(itertools.islice(seeds, MOST_SEEDS + 1))
-    if len(found) > MOST_SEEDS:
+        value = range(int(value))
+    elif not isinstance(value, Iterable) or isinstance(value, Mapping | bytes):
+        raise ValueError(
+            f"expected a number of seeds, a list of them, or text such as 0-9, got {value!r}"
+        )
+    # No more are spelt out than a computer can.
+    seeds = tuple(itertools.islice(value, MOST_SEEDS + 1))
+    if len(seeds) > MOST_SEEDS:
         raise ValueError(f"expected at most {MOST_SEEDS:,} seeds")
-    return found
-
-
-def _from_text(text: str) -> tuple[int, ...]:
-    found = re.fullmatch(r"([0-9]{1,19})-([0-9]{1,19})", text)
-    if not found:
-        raise ValueError(f"expected text such as 0-9, got {text!r}")
-    first, last = map(int, found.groups())
-    if first > last:
-        raise ValueError(f"expected first <= last, got {text!r}")
-    return _few(range(first, last + 1))
+    return tuple(int(seed) if isinstance(seed, np.integer) else seed for seed in seeds)
 
 
 def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
