@@ -13,6 +13,7 @@ import xarray as xr
 import yaml
 
 from admmbench import contracts
+from admmbench.claims import claims
 from admmbench.privacy.accountants import ACCOUNTANTS
 from admmbench.study.config import check_experiment
 from tests.pages import ROOT, blocks, save
@@ -112,3 +113,9 @@ def test_the_table_of_the_readme_is_that_of_the_findings():
     for method, cells in shown.items():
         wanted = adult[method][:5:2] + femnist[method][:5:2] + mnist[method][:5:2]
         assert cells == wanted, method
+
+
+def test_the_number_of_claims_is_that_of_the_files():
+    number = f"{len(claims.load(ROOT / 'config' / 'claims'))} claims"
+    assert number in (ROOT / "README.md").read_text("utf-8")
+    assert number in (ROOT / "CHANGELOG.md").read_text("utf-8")

@@ -11,6 +11,7 @@ from admmbench.claims import claims
 from admmbench.claims.verdicts import evaluate
 from admmbench.frames.outcomes import Outcome
 from admmbench.results import reference
+from admmbench.study.config import labels
 from tests.made import ERRORS, INF, build
 
 CLAIMS = Path(__file__).parents[2] / "config" / "claims"
@@ -197,11 +198,11 @@ def test_what_a_paper_does_not_print_is_held_against_nobody(name):
 @pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.STALLED, Outcome.UNDEFINED])
 @pytest.mark.parametrize("label", ["ObjPM", "OutP"])
 def test_a_limit_of_the_study_on_either_side_of_an_order_decides_nothing(label, outcome):
-    for labels in (["ObjPM", "OutP"], ["OutP", "ObjPM"]):
+    for order_of in (["ObjPM", "OutP"], ["OutP", "ObjPM"]):
         ds = study()
         ds["status"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = outcome
         ds["test_error"].loc[{"algorithm": label, "epsilon": 0.1, "seed": 0}] = float("nan")
-        order = {**HOLDING["order"], "labels": labels, "epsilon": [0.1]}
+        order = {**HOLDING["order"], "labels": order_of, "epsilon": [0.1]}
         assert judge(ds, order).verdict == "undecided"
 
 
@@ -224,11 +225,11 @@ def test_a_claim_about_an_early_round_is_judged_there():
 def kept():
     loaded = claims.load(CLAIMS)
     results = reference.load(sorted({claim.experiment for claim in loaded}))
-    return results, {v.claim.id: v for v in evaluate(loaded, results)}
+    return results, {v.claim.id: v for v in evaluate(loaded, results, labels())}
 
 
 def rejudged(results, claim, **change):
-    (verdict,) = evaluate([claim.model_copy(update=change)], results)
+    (verdict,) = evaluate([claim.model_copy(update=change)], results, labels())
     return verdict.verdict
 
 

@@ -201,6 +201,8 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
         if fewer := statistics.fewer_seeds(shown):
             each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
             notes.append(f"Fewer seeds: {'; '.join(each)}.")
+    if unfinished := statistics.unfinished(shown):
+        notes.append(f"Not finished by the method's own test: {', '.join(unfinished)}.")
     if absent := [e for e in figure.epsilon or [] if e not in shown["epsilon"].values]:
         notes.append(f"Not run: {', '.join(map(budget, absent))}.")
     if note := shown.attrs.get("dataset_note"):

@@ -197,6 +197,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     role
         What it is in a comparison: a ``contender``; a ``reference``, which is drawn as a dark dashed line; or the
         ``optimum`` over all records, a reference that does not compete.
+    stops
+        Whether it has a test of its own that ends a run, so that one of all rounds is not finished.
     examples
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
     """
@@ -213,6 +215,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     draws: ClassVar[bool] = False
     packages: ClassVar[tuple[str, ...]] = ()
     role: ClassVar[Role] = "contender"
+    stops: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     variant: Literal["paper", "reference"] = "paper"

@@ -278,6 +278,7 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
     }
     gradients = 6.0  # about so many: a step of Newton's method also needs a Hessian
+    stops = True
 
     beta: Annotated[float, Field(gt=0)] = 1.0
     s: Annotated[float, Field(gt=0)] = 0.01

@@ -226,6 +226,10 @@ def _coordinates(
         "role": _coordinate(
             "contender, reference, or optimum for reference", [spec.method.role for spec in specs]
         ),
+        "stops": _coordinate(
+            "whether the method has a test of its own that ends a run",
+            [spec.method.stops for spec in specs],
+        ),
         "caveats": _coordinate(
             "what readers should know, a JSON list", [_json(spec.method.caveats) for spec in specs]
         ),
@@ -246,7 +250,7 @@ def _coordinate(
 ) -> tuple[tuple[str, ...], Any, dict[str, str]]:
     """Make a coordinate of values of each method, or of each at each budget; numbers have the unit 1."""
     array = np.array(list(values))
-    units = {} if array.dtype.kind == "U" else {"units": "1"}
+    units = {} if array.dtype.kind in "Ub" else {"units": "1"}
     return ("algorithm", "epsilon")[: array.ndim], array, {"long_name": long_name, **units}
 
 

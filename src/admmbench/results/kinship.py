@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from admmbench import algorithms
@@ -14,24 +15,28 @@ if TYPE_CHECKING:
 
 
 def with_kinship(results: xr.Dataset) -> xr.Dataset:
-    """Give results the coordinates ``family`` and ``role``, which say how a method stands to others, see `Algorithm`.
+    """Give results the coordinates ``family``, ``role`` and ``stops``, which methods declare, see `Algorithm`.
 
     Files of earlier versions lack them. There the methods are asked, by the coordinates ``method`` and ``params``; one
     that is not to be found, such as a plug-in of another machine, is a contender without a family.
     """
-    if {"family", "role"} <= set(results.coords):
+    lacking = [name for name in _DECLARED if name not in results.coords]
+    if not lacking:
         return results
     columns = (results[name].values.tolist() for name in ("method", "variant", "params"))
-    families, roles = zip(*map(_kinship, *columns), strict=True)
+    declared = [_declared(*each) for each in zip(*columns, strict=True)]
     return results.assign_coords(
-        family=("algorithm", list(families)), role=("algorithm", list(roles))
+        {name: ("algorithm", [each[name] for each in declared]) for name in lacking}
     )
 
 
-def _kinship(name: str, variant: str, params: str) -> tuple[str, str]:
+_DECLARED = {"family": "", "role": "contender", "stops": False}
+
+
+def _declared(name: str, variant: str, params: str) -> Mapping[str, Any]:
     try:
         given = {**json.loads(params), "variant": variant}
         method: Algorithm[Any, Any] = configured(algorithms.resolve(name), given, "params", name)
     except ValueError:
-        return "", "contender"
-    return method.family, method.role
+        return _DECLARED
+    return {name: getattr(method, name) for name in _DECLARED}

@@ -285,6 +285,13 @@ def _of_rivals(values: xr.DataArray) -> xr.DataArray:
     return values.rename(algorithm="rival")
 
 
+def unfinished(ds: xr.Dataset) -> list[str]:
+    """List methods of which a run had all its rounds before the method's own test ended it, by label."""
+    stops = with_kinship(ds)["stops"].reset_coords(drop=True)
+    found = stops & (ds["status"] == Outcome.COMPLETED).any(["epsilon", "seed"])
+    return [str(label) for label in ds["algorithm"].values[found.values.astype(bool)]]
+
+
 def is_fraction(ds: xr.Dataset) -> bool:
     """Say whether the metric of the problem is a part of the records, which is shown in percent."""
     return "valid_range" in ds[ds.attrs["metric"]].attrs

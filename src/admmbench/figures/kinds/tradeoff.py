@@ -12,8 +12,9 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from admmbench.figures.base import PARAMETER, Figure
-from admmbench.figures.tidy import points, together
+from admmbench.figures.tidy import points, ran, together
 from admmbench.results import wording
+from admmbench.results.kinship import with_kinship
 from admmbench.validation import unknown
 
 if TYPE_CHECKING:
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
     from admmbench.figures.style import Look
 
 _OF_METHODS = ("agents", "delta", "features")
+_TOTALS = {
+    "epsilon_total": "Guaranteed composed privacy loss, ε",
+    "epsilon_moments": "Composed privacy loss by the moments accountant, ε",
+}
 _AXES = {
     "epsilon": "Privacy budget per iteration, ε",
-    "epsilon_total": "Guaranteed composed privacy loss, ε",
+    **_TOTALS,
     "agents": "Agents",
     "features": "Features",
     "delta": "Failure probability of an iteration, δ",
@@ -45,8 +50,8 @@ class Tradeoff(Figure):
     """One number per run against epsilon, or against something else.
 
     There is a line for each method, or for each epsilon where methods differ in agents, delta, features or a parameter.
-    It is the mean over seeds with its band after the last round, or the lowest value over rounds and seeds. Methods
-    that ran only without noise are dashed reference lines.
+    It is the mean over seeds with its band after the last round, or the lowest value of all seeds after that round, as
+    claims on "the best of 10 runs" take it. Methods that ran only without noise are dashed reference lines.
     """
 
     against: Annotated[
@@ -56,13 +61,15 @@ class Tradeoff(Figure):
     ] = "epsilon"
     statistic: Annotated[
         Literal["final", "best"],
-        Field(description="the value after the last round, or the best of the runs"),
+        Field(
+            description="of the values after the last round: their mean, or the best of the runs"
+        ),
     ] = "final"
 
     def says(self, n_seeds: int) -> str:
         """See `Figure.says`."""
         if self.statistic == "best":
-            return f"Lowest of {n_seeds} seeds and all evaluated rounds."
+            return f"Lowest of {n_seeds} seeds after the last round."
         return super().says(n_seeds)
 
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
@@ -72,7 +79,7 @@ class Tradeoff(Figure):
         name = _AXES.get(self.against, self.against.removeprefix(PARAMETER))
         if self.against == "epsilon" and statistics.of_whole_runs(shown):
             name = "Privacy budget of the whole run, ε"
-        lowest = "\nlowest over rounds and seeds" if self.statistic == "best" else ""
+        lowest = "\nlowest over seeds" if self.statistic == "best" else ""
         return name, self.scale(shown).label + lowest
 
     @property
@@ -80,11 +87,22 @@ class Tradeoff(Figure):
         """Whether methods differ in what the axis has, not runs of a method."""
         return self.against in _OF_METHODS or self.against.startswith(PARAMETER)
 
+    def references(self, shown: xr.Dataset) -> list[str]:
+        """See `Figure.references`; against a parameter, methods for reference that do not have it."""
+        if not self.against.startswith(PARAMETER):
+            return super().references(shown)
+        places, roles = self._places(shown), with_kinship(shown)["role"].values
+        return [
+            str(label)
+            for label, role in zip(shown["algorithm"].values, roles, strict=True)
+            if role != "contender" and label not in places and ran(shown, label, math.inf)
+        ]
+
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
         """One row for each point of a line, with the ``tick`` that names its place; references have no place."""
         from admmbench.results import statistics
 
-        values = statistics.reduce(shown, self.metric, self.statistic) * self.scale(shown).factor
+        values = statistics.final(shown, self.metric) * self.scale(shown).factor
         if self.statistic == "best" and "seed" in values.dims:
             values = values.min("seed")
         references = self.references(shown)
@@ -110,8 +128,8 @@ class Tradeoff(Figure):
         for label in map(str, shown["algorithm"].values):
             own = values.sel(algorithm=label)
             budgets = x = own["epsilon"]
-            if self.against == "epsilon_total":
-                x = statistics.final(shown, "epsilon_total").sel(algorithm=label)
+            if self.against in _TOTALS:
+                x = statistics.final(shown, self.against).sel(algorithm=label)
             kept = np.isfinite(x.values) & np.isfinite(budgets.values)
             # Guaranteed losses are where budgets are only if these are totals.
             named = self.against == "epsilon" or statistics.of_whole_runs(shown)
