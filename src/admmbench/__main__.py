@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK: argcomplete's hook for all commands looks for this mark.
 """``python -m admmbench``."""
 
 import gc

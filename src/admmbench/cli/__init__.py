@@ -23,6 +23,10 @@ _UNFORESEEN = (UnicodeError, RecursionError, NotImplementedError)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; an error in the input gives one message and status 1."""
     words = sys.argv[1:] if arguments is None else [*arguments]
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser())
     if words[:1] == ["study"]:  # what follows are words for Snakemake, options too
         options = parser().parse_args(words[:1])
         options.words = words[1:]

@@ -6,7 +6,7 @@ import argparse
 import traceback
 from pathlib import Path
 
-from admmbench.cli.options import argument, collect_garbage, command, place
+from admmbench.cli.options import argument, collect_garbage, command, place, plugin_names
 from admmbench.files import write
 
 
@@ -41,7 +41,9 @@ def _new(options: argparse.Namespace) -> None:
 @command(
     "check",
     "check that a plug-in keeps its contracts",
-    argument("name", help="path of a file, or name of a method, loss or data set"),
+    argument(
+        "name", help="path of a file, or name of a method, loss or data set", complete=plugin_names
+    ),
     argument("--traceback", action="store_true", help="show where errors arise in the suite, too"),
 )
 def _check(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What commands share: options, their values, consoles."""
+"""What commands share: options, their values, consoles, completion in a shell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-Argument = Callable[[argparse.ArgumentParser], argparse.Action]
+Argument = Callable[[argparse.ArgumentParser], None]
 """Adds itself to a parser."""
 Function = Callable[[argparse.Namespace], int | None]
 """Carries a command out and returns its exit status, None for 0."""
@@ -50,9 +50,26 @@ class Command(NamedTuple):
             add(parser)
 
 
-def argument(*names: str, **settings: Any) -> Argument:
-    """Describe an argument or an option, as ``ArgumentParser.add_argument`` takes it."""
-    return lambda parser: parser.add_argument(*names, **settings)
+def argument(
+    *names: str, complete: Callable[..., list[str]] | None = None, **settings: Any
+) -> Argument:
+    """Describe an argument or an option.
+
+    Parameters
+    ----------
+    *names
+        Of the argument, as for ``ArgumentParser.add_argument``.
+    complete
+        Called by `argcomplete` for the values that a shell offers; None: files.
+    **settings
+        What ``ArgumentParser.add_argument`` takes besides.
+    """
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        action = parser.add_argument(*names, **settings)
+        action.completer = complete  # type: ignore[attr-defined]
+
+    return add
 
 
 def command(
@@ -122,12 +139,36 @@ def collect_garbage() -> None:
         gc.enable()
 
 
+def overlay_names(prefix: str, **_: Any) -> list[str]:
+    """List installed overlays, and YAML files below this folder."""
+    from admmbench.files.installed import find_all
+
+    files = (str(path) for path in Path(prefix).parent.glob("*.yaml"))
+    return sorted({*(path.name for path in find_all().values()), *files})
+
+
+def plugin_names(prefix: str, **_: Any) -> list[str]:
+    """List methods, losses, data sets, and Python files of this folder."""
+    from admmbench import list_algorithms, list_datasets, list_losses
+
+    files = (str(path) for path in Path(prefix).parent.glob("*.py"))
+    return [*list_algorithms(), *list_losses(), *list_datasets(), *files]
+
+
+def dataset_names(**_: Any) -> list[str]:
+    """List the data sets that have a name."""
+    from admmbench import list_datasets
+
+    return list_datasets()
+
+
 CONFIGFILE = argument(
     "--configfile",
     nargs="+",
     default=[],
     metavar="FILE",
     help="overlays of config/config.yaml, as for snakemake: your files, or installed ones such as laptop.yaml",
+    complete=overlay_names,
 )
 DATA = argument("--data", type=place, help="prepared data set (default: load it)")
 SETTINGS = argument(

@@ -12,6 +12,7 @@ from admmbench.cli.options import (
     command,
     count,
     dataset,
+    dataset_names,
     mapping,
     place,
     run_spec,
@@ -27,6 +28,7 @@ from admmbench.files.core_yaml import dump_yaml, parse_yaml
     argument(
         "dataset",
         help="name, or YAML such as '{name: femnist, shards: [0, 1]}'",
+        complete=dataset_names,
     ),
     argument("--output", type=place, required=True, help="folder to write"),
     argument("--mirror", help="folder with source files, looked up before the network"),

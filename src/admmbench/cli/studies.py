@@ -14,6 +14,7 @@ from admmbench.cli.options import (
     command,
     count,
     find_overlays,
+    overlay_names,
     place,
     wide_console,
 )
@@ -37,7 +38,7 @@ def _init(options: argparse.Namespace) -> None:
 @command(
     "path",
     "print the path of a file of the papers' studies",
-    argument("name", help="such as laptop.yaml or experiments/quick.yaml"),
+    argument("name", help="such as laptop.yaml or experiments/quick.yaml", complete=overlay_names),
 )
 def _path(options: argparse.Namespace) -> None:
     from admmbench.files.installed import find
@@ -54,6 +55,7 @@ def _path(options: argparse.Namespace) -> None:
         metavar="WORD",
         help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
         "targets of snakemake",
+        complete=overlay_names,
     ),
 )
 def _study(options: argparse.Namespace) -> int:
