@@ -33,7 +33,7 @@ def make(tmp_path: Path, **given: object) -> list[claims.Claim]:
     }
     file = tmp_path / "paper.yaml"
     file.write_text(yaml.safe_dump({"paper": "p", "scale": {"study": SCALE}, "claims": [entry]}))
-    return claims.load(file)
+    return claims.load([file])
 
 
 def judge(tmp_path: Path, ds, **given: object) -> Verdict:
@@ -714,13 +714,13 @@ def test_ids_are_unique(tmp_path):
     make(tmp_path, **VALUE)
     (tmp_path / "again.yaml").write_text((tmp_path / "paper.yaml").read_text())
     with pytest.raises(claims.ClaimError, match="id already used"):
-        claims.load(tmp_path)
+        claims.load(tmp_path.glob("*.yaml"))
 
 
 def test_unreadable_file(tmp_path):
     (tmp_path / "broken.yaml").write_text("claims: [")
     with pytest.raises(claims.ClaimError, match=r"broken\.yaml: cannot be read"):
-        claims.load(tmp_path)
+        claims.load(tmp_path.glob("*.yaml"))
 
 
 def test_verdicts_survive_json(tmp_path, results):
@@ -825,7 +825,7 @@ def of_he2023():
 
 def test_every_cell_of_he2023_is_a_claim():
     expected, found = dict(of_he2023()), {}
-    for claim in claims.load(CLAIMS / "he2023.yaml"):
+    for claim in claims.load([CLAIMS / "he2023.yaml"]):
         if isinstance(claim, claims.Value) and not claim.id.endswith("threshold"):
             n = claim.algorithm.partition("n = ")[2].partition(",")[0]
             central = claim.algorithm.startswith("cProx-AL")

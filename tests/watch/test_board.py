@@ -21,11 +21,9 @@ def console(*, terminal=False, width=140):
 
 @pytest.fixture
 def known(tmp_path):
-    """A run with a checkpoint of 90 core-seconds, and one without of 10, by their logs."""
-    checkpoint = tmp_path / "state"
-    checkpoint.touch()
+    """Runs of 90 and of 10 core-seconds, by their logs."""
     return {
-        str(tmp_path / "long"): Expected("ObjP [a], epsilon 1", "run_a", 90, checkpoint),
+        str(tmp_path / "long"): Expected("ObjP [a], epsilon 1", "run_a", 90),
         str(tmp_path / "short"): Expected("OutP, epsilon 1", "run_b", 10),
     }
 
@@ -147,7 +145,7 @@ def test_a_terminal_has_a_bar_and_a_row_for_each_running_job(known):
     text = board._console.file.getvalue()
     for fact in ("quick", "1 of 23 jobs", "1 failed", "20 running", "━"):
         assert fact in text
-    for cell in ("ObjP [a], epsilon 1", "round 40 of 200", "checkpoint 0 s ago"):
+    for cell in ("ObjP [a], epsilon 1", "round 40 of 200"):
         assert cell in text
     assert text.partition("\x1b[1A")[0].count("a job") == 11
 
@@ -163,6 +161,4 @@ def test_elsewhere_there_is_a_line_now_and_then(known, monkeypatch):
     first = board._console.file.getvalue().splitlines()[0]
     assert first.startswith("quick: ")
     assert "1 of 23 jobs, 1 failed, " in first
-    assert first.endswith(
-        "20 running: ObjP [a], epsilon 1, round 40 of 200, 0 s, checkpoint 0 s ago; a job, 0 s"
-    )
+    assert first.endswith("20 running: ObjP [a], epsilon 1, round 40 of 200, 0 s; a job, 0 s")

@@ -263,25 +263,19 @@ class _File(Strict):
     claims: list[Claim]
 
 
-def load(paths: Path | str | Iterable[Path | str]) -> list[Claim]:
+def load(files: Iterable[Path]) -> list[Claim]:
     """Read files of claims.
 
     Parameters
     ----------
-    paths
-        YAML files, or a folder of them (read in alphabetical order).
+    files
+        YAML files.
 
     Raises
     ------
     ClaimError
         If a file is not valid, names an experiment without a scale, or repeats an id.
     """
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    files = [
-        file
-        for path in map(Path, given)
-        for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])
-    ]
     claims = [claim for file in files for claim in _read(file)]
     seen: dict[str, str] = {}
     for claim in claims:

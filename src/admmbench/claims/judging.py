@@ -313,14 +313,14 @@ def _range(group: Group, values: xr.DataArray) -> float:
 def _bounds(part: Part, show: Callable[..., str]) -> str:
     """Write the interval of the report's level."""
     if not part.is_random:
-        return "all seeds agree" if part.estimate.n > 1 else "none"
+        return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
     return show(*part.estimate.bounds(statistics.LEVEL))
 
 
 def _both(part: Part, show: Callable[..., str]) -> str:
     """Write the intervals that refute and show equivalence."""
     if not part.is_random:
-        return "all seeds agree" if part.estimate.n > 1 else "none from one seed"
+        return _bounds(part, show)
     levels = statistics.LEVEL, 1 - 2 * TEST
     return "\n".join(
         f"{confidence(level)}: {show(*part.estimate.bounds(level))}" for level in levels

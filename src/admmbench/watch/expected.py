@@ -25,14 +25,11 @@ class Expected:
         Its rule.
     seconds
         Forecast, of all its cores together.
-    checkpoint
-        Where it leaves its state; None if it does not.
     """
 
     title: str
     rule: str
     seconds: float = LIMITS.start
-    checkpoint: Path | None = None
 
 
 def expected(study: Study, machine: Machine) -> dict[str, Expected]:
@@ -55,8 +52,8 @@ def expected(study: Study, machine: Machine) -> dict[str, Expected]:
                 f"{name}, run by run", rule_name("time", name), together
             )
         for run in () if experiment.timed else experiment.runs:
-            rule, state = rule_name("run", run.address.folder), runs / run.checkpoint
-            job = Expected(_title(run), rule, core_seconds(run.spec, threads, machine), state)
+            rule = rule_name("run", run.address.folder)
+            job = Expected(_title(run), rule, core_seconds(run.spec, threads, machine))
             found.setdefault(runs / run.address.file(LOG), job)
         for file, run in experiment.audits.items():
             title = f"attacks on {_title(run, seeds=False)}"

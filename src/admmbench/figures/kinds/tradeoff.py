@@ -191,26 +191,15 @@ class Tradeoff(Figure):
 
 
 def common(groups: Iterable[Sequence[str]]) -> list[str]:
-    """Name groups of methods by the words that their labels share, or by their first labels if those are alike."""
+    """Name groups of methods by the words with which their labels begin, or by first labels if those are alike."""
     groups = list(groups)
-    names = [_shared(labels) for labels in groups]
+    names = [_leading(labels) for labels in groups]
     distinct = all(names) and len(set(names)) == len(names)
     return names if distinct else [f"{labels[0]} …" for labels in groups]
 
 
-def _shared(labels: Sequence[str]) -> str:
-    """Words with which all labels begin and end; a value between them, or after "=", is an ellipsis."""
-    words = [label.split() for label in labels]
-    head = _leading(words)
-    tail = _leading([each[len(head) :][::-1] for each in words])[::-1]
-    if len(labels) == 1 or not (tail or (head and head[-1] == "=")):
-        return " ".join(head).rstrip(" ,=")
-    value = words[0][len(head) : len(words[0]) - len(tail)]
-    comma = "," if value and value[-1].endswith(",") else ""
-    return " ".join([*head, f"…{comma}", *tail])
-
-
-def _leading(words: Iterable[Sequence[str]]) -> list[str]:
-    """Words with which all begin."""
-    same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
-    return [each[0] for each in same]
+def _leading(labels: Sequence[str]) -> str:
+    """Words with which all labels begin."""
+    places = zip(*(label.split() for label in labels), strict=False)
+    same = itertools.takewhile(lambda words: len(set(words)) == 1, places)
+    return " ".join(words[0] for words in same).rstrip(" ,=")
