@@ -116,6 +116,6 @@ def test_the_table_of_the_readme_is_that_of_the_findings():
 
 
 def test_the_number_of_claims_is_that_of_the_files():
-    number = f"{len(claims.load(ROOT / 'config' / 'claims'))} claims"
+    number = f"{len(claims.load((ROOT / 'config' / 'claims').glob('*.yaml')))} claims"
     assert number in (ROOT / "README.md").read_text("utf-8")
     assert number in (ROOT / "CHANGELOG.md").read_text("utf-8")

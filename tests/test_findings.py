@@ -160,7 +160,9 @@ def composed(experiment: str, label: str, epsilon: float, at: int | None = None)
 @functools.cache
 def stated() -> dict[str, claims.Claim]:
     """All claims by their name."""
-    return {claim.id: claim for claim in claims.load(ROOT / "config/claims")}
+    return {
+        claim.id: claim for claim in claims.load(sorted((ROOT / "config/claims").glob("*.yaml")))
+    }
 
 
 def short(number: float) -> str:

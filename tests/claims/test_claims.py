@@ -714,13 +714,13 @@ def test_ids_are_unique(tmp_path):
     make(tmp_path, **VALUE)
     (tmp_path / "again.yaml").write_text((tmp_path / "paper.yaml").read_text())
     with pytest.raises(claims.ClaimError, match="id already used"):
-        claims.load(tmp_path.glob("*.yaml"))
+        claims.load(sorted(tmp_path.glob("*.yaml")))
 
 
 def test_unreadable_file(tmp_path):
     (tmp_path / "broken.yaml").write_text("claims: [")
     with pytest.raises(claims.ClaimError, match=r"broken\.yaml: cannot be read"):
-        claims.load(tmp_path.glob("*.yaml"))
+        claims.load(sorted(tmp_path.glob("*.yaml")))
 
 
 def test_verdicts_survive_json(tmp_path, results):

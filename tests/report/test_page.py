@@ -62,7 +62,7 @@ def verdicts(sections, tmp_path_factory):
         (folder / f"{paper}.yaml").write_text(CLAIMS.format(paper=paper))
     results = {section.name: section.results for section in sections}
     known = {f"{paper}_a": list(ERRORS) for paper in ("mine2020", "yours2021", "theirs2022")}
-    found = evaluate(claims.load(folder), results, known)
+    found = evaluate(claims.load(sorted(folder.glob("*.yaml"))), results, known)
     # A paper is in the page if one of its experiments is.
     (number,) = (k for k, each in enumerate(found) if each.claim.id == "theirs2022-absent")
     here = found[number].claim.model_copy(update={"experiment": "yours2021_a"})

@@ -137,7 +137,7 @@ claims:
 """
     )
     results = {section.name: section.results for section in sections}
-    return evaluate(claims.load(file), results)
+    return evaluate(claims.load([file]), results)
 
 
 META = rendering.Meta(configuration="quick.yaml", version="0.1.0")
