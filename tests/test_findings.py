@@ -938,7 +938,8 @@ def mnist_at_scale(page: Section) -> None:
     page.says(
         "The others are undecided or not run: {} are about FEMNIST with {} writers, of whom {} are at hand, "
         "{} about other penalties and proximal terms, {} are remark 3 of ryu2021, a million rounds, and {} is that "
-        "OutP and ObjP are equivalent without noise, which depends on a proximity parameter that the paper does not print.",
+        "OutP and ObjP are equivalent without noise, which depends on a proximity parameter that the paper does not "
+        "print.",
         about["ryu2021_femnist"] + about["ryu2022_femnist"],
         stated()["ryu2021-femnist-outp-0.05"].requires.agents,
         femnist["agents"].values[0],
