@@ -75,7 +75,7 @@ def test_every_seed_comes_back():
 
 @pytest.mark.parametrize(
     ("digits", "error"),
-    [(explore.PRECISE, 5e-6), (explore.FINE, 5e-4)],
+    [(explore.PRECISE, 5e-6), (explore.FINE, 5e-3)],
 )
 def test_numbers_of_any_size_come_back_as_precisely_as_promised(digits, error):
     values = np.array([[0.0, 1.5, -2e-7, 3e12, 1e300, 1 / 3, 1e-30, 0.999999]])
@@ -638,9 +638,9 @@ def test_losses_may_be_relative_to_the_first_round(tab, page, results):
     wanted = values / values.mean("seed").isel(round=0)
     column = "mean of Training loss, relative to the start"
     found = [float(row[column]) for row in rows if row["method"] == "ObjP"]
-    np.testing.assert_allclose(found, wanted.mean("seed"), rtol=1e-3)
+    np.testing.assert_allclose(found, wanted.mean("seed"), rtol=1e-2)
     seeds = [float(row["seed_1"]) for row in rows if row["method"] == "ObjP"]
-    np.testing.assert_allclose(seeds, wanted.sel(seed=1), rtol=1e-3)
+    np.testing.assert_allclose(seeds, wanted.sel(seed=1), rtol=1e-2)
     tab.choose("#explore-metric", "test_error")  # a percentage is shown as it is
     tab.wait("document.getElementById('explore-view').dataset.shown.includes('test_error')")
     assert not tab.run("document.getElementById('explore-relative').checkVisibility()")
