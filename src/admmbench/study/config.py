@@ -159,7 +159,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     checked = _validate(Config, dict(config), "configuration")
     available, tuned = find_all("experiments", own), find_all(TUNED, own)
     for pattern in checked.overrides:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in available):
+        if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
             raise ConfigError(f"configuration: overrides: {fault}")
     experiments = {}
@@ -262,9 +262,13 @@ def _overridden(
     content: dict[str, Any], name: str, overrides: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
     for pattern, changes in overrides.items():
-        if fnmatch.fnmatchcase(name, pattern):
+        if _matches(name, pattern):
             content = merged(content, changes)
     return content
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
 def _with_tuned(content: dict[str, Any], found: dict[str, Any] | None) -> dict[str, Any]:
