@@ -30,7 +30,7 @@ from admmbench.problems.base import (
     State,
 )
 from admmbench.problems.batches import rows_of_seed
-from admmbench.problems.cones import Cone, Nonnegative, Product, SecondOrder, Zero
+from admmbench.problems.cones import Cone, ConeName
 from admmbench.problems.constraints import Functions, Means, Quadratics
 from admmbench.problems.loss import Form, ScalarLoss
 from admmbench.validation import Number, Strict
@@ -38,11 +38,6 @@ from admmbench.validation import Number, Strict
 Where = dict[str, str | int]
 """Group of records: what they have in common, by the name of an attribute; ``label`` is their class."""
 
-_CONES: dict[str, Cone] = {
-    "zero": Zero(),
-    "nonnegative": Nonnegative(),
-    "second_order": SecondOrder(),
-}
 _SPREAD = ("mean", "min", "max")
 
 
@@ -79,7 +74,7 @@ class Constraint(Strict):
     linear: LinearMap | None = None
     at_most: Number | None = None
     within: Annotated[Number, Field(ge=0)] | None = None
-    cone: Literal["zero", "nonnegative", "second_order"] | None = None
+    cone: ConeName | None = None
     at: Literal["agents", "server", "everywhere"] = "agents"
 
     @model_validator(mode="after")
@@ -324,7 +319,7 @@ class Drawn(BoundConstrained):
             np.array([[getattr(each, name) for each in row] for row in drawn])
             for name in ("A", "b", "C", "d")
         )
-        return Quadratics(Product([(Zero(), m)]), C, offset, None if agents[0] is None else A, b)
+        return Quadratics(Cone([("zero", m)]), C, offset, None if agents[0] is None else A, b)
 
 
 class OverRecords(BoundConstrained):
@@ -386,10 +381,9 @@ class OverRecords(BoundConstrained):
                 combinations += [first - second, second - first]
                 thresholds += [each.within, each.within]
         linear = [(each.linear, each.cone) for each in constraints if each.linear and each.cone]
-        cones = [(_CONES["nonnegative"], len(thresholds))]
-        cones += [(_CONES[cone], len(given.offset)) for given, cone in linear]
+        of_linear = [(cone, len(given.offset)) for given, cone in linear]
         return Means(
-            Product(cones),
+            Cone([("nonnegative", len(thresholds)), *of_linear]),
             np.concatenate([np.zeros((0, d)), *(given.matrix for given, _ in linear)]),
             np.concatenate([[], *(given.offset for given, _ in linear)]),
             self.problem.loss,

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from admmbench.problems.base import Array
-from admmbench.problems.cones import Product
+from admmbench.problems.cones import Cone
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.newton import matvec
 
@@ -25,7 +25,7 @@ from admmbench.problems.newton import matvec
 class Functions(ABC):
     """Objective and constraints of B agents, or of the server (B = 1)."""
 
-    cone: Product
+    cone: Cone
     """K_i, the same for all of them."""
     matrix: Array
     """C of the linear constraints ``C w + d``, which come last; shape (..., m, d)."""
