@@ -54,14 +54,14 @@ RAISES_IF = (
 METHODS = [
     ("is a frozen dataclass of checked parameters", "", "decorate it with @parameters"),
     ("facts are complete", "caveats = ('beware',)", "capital letter to a full stop"),
-    ("needs are refused before anything runs", "needs = ('smooth',)", "'smooth' is none of"),
+    ("facts are complete", "needs = ('smooth',)", "'smooth' is none of"),
     (
         "works for every problem that it does not refuse",
         RAISES_IF.format("not sub.parts.whole.penalty.smooth"),
         "'penalty': 'l1'.*RuntimeError: no",
     ),
     (
-        "trace has its dims units and provenance",
+        "what it measures has units and values",
         "variables = {'own': ('1', 'own')}\n"
         "def measure(self, t, state, federation): return {'own': np.full(3, np.nan)}",
         "own is not measured",
@@ -97,7 +97,7 @@ METHODS = [
         UPDATE.format("z.round(2) if z.dtype == np.float32 else z"),
         "double precision changes",
     ),
-    ("more rounds go on where fewer ended", OTHER_RUNS, "more rounds to come changes"),
+    ("repetition changes no bit", OTHER_RUNS, "a repetition changes"),
     (
         "seeds differ where something is drawn",
         "release = None\ndraws = True\n" + NOISE.format("0.0"),

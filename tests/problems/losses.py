@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
-from admmbench.contracts.cases import Array, LossCase
+from admmbench.contracts.cases import STEP, Array, LossCase
 from admmbench.datasets import Dataset
 from admmbench.engine.threads import Workers
 from admmbench.partition import ColumnSplit, RowSelection, Split
@@ -72,3 +72,13 @@ each_scalar = pytest.mark.parametrize("case", [param for param in CASES if param
 def literal_penalty(name: str, w: Array) -> float:
     """Value of a penalty, as its name says."""
     return float(np.abs(w).sum() if name == "l1" else np.square(w).sum() / 2)
+
+
+def differences(function: Callable[[Array], Array], at: Array, lead: int) -> Array:
+    """Central differences in the trailing axes; the function keeps the leading ones."""
+    found = np.empty_like(at)
+    for place in np.ndindex(at.shape[lead:]):
+        way = np.zeros(at.shape[lead:])
+        way[place] = STEP
+        found[(..., *place)] = (function(at + way) - function(at - way)) / (2 * STEP)
+    return found

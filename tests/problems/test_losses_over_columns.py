@@ -11,11 +11,11 @@ import numpy as np
 from scipy import optimize
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import Array, close, differences
+from admmbench.contracts.cases import Array, close
 from admmbench.problems.columns import BoundColumns
 from admmbench.problems.loss import ScalarLoss
 from admmbench.problems.penalties import PENALTIES
-from tests.problems.losses import ALL, STRENGTH, Case, each_scalar, literal_penalty
+from tests.problems.losses import ALL, STRENGTH, Case, differences, each_scalar, literal_penalty
 
 _PARTIES = (slice(0, 2), slice(2, 3))
 

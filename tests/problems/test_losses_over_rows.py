@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from admmbench.contracts import ensure
-from admmbench.contracts.cases import STEP, Array, close, differences, supremum
+from admmbench.contracts.cases import STEP, Array, close, supremum
 from admmbench.datasets import Dataset
 from admmbench.partition import RowSelection
 from admmbench.problems.base import Gradient
 from admmbench.problems.rows import BoundRows, RowParts
-from tests.problems.losses import ALL, STRENGTH, Case, each_loss, literal_penalty
+from tests.problems.losses import ALL, STRENGTH, Case, differences, each_loss, literal_penalty
 
 # Conventions of the sum over agents, and weights of the penalty.
 _SUMS = list(itertools.product(("records", "agents"), ("agent", "total")))

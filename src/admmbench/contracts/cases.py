@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -118,13 +118,3 @@ def supremum(values: Array, bound: float, what: str) -> None:
             found >= _REACHED * bound,
             f"{what} reaches only {found:.6g}: the bound {bound:.6g} is larger than need be",
         )
-
-
-def differences(function: Callable[[Array], Array], at: Array, lead: int) -> Array:
-    """Central differences in the trailing axes; the function keeps the leading ones."""
-    found = np.empty_like(at)
-    for place in np.ndindex(at.shape[lead:]):
-        way = np.zeros(at.shape[lead:])
-        way[place] = STEP
-        found[(..., *place)] = (function(at + way) - function(at - way)) / (2 * STEP)
-    return found

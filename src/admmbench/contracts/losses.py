@@ -1,4 +1,4 @@
-"""Contracts of every loss, alone and as a part of a problem.
+"""Contracts of every loss: its bounds, its derivatives, and its numbers where predictions are extreme.
 
 The checks need the loss alone. They use small data with targets that the loss accepts, made from a fixed seed, and
 search for violations for about a second.
@@ -9,37 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from admmbench.contracts import Check, ensure
-from admmbench.contracts.cases import (
-    STEP,
-    Array,
-    LossCase,
-    close,
-    differences,
-    supremum,
-)
-from admmbench.engine.threads import Workers
-from admmbench.partition import ColumnSplit, RowSelection, Split
-from admmbench.problems import as_problem
-from admmbench.problems.base import BoundProblem
-from admmbench.problems.columns import BoundColumns
-from admmbench.problems.rows import BoundRows
+from admmbench.contracts.cases import STEP, Array, LossCase, close, supremum
 
 __all__ = ["of_loss"]
 
 _ROUNDING = 1e-9
-_STRENGTH = 0.3
 _HUGE = (1e4, 1e8, 1e15)
 
 
 def of_loss(name: str | Mapping[str, Any]) -> Iterator[Check]:
-    """All checks of a loss, alone and as a part of a problem.
+    """Find all checks of a loss.
 
     Parameters
     ----------
@@ -212,46 +196,6 @@ def probabilities_are_clipped_to_the_floor(case: LossCase) -> None:
             close(clipped, plain, floor * (1 + 1e-9), f"slope with the floor {floor}")
 
 
-def gradients_over_rows_are_differences_of_the_objective(case: LossCase) -> None:
-    """What the loss gives to gradients fits what evaluation reports, for several agents and seeds at once."""
-    for data in case.suited:
-        shares: list[list[tuple[slice, RowSelection]]] = [
-            [(slice(0, 2), rows)] for rows in (slice(0, 5), slice(5, data.n_train))
-        ]
-        problem = as_problem({"loss": case.spec, "strength": _STRENGTH, "records": {}}, "rows")
-        whole = problem.bind(Split(data, shares), 2, dtype=np.float64)
-        assert isinstance(whole, BoundRows)
-        parts = whole.block(slice(0, 2))
-        w = np.random.default_rng(6).normal(size=(2, *whole.model_shape))
-        sums = parts.gradient(np.stack([w, w]), mean_over=whole.counts(parts.n_samples))
-        gradient = sums.value.sum(axis=0) + whole.total_strength * whole.penalty.gradient(w)
-        wanted = differences(partial(_objective, whole, [parts]), w, 1)
-        close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{data.name}: gradient over rows")
-
-
-def gradients_over_columns_are_differences_of_the_objective(case: LossCase) -> None:
-    """As over rows, by the slopes at the sum of the parties' predictions."""
-    assert case.scalar
-    for data in case.suited:
-        problem = as_problem({"loss": case.spec, "strength": _STRENGTH}, "columns")
-        whole = problem.bind(ColumnSplit(data, [slice(0, 2), slice(2, 3)]), 2, dtype=np.float64)
-        assert isinstance(whole, BoundColumns)
-        parties = [whole.block(slice(m, m + 1)) for m in range(2)]
-        w = np.random.default_rng(9).normal(size=(2, 1, 3))
-        z = np.sum([party.predict(w[:, 0, party.columns]) for party in parties], axis=0)
-        slopes = case.scalar.slope(z, whole.y) / whole.n_samples
-        back = np.concatenate([party.back(slopes) for party in parties], axis=1)
-        gradient = back[:, None] + _STRENGTH * whole.penalty.gradient(w)
-        wanted = differences(partial(_objective, whole, parties), w, 1)
-        close(gradient, wanted, 1e-5 * (1 + np.abs(wanted)), f"{data.name}: gradient over columns")
-
-
-def _objective(whole: BoundProblem[Any], parts: Sequence[Any], w: Array) -> Array:
-    """Objective that evaluation reports of models that two agents share, shape (S,)."""
-    state = SimpleNamespace(w=w, z=np.stack([w, w]))
-    return whole.evaluate(state, parts, Workers(1).map)["train_loss"]
-
-
 _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     some_data_set_suits_it,
     slopes_are_differences_of_the_value,
@@ -262,9 +206,5 @@ _ALWAYS: Sequence[Callable[[LossCase], None]] = (
     it_is_convex_or_not_as_it_says,
     slopes_are_scaled_in_place,
     probabilities_are_clipped_to_the_floor,
-    gradients_over_rows_are_differences_of_the_objective,
 )
-_SCALAR: Sequence[Callable[[LossCase], None]] = (
-    curvature_is_a_difference_of_slopes,
-    gradients_over_columns_are_differences_of_the_objective,
-)
+_SCALAR: Sequence[Callable[[LossCase], None]] = (curvature_is_a_difference_of_slopes,)
