@@ -10,6 +10,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
@@ -309,12 +310,49 @@ def test_samples_have_the_privacy_loss_distributions_of_dp_accounting(releases, 
     assert math.isnan(ledger.epsilon(delta, "huang2019"))
 
 
-@pytest.mark.parametrize(("multiplier", "delta"), [(4.0, 1e-14), (1e-3, 1e-5)])
-def test_samples_cost_what_all_records_do_where_distributions_find_nothing(multiplier, delta):
-    """A delta may be too small for them, or a loss too large."""
+@pytest.mark.parametrize(
+    ("multiplier", "q", "count", "delta"),
+    [
+        (4.0, 0.1, 1000, 1e-14),
+        (1.0, 0.01, 10**6, 1e-10),
+        (1.0, 0.01, 10**6, 1e-14),
+        (1.0, 0.01, 1000, 1e-15),
+    ],
+)
+def test_samples_have_the_renyi_total_of_dp_accounting_where_distributions_find_nothing(
+    multiplier, q, count, delta
+):
+    """A delta may be too small for them."""
+    ledger, accountant = sampled((multiplier, q, count)), RdpAccountant()
+    accountant.compose(event((multiplier, q, count)))
+    assert distributions.total_epsilon(ledger.spending(), delta) == math.inf
+    found, theirs = ledger.epsilon(delta), accountant.get_epsilon(delta)  # by other orders
+    assert 0.97 * theirs < found < 1.001 * theirs
+
+
+def test_samples_cost_what_all_records_do_where_a_loss_is_too_large():
     ledger = Ledger()
-    ledger.add(Gaussian(multiplier), 1000)
-    assert sampled((multiplier, 0.1, 1000)).epsilon(delta) == ledger.epsilon(delta) < math.inf
+    ledger.add(Gaussian(1e-3), 1000)
+    assert sampled((1e-3, 0.1, 1000)).epsilon(1e-5) == ledger.epsilon(1e-5) < math.inf
+
+
+@pytest.mark.parametrize(("m", "q"), [(0.1, 0.3), (0.263, 0.001), (0.8, 0.9), (3.0, 1e-4)])
+@pytest.mark.parametrize("k", [0, 60, 100, 120, 170])
+def test_renyi_divergences_of_samples_are_their_integrals(m, q, k):
+    """By adaptive quadrature, of orders below 2 and above; large ones are not reached with little noise."""
+    k = min(k, 120) if m < 0.5 else k
+    order = ORDERS[k]
+
+    def moment(x):
+        ratio = np.logaddexp(math.log1p(-q), math.log(q) + (x - 0.5) / m**2)
+        return math.exp(stats.norm.logpdf(x, 0, m) + order * ratio)
+
+    edges = np.append(np.arange(-12 * m, order + 12 * m, 3 * m), order + 12 * m)
+    integral = sum(
+        integrate.quad(moment, *ends, epsabs=0, epsrel=1e-12)[0] for ends in pairwise(edges)
+    )
+    exact = min(math.log(integral) / (order - 1), order / 2 / m**2)
+    assert exact * (1 - 1e-9) - 1e-10 <= Gaussian(m, q).renyi()[k] <= exact * (1 + 1e-9) + 1e-10
 
 
 def hockey_stick(p, q, epsilon):

@@ -93,7 +93,7 @@ _ROUNDING = 1e-9
 )
 @lru_cache(maxsize=4096)
 def _rdp(spending: Spending, delta: float) -> float:
-    """Renyi differential privacy; with samples by privacy loss distributions, at most that of all records."""
+    """Renyi differential privacy; with samples it or privacy loss distributions, whichever is smaller."""
     found = _renyi(spending, delta)
     return min(found, total_epsilon(spending, delta)) if spending.sampled and found else found
 
@@ -101,7 +101,7 @@ def _rdp(spending: Spending, delta: float) -> float:
 def _renyi(spending: Spending, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
 
-    Samples count as if every record took part, which costs no less.
+    Those of samples cost at most what they would if every record took part.
 
     Epsilons and deltas of releases without divergences add up, with the total of all others at the delta that is left
     (Dwork and Roth 2014, theorem 3.16).
@@ -110,16 +110,19 @@ def _renyi(spending: Spending, delta: float) -> float:
     from dp_accounting import get_epsilon_gaussian
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
+    most = sum(count * cost.stated[0] for cost, count in spending)
     if not math.isnan(gaussian := spending.gaussian):
         with np.errstate(divide="ignore"):  # its search meets deltas of 0
             multiplier = 1 / math.sqrt(gaussian) if gaussian else math.inf
-            return float(get_epsilon_gaussian(multiplier, delta))
+            most = float(get_epsilon_gaussian(multiplier, delta))
+        if not spending.sampled:
+            return most
     divergences = [(cost.renyi(), count) for cost, count in spending]
     if any(divergence is None for divergence, _ in divergences):
         return _beside_stated(spending, delta)
     total = sum(count * divergence for divergence, count in divergences if divergence is not None)
     epsilon, _ = compute_epsilon(ORDERS, total, delta)
-    return min(float(epsilon), sum(count * cost.stated[0] for cost, count in spending))
+    return min(float(epsilon), most)
 
 
 def _beside_stated(spending: Spending, delta: float) -> float:
