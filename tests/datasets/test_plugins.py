@@ -187,7 +187,10 @@ def text(old, new):
 WRONG = {
     "ends on import": (text("import numpy as np", "import sys; sys.exit(0)"), "SystemExit: 0"),
     "never returns": (text("import numpy as np", "def f(): f()\nf()"), "RecursionError"),
-    "no describe": (text("def describe", "def descr"), "Coins does not define describe"),
+    "no describe": (
+        text("def describe", "def descr"),
+        "describe() raised: AttributeError: 'Coins' object has no attribute 'facts'",
+    ),
     "no read": (text("def read", "def reed"), "Coins does not define read"),
     "arguments": (
         text("    defaults", "    def __init__(self, x): pass\n    defaults"),

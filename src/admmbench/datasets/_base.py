@@ -242,6 +242,8 @@ class DatasetDefinition(ABC):
     name: ClassVar[str]
     #: Names and defaults of the settings.
     defaults: ClassVar[Mapping[str, Any]] = {}
+    #: Facts that do not depend on the settings, by the names that `DatasetInfo` has for them.
+    facts: ClassVar[Mapping[str, Any]]
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Return complete settings in their one canonical form.
@@ -258,9 +260,9 @@ class DatasetDefinition(ABC):
         """
         return settings
 
-    @abstractmethod
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts for canonical settings, without reading data."""
+        """Return the static facts for canonical settings, without reading data: `facts`, whatever the settings."""
+        return DatasetInfo(name=self.name, settings=settings, **self.facts)
 
     @abstractmethod
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:

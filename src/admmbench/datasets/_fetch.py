@@ -11,10 +11,10 @@ import lzma
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator
 
@@ -76,6 +76,15 @@ class RemoteFile:
     mirror_path: Annotated[str, AfterValidator(_within)]
     checksum: Annotated[str, AfterValidator(_comparable)]
     size: int | None = None
+
+    @classmethod
+    def hosted(
+        cls, hosts: Sequence[str], path: str, folder: str, sha256: str, size: int | None = None
+    ) -> Self:
+        """Make the file at a path below some hosts; in a mirror it is in a folder, by its own name."""
+        name = path.rpartition("/")[2]
+        urls = tuple(f"{host}/{path}" for host in hosts)
+        return cls(name, urls, f"{folder}/{name}", f"sha256:{sha256}", size)
 
     @property
     def most(self) -> int:

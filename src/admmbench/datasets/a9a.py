@@ -3,7 +3,6 @@
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,13 +14,12 @@ __all__ = ["A9a"]
 HOST = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 
-def _file(name: str, size: int, sha256: str) -> RemoteFile:
-    return RemoteFile(name, (f"{HOST}/{name}",), f"a9a/{name}", f"sha256:{sha256}", size)
-
-
-FILES = (
-    _file("a9a", 2_329_875, "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
-    _file("a9a.t", 1_164_628, "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
+FILES = tuple(
+    RemoteFile.hosted([HOST], name, "a9a", sha256, size)
+    for name, size, sha256 in (
+        ("a9a", 2_329_875, "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
+        ("a9a.t", 1_164_628, "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
+    )
 )
 
 
@@ -33,27 +31,23 @@ class A9a(DatasetDefinition):
 
     name = "a9a"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="a9a (Adult, binary features)",
-            settings=settings,
-            n_train=32_561,
-            n_test=16_281,
-            n_features=123,
-            class_names=("<=50K", ">50K"),
-            files=FILES,
-            licence="not stated by LIBSVM; that of Adult is CC BY 4.0",
-            citation=(
-                "J. C. Platt. Fast training of support vector machines using sequential minimal "
-                "optimization. Advances in Kernel Methods: Support Vector Learning, MIT Press, "
-                "1998; as distributed by C.-C. Chang and C.-J. Lin. LIBSVM: A library for support "
-                "vector machines. ACM Transactions on Intelligent Systems and Technology 2(3), "
-                "2011. doi:10.1145/1961189.1961199"
-            ),
-            default_problem="logistic",
-        )
+    facts = {
+        "title": "a9a (Adult, binary features)",
+        "n_train": 32_561,
+        "n_test": 16_281,
+        "n_features": 123,
+        "class_names": ("<=50K", ">50K"),
+        "files": FILES,
+        "licence": "not stated by LIBSVM; that of Adult is CC BY 4.0",
+        "citation": (
+            "J. C. Platt. Fast training of support vector machines using sequential minimal "
+            "optimization. Advances in Kernel Methods: Support Vector Learning, MIT Press, "
+            "1998; as distributed by C.-C. Chang and C.-J. Lin. LIBSVM: A library for support "
+            "vector machines. ACM Transactions on Intelligent Systems and Technology 2(3), "
+            "2011. doi:10.1145/1961189.1961199"
+        ),
+        "default_problem": "logistic",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files; labels are +1 and -1."""

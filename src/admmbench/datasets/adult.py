@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +37,20 @@ CITATION = (
 )
 
 
-def _file(name: str, size: int, sha256: str) -> RemoteFile:
-    return RemoteFile(name, (f"{HOST}/{name}",), f"adult/{name}", f"sha256:{sha256}", size)
-
-
-FILES = (
-    _file(
-        "adult.data",
-        3_974_305,
-        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-    ),
-    _file(
-        "adult.test",
-        2_003_153,
-        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-    ),
+FILES = tuple(
+    RemoteFile.hosted([HOST], name, "adult", sha256, size)
+    for name, size, sha256 in (
+        (
+            "adult.data",
+            3_974_305,
+            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        ),
+        (
+            "adult.test",
+            2_003_153,
+            "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        ),
+    )
 )
 
 
@@ -65,22 +64,18 @@ class Adult(DatasetDefinition):
 
     name = "adult"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="Adult (census income), one-hot",
-            settings=settings,
-            n_train=30_162,
-            n_test=15_060,
-            n_features=104,
-            class_names=LABELS,
-            attributes=N_VALUES,
-            files=FILES,
-            licence="CC BY 4.0",
-            citation=CITATION,
-            default_problem="logistic",
-        )
+    facts = {
+        "title": "Adult (census income), one-hot",
+        "n_train": 30_162,
+        "n_test": 15_060,
+        "n_features": 104,
+        "class_names": LABELS,
+        "attributes": N_VALUES,
+        "files": FILES,
+        "licence": "CC BY 4.0",
+        "citation": CITATION,
+        "default_problem": "logistic",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files and scale them together."""

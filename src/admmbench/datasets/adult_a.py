@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from admmbench.datasets import adult, adult_b
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
@@ -20,23 +19,19 @@ class AdultA(DatasetDefinition):
 
     name = "adult_a"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="adult-a (census income, all records)",
-            settings=settings,
-            n_train=32_561,
-            n_test=16_281,
-            n_features=21,
-            class_names=adult.LABELS,
-            attributes=adult.N_VALUES,
-            files=adult.FILES,
-            licence="CC BY 4.0",
-            citation=adult.CITATION,
-            default_problem="logistic",
-            domain=adult_b.DOMAIN,
-        )
+    facts = {
+        "title": "adult-a (census income, all records)",
+        "n_train": 32_561,
+        "n_test": 16_281,
+        "n_features": 21,
+        "class_names": adult.LABELS,
+        "attributes": adult.N_VALUES,
+        "files": adult.FILES,
+        "licence": "CC BY 4.0",
+        "citation": adult.CITATION,
+        "default_problem": "logistic",
+        "domain": adult_b.DOMAIN,
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files and make the table of both together."""

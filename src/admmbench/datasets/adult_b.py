@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,23 +64,23 @@ class AdultB(DatasetDefinition):
             raise ValueError(f"adult_b: scaled is true or false, not {settings['scaled']!r}")
         return settings
 
+    facts = {
+        "title": "adult-b (census income, study of fairness)",
+        "n_train": 30_162,
+        "n_test": 15_060,
+        "n_features": 39,
+        "class_names": adult.LABELS,
+        "attributes": adult.N_VALUES,
+        "files": (FILE,),
+        "licence": "not stated by the study; that of Adult is CC BY 4.0",
+        "citation": f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
+        "default_problem": "logistic",
+    }
+
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="adult-b (census income, study of fairness)",
-            settings=settings,
-            n_train=30_162,
-            n_test=15_060,
-            n_features=39,
-            class_names=adult.LABELS,
-            attributes=adult.N_VALUES,
-            files=(FILE,),
-            licence="not stated by the study; that of Adult is CC BY 4.0",
-            citation=f"{adult.CITATION}. Table: github.com/{REPOSITORY}, commit {COMMIT[:7]}",
-            default_problem="logistic",
-            domain=DOMAIN if settings["scaled"] else (0.0, LARGEST_WEIGHT),
-        )
+        """Return the static facts; the domain depends on the scale."""
+        domain = DOMAIN if settings["scaled"] else (0.0, LARGEST_WEIGHT)
+        return replace(super().describe(settings), domain=domain)
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the file and make the table of both parts together."""

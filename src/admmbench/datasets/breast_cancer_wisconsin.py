@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,14 @@ from admmbench.datasets._fetch import RemoteFile
 __all__ = ["BreastCancerWisconsin"]
 
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/breast-cancer-wisconsin"
-FILE = RemoteFile(
+FILE = RemoteFile.hosted(
+    [HOST],
     "breast-cancer-wisconsin.data",
-    (f"{HOST}/breast-cancer-wisconsin.data",),
-    "breast-cancer-wisconsin/breast-cancer-wisconsin.data",
-    "sha256:402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64",
+    "breast-cancer-wisconsin",
+    "402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64",
     19_889,
 )
+
 # Columns of the file: a number of the sample, nine criteria, of which one may be missing, ``?``, and the class.
 BARE_NUCLEI, LABEL = 6, 10
 MALIGNANT = 4
@@ -34,24 +34,20 @@ class BreastCancerWisconsin(DatasetDefinition):
 
     name = "breast_cancer_wisconsin"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="Breast Cancer Wisconsin (original)",
-            settings=settings,
-            n_train=560,
-            n_test=139,
-            n_features=20,
-            class_names=("benign", "malignant"),
-            files=(FILE,),
-            licence="CC BY 4.0",
-            citation=(
-                "W. H. Wolberg. Breast Cancer Wisconsin (Original). UCI Machine Learning "
-                "Repository, 1990. doi:10.24432/C5HP4Z"
-            ),
-            default_problem="logistic",
-        )
+    facts = {
+        "title": "Breast Cancer Wisconsin (original)",
+        "n_train": 560,
+        "n_test": 139,
+        "n_features": 20,
+        "class_names": ("benign", "malignant"),
+        "files": (FILE,),
+        "licence": "CC BY 4.0",
+        "citation": (
+            "W. H. Wolberg. Breast Cancer Wisconsin (Original). UCI Machine Learning "
+            "Repository, 1990. doi:10.24432/C5HP4Z"
+        ),
+        "default_problem": "logistic",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the file and take every fifth record for the test part."""

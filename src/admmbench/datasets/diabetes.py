@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,25 +26,21 @@ class Diabetes(DatasetDefinition):
 
     name = "diabetes"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="Diabetes progression of 442 patients",
-            settings=settings,
-            n_train=N_TRAIN,
-            n_test=N_TEST,
-            n_features=11,
-            class_names=(),
-            checksums={SOURCE: CHECKSUM},
-            licence="not stated; part of scikit-learn (BSD 3-Clause)",
-            citation=(
-                "B. Efron, T. Hastie, I. Johnstone and R. Tibshirani. Least angle regression. "
-                "Annals of Statistics 32(2), 2004. doi:10.1214/009053604000000067"
-            ),
-            default_problem="squared",
-            target_unit="points",
-        )
+    facts = {
+        "title": "Diabetes progression of 442 patients",
+        "n_train": N_TRAIN,
+        "n_test": N_TEST,
+        "n_features": 11,
+        "class_names": (),
+        "checksums": {SOURCE: CHECKSUM},
+        "licence": "not stated; part of scikit-learn (BSD 3-Clause)",
+        "citation": (
+            "B. Efron, T. Hastie, I. Johnstone and R. Tibshirani. Least angle regression. "
+            "Annals of Statistics 32(2), 2004. doi:10.1214/009053604000000067"
+        ),
+        "default_problem": "squared",
+        "target_unit": "points",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Take the data from scikit-learn, scale and split them."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -27,23 +26,19 @@ class Digits(DatasetDefinition):
 
     name = "digits"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="Optical recognition of handwritten digits (test part), 8 x 8 pixels",
-            settings=settings,
-            n_train=N_TRAIN,
-            n_test=N_TEST,
-            n_features=64,
-            class_names=tuple("0123456789"),
-            checksums={SOURCE: CHECKSUM},
-            licence="CC BY 4.0",
-            citation=(
-                "E. Alpaydin and C. Kaynak. Optical Recognition of Handwritten Digits. "
-                "UCI Machine Learning Repository, 1998. doi:10.24432/C50P49"
-            ),
-        )
+    facts = {
+        "title": "Optical recognition of handwritten digits (test part), 8 x 8 pixels",
+        "n_train": N_TRAIN,
+        "n_test": N_TEST,
+        "n_features": 64,
+        "class_names": tuple("0123456789"),
+        "checksums": {SOURCE: CHECKSUM},
+        "licence": "CC BY 4.0",
+        "citation": (
+            "E. Alpaydin and C. Kaynak. Optical Recognition of Handwritten Digits. "
+            "UCI Machine Learning Repository, 1998. doi:10.24432/C50P49"
+        ),
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Take the data from scikit-learn and split them."""

@@ -1,6 +1,7 @@
 """Gisette: 7,000 handwritten 4s and 9s, described by 5,000 features of which half are noise (Guyon et al.)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,26 @@ LABELS = ("-1", "+1")
 DOMAINS = {"libsvm": (-1.0, 1.0), "unit": (0.0, 1.0)}
 
 
-def _file(path: str, sha256: str) -> RemoteFile:
-    name = path.rpartition("/")[2]
-    return RemoteFile(name, (f"{HOST}/{path}",), f"gisette/{name}", f"sha256:{sha256}")
-
-
-FILES = (
-    _file(
-        "GISETTE/gisette_train.data",
-        "6d4c5e998afe67937b9e77a3334e03c85e545ebc65a6eb1333ffc14125cfc389",
-    ),
-    _file(
-        "GISETTE/gisette_train.labels",
-        "42bd681fe51b161f033df773df14a0116e492676555ab14616c1b72edc054075",
-    ),
-    _file(
-        "GISETTE/gisette_valid.data",
-        "5cea897956dd172a006132738254a27a8f61ecc1ceb6f5b20639c281d2942254",
-    ),
-    _file(
-        "gisette_valid.labels", "a6b857a0448023f033c4dda2ef848714b4be2ae45ce598d088fb3efb406e08c5"
-    ),
+FILES = tuple(
+    RemoteFile.hosted([HOST], path, "gisette", sha256)
+    for path, sha256 in (
+        (
+            "GISETTE/gisette_train.data",
+            "6d4c5e998afe67937b9e77a3334e03c85e545ebc65a6eb1333ffc14125cfc389",
+        ),
+        (
+            "GISETTE/gisette_train.labels",
+            "42bd681fe51b161f033df773df14a0116e492676555ab14616c1b72edc054075",
+        ),
+        (
+            "GISETTE/gisette_valid.data",
+            "5cea897956dd172a006132738254a27a8f61ecc1ceb6f5b20639c281d2942254",
+        ),
+        (
+            "gisette_valid.labels",
+            "a6b857a0448023f033c4dda2ef848714b4be2ae45ce598d088fb3efb406e08c5",
+        ),
+    )
 )
 
 
@@ -66,25 +66,24 @@ class Gisette(DatasetDefinition):
         one_of(f"{self.name}: scaling", settings["scaling"], DOMAINS)
         return settings
 
+    facts = {
+        "title": "Gisette (4 or 9, with noise features)",
+        "n_train": 6_000,
+        "n_test": 1_000,
+        "n_features": N_FEATURES,
+        "class_names": LABELS,
+        "files": FILES,
+        "licence": "CC BY 4.0",
+        "citation": (
+            "I. Guyon, S. Gunn, A. Ben-Hur and G. Dror. Result analysis of the NIPS 2003 "
+            "feature selection challenge. NIPS, 2004. doi:10.24432/C5HP5B"
+        ),
+        "default_problem": "logistic",
+    }
+
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="Gisette (4 or 9, with noise features)",
-            settings=settings,
-            n_train=6_000,
-            n_test=1_000,
-            n_features=N_FEATURES,
-            class_names=LABELS,
-            files=FILES,
-            licence="CC BY 4.0",
-            citation=(
-                "I. Guyon, S. Gunn, A. Ben-Hur and G. Dror. Result analysis of the NIPS 2003 "
-                "feature selection challenge. NIPS, 2004. doi:10.24432/C5HP5B"
-            ),
-            default_problem="logistic",
-            domain=DOMAINS[settings["scaling"]],
-        )
+        """Return the static facts; the domain depends on the scale."""
+        return replace(super().describe(settings), domain=DOMAINS[settings["scaling"]])
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the four files."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,28 +56,22 @@ class GisetteLike(gisette.Gisette):
 
     name = "gisette_like"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        original = Mnist().describe({})
-        return DatasetInfo(
-            name=self.name,
-            title="Stand-in for gisette, made from MNIST",
-            settings=settings,
-            n_train=N_TRAIN,
-            n_test=N_TEST,
-            n_features=2 * N_REAL,
-            class_names=tuple(map(str, CLASSES)),
-            files=FILES,
-            checksums={self.name: CHECKSUM},
-            licence=original.licence,
-            citation=(
-                f"{original.citation} Recipe: I. Guyon. Design of experiments for the NIPS 2003 "
-                "variable selection benchmark, 2003."
-            ),
-            default_problem="logistic",
-            domain=gisette.DOMAINS[settings["scaling"]],
-            note="stand-in for gisette, made from MNIST",
-        )
+    facts = {
+        "title": "Stand-in for gisette, made from MNIST",
+        "n_train": N_TRAIN,
+        "n_test": N_TEST,
+        "n_features": 2 * N_REAL,
+        "class_names": tuple(map(str, CLASSES)),
+        "files": FILES,
+        "checksums": {"gisette_like": CHECKSUM},
+        "licence": Mnist.facts["licence"],
+        "citation": (
+            f"{Mnist.facts['citation']} Recipe: I. Guyon. Design of experiments for the NIPS 2003 "
+            "variable selection benchmark, 2003."
+        ),
+        "default_problem": "logistic",
+        "note": "stand-in for gisette, made from MNIST",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse MNIST and draw."""

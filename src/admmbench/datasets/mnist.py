@@ -3,7 +3,6 @@
 import gzip
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,33 +19,31 @@ HOSTS = (
 )
 
 
-def _file(name: str, size: int, sha256: str) -> RemoteFile:
-    urls = tuple(f"{host}/{name}" for host in HOSTS)
-    return RemoteFile(name, urls, f"mnist/{name}", f"sha256:{sha256}", size)
-
-
 # The SHA-256 of the files whose MD5 the data set's page states.
-FILES = (
-    _file(
-        "train-images-idx3-ubyte.gz",
-        9_912_422,
-        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    ),
-    _file(
-        "train-labels-idx1-ubyte.gz",
-        28_881,
-        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    ),
-    _file(
-        "t10k-images-idx3-ubyte.gz",
-        1_648_877,
-        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    ),
-    _file(
-        "t10k-labels-idx1-ubyte.gz",
-        4_542,
-        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    ),
+FILES = tuple(
+    RemoteFile.hosted(HOSTS, name, "mnist", sha256, size)
+    for name, size, sha256 in (
+        (
+            "train-images-idx3-ubyte.gz",
+            9_912_422,
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        ),
+        (
+            "train-labels-idx1-ubyte.gz",
+            28_881,
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        ),
+        (
+            "t10k-images-idx3-ubyte.gz",
+            1_648_877,
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        ),
+        (
+            "t10k-labels-idx1-ubyte.gz",
+            4_542,
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
+    )
 )
 
 
@@ -55,24 +52,20 @@ class Mnist(DatasetDefinition):
 
     name = "mnist"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="MNIST handwritten digits",
-            settings=settings,
-            n_train=60_000,
-            n_test=10_000,
-            n_features=784,
-            class_names=tuple("0123456789"),
-            files=FILES,
-            licence="not stated by the authors; often given as CC BY-SA 3.0",
-            citation=(
-                "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner. Gradient-based learning applied to "
-                "document recognition. Proceedings of the IEEE 86(11), 2278-2324, 1998. "
-                "doi:10.1109/5.726791"
-            ),
-        )
+    facts = {
+        "title": "MNIST handwritten digits",
+        "n_train": 60_000,
+        "n_test": 10_000,
+        "n_features": 784,
+        "class_names": tuple("0123456789"),
+        "files": FILES,
+        "licence": "not stated by the authors; often given as CC BY-SA 3.0",
+        "citation": (
+            "Y. LeCun, L. Bottou, Y. Bengio and P. Haffner. Gradient-based learning applied to "
+            "document recognition. Proceedings of the IEEE 86(11), 2278-2324, 1998. "
+            "doi:10.1109/5.726791"
+        ),
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse the four IDX files."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +16,20 @@ HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/monks-problems
 SIZES = (3, 3, 2, 3, 4, 2)
 
 
-def _file(name: str, size: int, sha256: str) -> RemoteFile:
-    return RemoteFile(name, (f"{HOST}/{name}",), f"monks-problems/{name}", f"sha256:{sha256}", size)
-
-
-FILES = (
-    _file(
-        "monks-1.train", 2_947, "d9c328b6f0e095ab10f7bc8468f1d2141f3d08be73e665c3bf0a62994c922606"
-    ),
-    _file(
-        "monks-1.test", 10_260, "e501ada3b21d876ab86f3e1614747bd2edc443a685f229a25e480aa1dea629f6"
-    ),
+FILES = tuple(
+    RemoteFile.hosted([HOST], name, "monks-problems", sha256, size)
+    for name, size, sha256 in (
+        (
+            "monks-1.train",
+            2_947,
+            "d9c328b6f0e095ab10f7bc8468f1d2141f3d08be73e665c3bf0a62994c922606",
+        ),
+        (
+            "monks-1.test",
+            10_260,
+            "e501ada3b21d876ab86f3e1614747bd2edc443a685f229a25e480aa1dea629f6",
+        ),
+    )
 )
 
 
@@ -40,25 +42,21 @@ class Monks1(DatasetDefinition):
 
     name = "monks1"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Return the static facts."""
-        return DatasetInfo(
-            name=self.name,
-            title="MONK's problem 1, one-hot",
-            settings=settings,
-            n_train=124,
-            n_test=432,
-            n_features=18,
-            class_names=("other robots", "same shape or red jacket"),
-            files=FILES,
-            licence="CC BY 4.0",
-            citation=(
-                "S. B. Thrun et al. The MONK's problems: a performance comparison of different "
-                "learning algorithms. Technical report CS-CMU-91-197, 1991; UCI Machine Learning "
-                "Repository"
-            ),
-            default_problem="logistic",
-        )
+    facts = {
+        "title": "MONK's problem 1, one-hot",
+        "n_train": 124,
+        "n_test": 432,
+        "n_features": 18,
+        "class_names": ("other robots", "same shape or red jacket"),
+        "files": FILES,
+        "licence": "CC BY 4.0",
+        "citation": (
+            "S. B. Thrun et al. The MONK's problems: a performance comparison of different "
+            "learning algorithms. Technical report CS-CMU-91-197, 1991; UCI Machine Learning "
+            "Repository"
+        ),
+        "default_problem": "logistic",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Parse both files."""

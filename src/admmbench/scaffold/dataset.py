@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,20 +18,17 @@ class Template(DatasetDefinition):
 
     name = "template"
 
-    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
-        """Facts that are known without reading data; ``files`` would name what to fetch."""
-        return DatasetInfo(
-            name=self.name,
-            title="Wine of three growers",
-            settings=settings,
-            n_train=142,
-            n_test=36,
-            n_features=13,
-            class_names=("0", "1", "2"),
-            checksums={SOURCE: CHECKSUM},
-            licence="CC BY 4.0",
-            citation="S. Aeberhard and M. Forina. Wine. UCI Machine Learning Repository, 1992. doi:10.24432/C5PC7J",
-        )
+    # What is known without reading data; "files" would name what to fetch.
+    facts = {
+        "title": "Wine of three growers",
+        "n_train": 142,
+        "n_test": 36,
+        "n_features": 13,
+        "class_names": ("0", "1", "2"),
+        "checksums": {SOURCE: CHECKSUM},
+        "licence": "CC BY 4.0",
+        "citation": "S. Aeberhard and M. Forina. Wine. UCI Machine Learning Repository, 1992. doi:10.24432/C5PC7J",
+    }
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
         """Features within ``info.domain`` as float32, classes as int64; ``paths`` has the files of ``info``."""
