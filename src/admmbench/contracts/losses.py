@@ -16,8 +16,6 @@ import numpy as np
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.cases import STEP, Array, LossCase, close, supremum
 
-__all__ = ["of_loss"]
-
 _ROUNDING = 1e-9
 _HUGE = (1e4, 1e8, 1e15)
 

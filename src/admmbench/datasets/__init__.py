@@ -4,45 +4,25 @@ A module gives a `DatasetDefinition`: static facts, files with checksums, and ho
 rest (fetching, verifying, the prepared form, caching) is common to all.
 """
 
-from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetDefinition, DatasetInfo
-from admmbench.datasets._checks import check_dataset
-from admmbench.datasets._fetch import DatasetError, RemoteFile, checksum, read_bytes
-from admmbench.datasets._prepared import open_prepared
-from admmbench.datasets._registry import (
-    describe,
-    find_module,
-    is_built_in,
-    is_foreign,
-    key,
-    list_datasets,
-    load_dataset,
-    normalize,
-    open_as,
-    prepare,
-    tables_of,
-)
-
-__all__ = [
-    "Arrays",
-    "Attribute",
-    "Dataset",
-    "DatasetDefinition",
-    "DatasetError",
-    "DatasetInfo",
-    "RemoteFile",
-    "check_dataset",
-    "checksum",
-    "describe",
-    "find_module",
-    "is_built_in",
-    "is_foreign",
-    "key",
-    "list_datasets",
-    "load_dataset",
-    "normalize",
-    "open_as",
-    "open_prepared",
-    "prepare",
-    "read_bytes",
-    "tables_of",
-]
+from admmbench.datasets._base import Arrays as Arrays
+from admmbench.datasets._base import Attribute as Attribute
+from admmbench.datasets._base import Dataset as Dataset
+from admmbench.datasets._base import DatasetDefinition as DatasetDefinition
+from admmbench.datasets._base import DatasetInfo as DatasetInfo
+from admmbench.datasets._checks import check_dataset as check_dataset
+from admmbench.datasets._fetch import DatasetError as DatasetError
+from admmbench.datasets._fetch import RemoteFile as RemoteFile
+from admmbench.datasets._fetch import checksum as checksum
+from admmbench.datasets._fetch import read_bytes as read_bytes
+from admmbench.datasets._prepared import open_prepared as open_prepared
+from admmbench.datasets._registry import describe as describe
+from admmbench.datasets._registry import find_module as find_module
+from admmbench.datasets._registry import is_built_in as is_built_in
+from admmbench.datasets._registry import is_foreign as is_foreign
+from admmbench.datasets._registry import key as key
+from admmbench.datasets._registry import list_datasets as list_datasets
+from admmbench.datasets._registry import load_dataset as load_dataset
+from admmbench.datasets._registry import normalize as normalize
+from admmbench.datasets._registry import open_as as open_as
+from admmbench.datasets._registry import prepare as prepare
+from admmbench.datasets._registry import tables_of as tables_of

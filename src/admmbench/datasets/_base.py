@@ -13,8 +13,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 
-__all__ = ["Arrays", "Attribute", "Dataset", "DatasetDefinition", "DatasetInfo", "check_name"]
-
 # Names of data sets and of attributes are parts of names of files.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 

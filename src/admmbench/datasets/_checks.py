@@ -13,8 +13,6 @@ from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetDefiniti
 from admmbench.datasets._fetch import DatasetError
 from admmbench.validation import checked
 
-__all__ = ["check_arrays", "check_dataset", "checked_info", "described"]
-
 #: Arrays of a data set, besides those of its attributes.
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 

@@ -21,8 +21,6 @@ from pydantic import AfterValidator
 from admmbench.files import PERMISSIONS, cache_folder
 from admmbench.validation import expanded
 
-__all__ = ["DatasetError", "RemoteFile", "checksum", "compare", "fetch", "read_bytes"]
-
 # Checksums that can be compared.
 _CHECKSUM = re.compile("sha256:[0-9a-f]{64}|git-blob-sha1:[0-9a-f]{40}")
 #: Attempts per URL; pooch waits a second before the second one, two before the third.

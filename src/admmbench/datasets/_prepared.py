@@ -20,8 +20,6 @@ from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
 from admmbench.files import sealed_json, unsealed
 
-__all__ = ["FORMAT_VERSION", "open_prepared", "write_prepared"]
-
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 5
 METADATA = "dataset.json"

@@ -19,20 +19,6 @@ from admmbench.datasets._fetch import DatasetError, fetch
 from admmbench.files import cache_folder, digest
 from admmbench.validation import suggestion, unknown
 
-__all__ = [
-    "describe",
-    "find_module",
-    "is_built_in",
-    "is_foreign",
-    "key",
-    "list_datasets",
-    "load_dataset",
-    "normalize",
-    "open_as",
-    "prepare",
-    "tables_of",
-]
-
 Spec = str | Mapping[str, Any] | Dataset
 
 _DATASETS = plugins.Registry(

@@ -9,8 +9,6 @@ import numpy as np
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile, read_bytes
 
-__all__ = ["A9a"]
-
 HOST = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
 
 

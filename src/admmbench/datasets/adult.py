@@ -15,8 +15,6 @@ from admmbench.datasets._fetch import RemoteFile
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Adult"]
-
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
 COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),

@@ -6,8 +6,6 @@ from pathlib import Path
 from admmbench.datasets import adult, adult_b
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 
-__all__ = ["AdultA"]
-
 
 class AdultA(DatasetDefinition):
     """The features of adult-b without work class and occupation, 20, and a column of ones.

@@ -17,8 +17,6 @@ from admmbench.datasets._fetch import RemoteFile
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AdultB"]
-
 REPOSITORY = "heyaudace/ml-bias-fairness"
 COMMIT = "e0fe4ce2d5465b2d702d2ef30c5dedf4bd3e494e"
 FILE = RemoteFile(

@@ -8,8 +8,6 @@ import numpy as np
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile
 
-__all__ = ["BreastCancerWisconsin"]
-
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/breast-cancer-wisconsin"
 FILE = RemoteFile.hosted(
     [HOST],

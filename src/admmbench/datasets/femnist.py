@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from admmbench.datasets._base import Arrays, Attribute, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile, read_bytes
 
-__all__ = ["Femnist"]
-
 REPOSITORY = "APPFL/DPFL-IADMM-Classification"
 COMMIT = "4610458edaad176f5108199393f2bc18c93659e2"
 # Shards whose writers have about half as many images as the others: `shards: small`.

@@ -12,8 +12,6 @@ from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile
 from admmbench.validation import one_of
 
-__all__ = ["DOMAINS", "N_FEATURES", "Gisette", "scale"]
-
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/gisette"
 N_FEATURES = 5000
 #: Largest value of a feature; the smallest is 0.

@@ -12,8 +12,6 @@ from admmbench.datasets._base import Arrays, DatasetInfo
 from admmbench.datasets._fetch import compare
 from admmbench.datasets.mnist import FILES, Mnist
 
-__all__ = ["GisetteLike", "Sample", "draw"]
-
 SEED = 2003
 CLASSES = (4, 9)
 N_TRAIN = 6_000

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile, read_bytes
 
-__all__ = ["Mnist"]
-
 HOSTS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist",
     "https://storage.googleapis.com/cvdf-datasets/mnist",

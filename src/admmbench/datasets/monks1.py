@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import RemoteFile
 
-__all__ = ["Monks1"]
-
 HOST = "https://archive.ics.uci.edu/ml/machine-learning-databases/monks-problems"
 # Values of each attribute: 1, 2, ... in the files.
 SIZES = (3, 3, 2, 3, 4, 2)

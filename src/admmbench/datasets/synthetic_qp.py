@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from admmbench.datasets._base import Arrays, DatasetDefinition, DatasetInfo
 
-__all__ = ["SyntheticQP", "draw"]
-
 # Curvatures of an objective: those of he2023.
 CURVATURES = (5.0, 10.0)
 

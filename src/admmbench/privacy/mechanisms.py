@@ -6,8 +6,9 @@ and in double precision see the same realisation, and the last bits of a message
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -345,11 +346,8 @@ class Noise:
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
-        return (
-            self.laplace(sensitivity)
-            if self.release.law == "laplace"
-            else self.gaussian(sensitivity)
-        )
+        law = self.laplace if self.release.law == "laplace" else self.gaussian
+        return law(sensitivity)
 
     def laplace(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw xi ~ Laplace(0, sensitivity / epsilon): an epsilon-DP release of each agent.
@@ -408,16 +406,7 @@ class Noise:
                 "privacy.trust: secure_sum shares the noise of a sum among agents: use self.noisy_mean(...), not "
                 "noise.gaussian(...)"
             )
-        if std is None:
-            return self._gaussian(sensitivity, 1, sampling)
-        grid, bound = on_grid(self._bound(sensitivity, "l2"), self._apart)
-        check_sampling(self.privacy.relation, sampling)
-        times = self.release.contributions(self.privacy.relation)
-        multipliers = (std / (times * bound)).min(axis=1).tolist()
-        for ledger, multiplier in zip(self.ledgers, multipliers, strict=True):
-            ledger.add(Gaussian(multiplier, sampling))
-        self.entered += 1
-        return self._draw(samplers.GAUSSIAN, std, grid)
+        return self._gaussian(sensitivity, sampling, std=std)
 
     def part(self, sensitivity: Sensitivity, weights: Array, sampling: float = 1.0) -> Draw | float:
         """Draw each agent's part of the noise of a secure sum: all parts together are what `gaussian` draws.
@@ -438,27 +427,34 @@ class Noise:
         -------
         Noise for a value of shape ``(B, S, *shape)``, or 0.0 when epsilon is infinite.
         """
-        drawn = self._gaussian(sensitivity, self.privacy.summed, sampling, weights)
+        drawn = self._gaussian(sensitivity, sampling, self.privacy.summed, weights)
         return replace(drawn, dtype=None) if isinstance(drawn, Draw) else drawn
 
     def _gaussian(
-        self, sensitivity: Sensitivity, parts: int, sampling: float, weights: Array | float = 1.0
+        self,
+        sensitivity: Sensitivity,
+        sampling: float,
+        parts: int = 1,
+        weights: Array | float = 1.0,
+        std: Array | None = None,
     ) -> Draw | float:
-        """Noise of one of so many parts, whose sum is a release with the stated budget."""
+        """Draw noise of one of so many parts, whose sum is a release with the stated budget, or one with its own."""
         bound = self._bound(sensitivity, "l2")
-        if not self.privacy.private:
+        if std is None and not self.privacy.private:
             return 0.0
-        # A part should be many steps of the grid, so that a sum of rounded numbers is as smooth as one of them.
-        grid, bound = on_grid(bound, self._apart * math.sqrt(parts))
-        multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
-        self._enter("gaussian", sampling=sampling)
-        std = multiplier * self._scaled_for * bound / math.sqrt(parts)
+        # One step of the grid in every entry has this norm in l2. A part should be many steps of the grid, so that a
+        # sum of rounded numbers is as smooth as one of them.
+        grid, bound = on_grid(bound, math.sqrt(math.prod(self.shape)) * math.sqrt(parts))
+        if std is None:
+            self._enter("gaussian", sampling=sampling)
+            multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
+            std = multiplier * self._scaled_for * bound / math.sqrt(parts)
+        else:
+            check_sampling(self.privacy.relation, sampling)
+            times = self.release.contributions(self.privacy.relation)
+            multipliers = (std / (times * bound)).min(axis=1).tolist()
+            self._add(Gaussian(multiplier, sampling) for multiplier in multipliers)
         return self._draw(samplers.GAUSSIAN, std, grid, weights)
-
-    @property
-    def _apart(self) -> float:
-        """Norm in l2 of one step of the grid in every entry, in steps."""
-        return math.sqrt(math.prod(self.shape))
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw xi ~ N(0, std^2) without an entry in the ledgers.
@@ -485,7 +481,7 @@ class Noise:
     def enter(self, cost: Cost) -> None:
         """Enter in all ledgers what a release costs, for which the method has a proof."""
         self._beside("enter")
-        self._add(cost)
+        self._add(itertools.repeat(cost))
 
     def _beside(self, what: str) -> None:
         """Refuse what nothing follows from, unless the method declares it."""
@@ -495,9 +491,9 @@ class Noise:
                 "declare a Release with the value objective"
             )
 
-    def _add(self, cost: Cost) -> None:
+    def _add(self, costs: Iterable[Cost]) -> None:
         self.entered += 1
-        for ledger in self.ledgers:
+        for ledger, cost in zip(self.ledgers, costs, strict=False):
             ledger.add(cost)
 
     def spherical(self, scale: Array) -> Array | float:
@@ -564,7 +560,8 @@ class Noise:
 
     def _enter(self, law: str, l2: float = 1.0, linf: float = 1.0, sampling: float = 1.0) -> None:
         """Enter a release with the stated budget in the ledgers."""
-        self._add(replace(self.release, law=law).cost(self.privacy, l2, linf, sampling))
+        cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
+        self._add(itertools.repeat(cost))
 
     def _draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0

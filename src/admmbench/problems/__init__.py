@@ -16,12 +16,11 @@ from admmbench.problems.base import RecordBounds, Sharing
 from admmbench.problems.columns import Columns
 from admmbench.problems.constrained import Constrained, Constraint, MeanLoss, Quadratic
 from admmbench.problems.loss import Loss, ScalarLoss
-from admmbench.problems.losses import as_loss, list_losses
+from admmbench.problems.losses import as_loss
+from admmbench.problems.losses import list_losses as list_losses
 from admmbench.problems.penalties import PenaltyName
 from admmbench.problems.rows import Rows
 from admmbench.validation import Number, Strict, checked
-
-__all__ = ["as_problem", "list_losses"]
 
 AnyProblem = Rows | Columns | Constrained | Quadratic
 
