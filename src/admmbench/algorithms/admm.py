@@ -14,5 +14,5 @@ class ExactADMM(Exact):
     role = "reference"
 
     def update(self, sub: Subproblem) -> Array:
-        """Line 4."""
+        """Solve the subproblem of line 4."""
         return self.minimize(sub, sub.dual)

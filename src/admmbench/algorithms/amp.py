@@ -72,13 +72,13 @@ class AMP(OverRows):
     tolerance: Annotated[float, Field(gt=0)] = 1e-10
 
     def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
-        """One release, which costs each agent the same."""
+        """There is one release, which costs each agent the same."""
         if not privacy.private:
             return None
         return self.budget(problem, privacy).cost(release.contributions(privacy.relation))
 
     def budget(self, problem: BoundRows, privacy: Privacy) -> Budget:
-        """How the budget is split."""
+        """Split the budget."""
         rank = problem.loss.rank(problem.model_shape[0])
         out = self.output_share * privacy.epsilon, self.output_share * privacy.delta
         inside = privacy.epsilon - out[0]
@@ -88,7 +88,7 @@ class AMP(OverRows):
         )
 
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
-        """Models of the agents, and their mean."""
+        """Find models of the agents, and their mean."""
 
         def find(block: RowBlock) -> None:
             parts, noise = block.parts, block.noise
@@ -103,7 +103,7 @@ class AMP(OverRows):
         return Messages(down=(), up=(state.z,))
 
     def perturbed(self, parts: RowParts, noise: Noise, strategy: Strategy) -> Array:
-        """What the agents of a block send, shape (B, S, K, J), float64."""
+        """Return what the agents of a block send, shape (B, S, K, J), float64."""
         budget = self.budget(parts.whole, noise.privacy)
         contributions = noise.release.contributions(noise.privacy.relation)
         noise.enter(budget.cost(contributions))
@@ -130,7 +130,7 @@ class AMP(OverRows):
     def minimize(
         self, parts: RowParts, b: Array, ridge: Array, convexity: Array, tolerance: Array
     ) -> Array:
-        """Minimise f_i(v) + <b, v> + (ridge / 2) ||v||^2, see `solve`."""
+        """Minimise ``f_i(v) + <b, v> + (ridge / 2) ||v||^2``, see `solve`."""
         weight = factors(ridge, like=b)
 
         def quadratic(v: Array) -> Array:
@@ -193,26 +193,26 @@ class Budget:
     delta: float
 
     def dimensions(self, contributions: int) -> int:
-        """Dimension of the space in which a gradient differs by so many contributions; r of the paper for two."""
+        """Return the dimension in which a gradient differs by so many contributions; r of the paper for two."""
         return min(contributions * self.rank, self.size)
 
     def convexity(self, curvature_bound: Array) -> Array:
-        """Lambda = r beta / (epsilon_1 - epsilon_3); any value works for records without curvature."""
+        """Return ``Lambda = r beta / (epsilon_1 - epsilon_3)``; any value works for records without curvature."""
         beta = np.where(curvature_bound > 0, curvature_bound, 1.0)
         found: Array = self.dimensions(2) * beta / self.curvature
         return found
 
     def noise_std(self, gradient_bound: Array, m: Array) -> Array:
-        """sigma_1, for a replaced record of m; for r = 2 the quantile is the sqrt(2 ln(1 / delta_1)) of the paper."""
+        """Return sigma_1, for a replaced record of m; for r = 2 the quantile is ``sqrt(2 ln(1 / delta_1))``."""
         quantile = norm_quantile(self.dimensions(2), self.delta_objective)
         return 2 * gradient_bound / m * (1 + quantile) / self.noise
 
     def output_std(self, apart: Array) -> Array:
-        """sigma_2, for solutions at the distance ``apart``."""
+        """Return sigma_2, for solutions at the distance ``apart``."""
         return apart * (1 + norm_quantile(2, self.delta_output)) / self.output
 
     def cost(self, contributions: int) -> Cost:
-        """Cost of a release if neighbours differ by so many contributions; see docs/privacy/bounds.md."""
+        """Return the cost of a release if neighbours differ by so many contributions; see docs/privacy/bounds.md."""
         quantile = norm_quantile(self.dimensions(2), self.delta_objective)
         shift = contributions / 2 * self.noise / (1 + quantile)
         dimensions = self.dimensions(contributions)
@@ -225,7 +225,7 @@ class Budget:
 
 
 def norm_quantile(dimensions: int, delta: float) -> float:
-    """Value that the norm of so many standard normal numbers exceeds with probability delta."""
+    """Return the value that the norm of so many standard normal numbers exceeds with probability delta."""
     return math.sqrt(2 * float(gammainccinv(dimensions / 2, delta)))
 
 

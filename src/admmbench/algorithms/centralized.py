@@ -10,16 +10,16 @@ from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
 
 @parameters
 class Centralized(Optimum):
-    """Minimiser w* of sum_i f_i."""
+    """The minimiser ``w*`` of ``sum_i f_i``."""
 
     sharing = ("rows", "columns")
     role = "optimum"
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
 
     def find(self, problem: Whole) -> Array:
-        """w*."""
+        """Find ``w*``."""
         return problem.optimum()
 
     def measure(self, t: int, state: Shared, federation: AnyFederation) -> dict[str, Array]:
-        """||w*||, which huang2019 calls c_w and puts into step sizes."""
+        """Measure ``||w*||``, which huang2019 calls ``c_w`` and puts into step sizes."""
         return {"optimum_norm": np.linalg.norm(state.w.astype(np.float64), axis=(1, 2))}

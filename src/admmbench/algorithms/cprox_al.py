@@ -34,11 +34,11 @@ class CProxAL(ProximalAL[Ending]):
     gradients = 60.0  # about so many in the iterations of L-BFGS
 
     def init(self, federation: ConstrainedFederation) -> Ending:
-        """w^0 = (start, ..., start), mu^0 = 0."""
+        """Start at ``w^0 = (start, ..., start)`` and ``mu^0 = 0``."""
         return Ending(**start_fields(federation, self.start))
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
-        """Solve (6) from w^k to tau_k, update multipliers, and test (8)."""
+        """Solve (6) from ``w^k`` to ``tau_k``, update multipliers, and test (8)."""
         live, tau = state.ended == 0, self.tau(state)
         centre = state.model.copy()
         solved, stuck = np.zeros_like(live), np.zeros_like(live)
@@ -58,7 +58,7 @@ class CProxAL(ProximalAL[Ending]):
         centre: Array,
         federation: ConstrainedFederation,
     ) -> tuple[float, int]:
-        """(6) for one seed, to a gradient of at most tau; returns the largest entry of the gradient, and steps."""
+        """Solve (6) for one seed, to a gradient of at most tau; return its largest entry, and the steps."""
         from scipy import optimize  # slow to import
 
         problem = federation.problem

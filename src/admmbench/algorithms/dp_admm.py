@@ -78,7 +78,7 @@ class DPADMM(OutputPerturbation):
         return Averaged(start.w, start.z, start.dual, start.chain, start.average, *sums)
 
     def round(self, t: int, state: Averaged, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Algorithm 3, and the averages of section V: over w~^0 to w~^(t-1) for theorem 3, w~^1 to w~^t for 4."""
+        """Do algorithm 3, and average as section V does: to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for 4."""
         smooth = self._smooth(federation.problem.problem)
         if not smooth:
             state.z_sum += state.z
@@ -89,7 +89,7 @@ class DPADMM(OutputPerturbation):
         return sent
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """1 / eta_i^t of (29) or (34)."""
+        """Return ``1 / eta_i^t`` of (29) or (34)."""
         whole, c1 = sub.parts.whole, sub.parts.gradient_bound
         if self._smooth(whole.problem):
             curvature = sub.parts.curvature_bound + whole.penalty_curvature
@@ -98,7 +98,7 @@ class DPADMM(OutputPerturbation):
         return {"inverse_eta": self.theorem3(sub, c1, whole.penalty_gradient_bound)}
 
     def theorem3(self, sub: Subproblem, c1: Array, c2: float) -> Array:
-        """1 / eta of theorem 3, (29), with c2 the bound on an agent's penalty's subgradient."""
+        """Return ``1 / eta`` of theorem 3, (29), with c2 the bound on an agent's penalty's subgradient."""
         log = math.log(1.25 / sub.privacy.delta)
         noise = 8 * sub.parts.whole.size * c1**2 * log
         noise /= (sub.n_samples * sub.privacy.epsilon) ** 2
@@ -108,7 +108,7 @@ class DPADMM(OutputPerturbation):
         return inverse / self.a
 
     def measure(self, t: int, state: Averaged, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
-        """sum_i (f_i(w_i) + rho ||w_i - w||) of the averaged models (section VI)."""
+        """Measure ``sum_i (f_i(w_i) + rho ||w_i - w||)`` of the averaged models (section VI)."""
         whole = federation.problem
         w, z = ((total / t).astype(whole.dtype) for total in (state.w_sum, state.z_sum))
 

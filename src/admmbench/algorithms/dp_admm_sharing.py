@@ -19,7 +19,7 @@ from admmbench.sensitivity import Sensitivity
 class DPADMMSharing(Sharing):
     """Algorithm (16).
 
-    The noise D_m xi, with xi ~ N(0, sigma^2 (D_m^T D_m)^-1), is normal in the range of D_m: sigma times normal
+    The noise ``D_m xi``, with ``xi ~ N(0, sigma^2 (D_m^T D_m)^-1)``, is normal in the range of D_m: sigma times normal
     coordinates in an orthonormal basis, which needs no full rank. Models are evaluated as the parties keep them,
     without noise.
 
@@ -60,7 +60,7 @@ class DPADMMSharing(Sharing):
     )
 
     def sensitivity(self, n_features: int, problem: BoundColumns) -> float:
-        """Lemma 1: bound on the l2 sensitivity of D_m x_m, with c1 of assumption 2.2 the penalty's curvature."""
+        """Bound the l2 sensitivity of ``D_m x_m`` by lemma 1; c1 of assumption 2.2 is the penalty's curvature."""
         bracket = problem.weight * problem.penalty.curvature
         bracket += (1 + problem.n_agents * self.rho) * self.b1
         return 3 / (n_features * self.rho) * bracket
@@ -79,7 +79,7 @@ class DPADMMSharing(Sharing):
         return Gaussian(self.noise / float(max(bounds)))
 
     def message(self, block: ColumnBlock, predictions: Array, problem: BoundColumns) -> Array:
-        """Predictions with noise; sigma by theorem 3."""
+        """Return predictions with noise; theorem 3 gives sigma."""
         bound = np.full((1, problem.n_seeds), self.sensitivity(block.parts.n_features, problem))
         std = None if self.noise is None else np.full_like(bound, self.noise)
         xi = block.noise.gaussian(Sensitivity(l2=bound), std)
@@ -93,7 +93,7 @@ class DPADMMSharing(Sharing):
     def measure(
         self, t: int, state: SharingState, federation: ColumnFederation
     ) -> dict[str, Array]:
-        """(17): (epsilon', t delta + delta')-DP after t rounds, with delta' = delta."""
+        """Return ``epsilon'`` of (17), ``(epsilon', t delta + delta')``-DP after t rounds, with ``delta' = delta``."""
         privacy = federation.privacy
         epsilon = privacy.epsilon
         if self.noise is not None:

@@ -49,11 +49,11 @@ class DPFedAvg(OverRows):
 
     @property
     def gradients(self) -> int:
-        """One for each local step."""
+        """Each local step takes one."""
         return self.local_updates
 
     def sensitivity(self, parts: RowParts) -> Sensitivity:
-        """How far one contribution moves a clipped difference, bounds of shape (B, S).
+        """Return how far one contribution moves a clipped difference, bounds of shape (B, S).
 
         Two clipped differences are at most 2 clip apart, whatever the records. And a contribution moves each step by
         learning_rate c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
@@ -71,7 +71,7 @@ class DPFedAvg(OverRows):
         return Sensitivity(l2=np.fmin(2 * self.clip, moved))
 
     def round(self, t: int, state: Models, federation: RowFederation) -> Messages:
-        """Local steps, clipped differences with noise, and their mean."""
+        """Do local steps, add noise to their clipped differences, and take the mean."""
         w = state.w
 
         def local_steps(block: RowBlock) -> None:

@@ -28,8 +28,8 @@ class DPScaffold(OverRows):
 
     M. Noble, A. Bellet and A. Dieuleveut, "Differentially private federated learning on heterogeneous data" (AISTATS
     2022); the equations are those of the authors' code. Each of E local steps takes the mean gradient g of the agent's
-    records with noise of its own: y <- y - learning_rate (g + c - c_i). Differences of models and control variates are
-    made of these gradients, so that a round has E releases and nothing else. The authors' method clips gradients of
+    records with noise of its own: ``y <- y - learning_rate (g + c - c_i)``. Differences of models and control variates
+    are made of these gradients, so that a round has E releases and nothing else. The authors' method clips gradients of
     records, and samples agents and records; here records are bounded, and all take part. Means weigh agents as the
     objective does, equally or by numbers of records; the authors' method weighs models by numbers of records, and
     control variates equally. Control variates start at zero, without the warm start.
@@ -51,7 +51,7 @@ class DPScaffold(OverRows):
 
     @property
     def updates(self) -> int:
-        """Noisy gradients of a round."""
+        """Each local step takes a noisy gradient."""
         return self.local_updates
 
     def init(self, federation: RowFederation) -> Controlled:
@@ -60,7 +60,7 @@ class DPScaffold(OverRows):
         return Controlled(start.w, start.z, np.zeros_like(start.z))
 
     def round(self, t: int, state: Controlled, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Local steps, new control variates, and means of both."""
+        """Do local steps, set new control variates, and take means of both."""
         w, c = state.w, self.mean(state.control, federation)
 
         def local_steps(block: RowBlock) -> None:

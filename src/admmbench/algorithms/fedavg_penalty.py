@@ -21,7 +21,7 @@ from admmbench.frames.constrained import (
 
 @parameters
 class FedAvgPenalty(ConstrainedMethod[Ending]):
-    """FedAvg (McMahan et al., 2017) on f_i + weight dist(c_i, -K_i)^2 / 2.
+    """FedAvg (McMahan et al., 2017) on ``f_i + weight dist(c_i, -K_i)^2 / 2``.
 
     In a round each agent makes local gradient steps on n times its own part, the server averages the models and makes
     as many steps on its own constraints and the penalty of the problem. Its fixed point is not feasible: the violation
@@ -50,7 +50,7 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
 
     @property
     def gradients(self) -> int:
-        """One for each local step."""
+        """Each local step takes one."""
         return self.local_updates
 
     def init(self, federation: ConstrainedFederation) -> Ending:
@@ -58,7 +58,7 @@ class FedAvgPenalty(ConstrainedMethod[Ending]):
         return Ending(**start_fields(federation, self.start))
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
-        """Local steps, their mean, steps of the server."""
+        """Do local steps, take their mean, and do steps of the server."""
         problem, n, w = federation.problem, federation.problem.n_agents, state.model
         state.mu[:], state.mu_server[:] = 0, 0
 

@@ -28,11 +28,11 @@ class IADMM(Inexact):
 
     @property
     def step(self) -> Step:
-        """Closed form of (5) or (6)."""
+        """Return the closed form of (5) or (6)."""
         return proximal_step if self.subproblem == "proximal" else trust_region_step
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """eta_t = a / sqrt(t), or the radius."""
+        """Return ``1 / eta_t`` with ``eta_t = a / sqrt(t)``, or the radius."""
         if self.subproblem == "proximal":
             return {"inverse_eta": self.inverse_eta(sub.t)}
         return {"radius": self.radius(sub.t)}

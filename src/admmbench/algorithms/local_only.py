@@ -27,11 +27,11 @@ class LocalOnly(Optimum):
     parties: Annotated[int, Field(ge=1)] = 1
 
     def check(self, problem: Problem, agents: int) -> None:
-        """There are so many."""
+        """Raise a ValueError if there are fewer parties."""
         if self.parties > agents:
             raise ValueError(f"parties: {self.parties}, but there are {agents} parties")
 
     def find(self, problem: Whole) -> Array:
-        """Model whose other entries are 0."""
+        """Find the model, whose other entries are 0."""
         assert isinstance(problem, BoundColumns)
         return problem.optimum(self.parties)

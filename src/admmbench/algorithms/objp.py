@@ -42,7 +42,7 @@ class ObjP(ObjectivePerturbation):
     step = staticmethod(proximal_step)
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """1 / eta_t."""
+        """Return ``1 / eta_t``."""
         if self.proximity == "sqrt":
             return {"inverse_eta": self.inverse_eta(sub.t)}
         return {

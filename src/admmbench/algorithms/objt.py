@@ -20,5 +20,5 @@ class ObjT(ObjectivePerturbation):
     step = staticmethod(trust_region_step)
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """Radius delta_t."""
+        """Return the radius ``delta_t``."""
         return {"radius": self.radius(sub.t)}

@@ -31,7 +31,7 @@ class OutP(OutputPerturbation):
     needs = ("smooth penalty", "bounded slope")
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """1 / eta of theorem 4."""
+        """Return ``1 / eta`` of theorem 4."""
         size = sub.parts.whole.size
         if self.reference:
             m = np.broadcast_to(sub.n_samples, sub.parts.gradient_bound.shape).astype(float)
@@ -45,7 +45,7 @@ class OutP(OutputPerturbation):
         return self.theorem4(t, privacy, size, m, c1=m, curvature=0.25 * m)
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
-        """Noise of lemma 1 and theorem 1; the code's does not depend on the data."""
+        """Draw the noise of lemma 1 and theorem 1; the code's does not depend on the data."""
         if not self.reference or not sub.privacy.private:
             return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not depend on the data.
@@ -77,7 +77,7 @@ class OutP(OutputPerturbation):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The code's noise."""
+        """Say which noise the authors' code has."""
         if not self.reference:
             return super().caveats
         return (

@@ -34,7 +34,7 @@ class PrivateADMM(PerturbedSolution):
     relaxation: Annotated[float, Field(gt=0, le=1)] = 0.5
 
     def update(self, sub: Subproblem) -> Array:
-        """New u_i, as the local model that it stands for."""
+        """Return the new ``u_i``, as the local model that it stands for."""
         part = 2 * self.relaxation
         z: Array = sub.w + part * (self.minimize(sub, sub.dual) - sub.w)
         return z + sub.noise.gaussian(self.sensitivity(sub, part))

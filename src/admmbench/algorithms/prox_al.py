@@ -67,7 +67,7 @@ class ProxAL(ProximalAL[ProxALState]):
     inner_limit: Annotated[int, Field(ge=1)] = 100_000
 
     def init(self, federation: ConstrainedFederation) -> ProxALState:
-        """w^0 = (start, ..., start), mu^0 = 0, and the start of Algorithm 2."""
+        """Start at ``w^0 = (start, ..., start)`` and ``mu^0 = 0``, and begin Algorithm 2."""
         problem = federation.problem
         shape = (problem.n_agents, problem.n_seeds, problem.model_shape[1])
         common = start_fields(federation, self.start)
@@ -82,7 +82,7 @@ class ProxAL(ProximalAL[ProxALState]):
         return state
 
     def round(self, t: int, state: ProxALState, federation: ConstrainedFederation) -> Messages:
-        """One iteration of Algorithm 2, and what follows in Algorithm 1 where (19) holds."""
+        """Do one iteration of Algorithm 2, and what follows in Algorithm 1 where (19) holds."""
         live, n = state.ended == 0, federation.problem.n_agents
         tau = self.tau(state)
         # A tolerance below a small part of tau_k cannot matter to (19), and may be beyond double precision.
@@ -121,7 +121,7 @@ class ProxAL(ProximalAL[ProxALState]):
     def update_server(
         self, state: ProxALState, federation: ConstrainedFederation, eps: Array
     ) -> Array:
-        """(14): minimise F_0 + h + sum_i rho ||u~_i - w||^2 / 2, shape (S, d)."""
+        """Minimise ``F_0 + h + sum_i rho ||u~_i - w||^2 / 2``, (14); shape (S, d)."""
         problem, n = federation.problem, federation.problem.n_agents
         mean = (state.u + state.dual / self.rho).mean(axis=0)  # (17)
         rho, strength, pull = n * self.rho, problem.strength, 1 / ((n + 1) * self.beta)
@@ -147,7 +147,7 @@ class ProxAL(ProximalAL[ProxALState]):
     def merit(
         self, state: ProxALState, federation: ConstrainedFederation, block: ConstrainedBlock
     ) -> AugmentedLagrangian:
-        """F_i = P_{i,k} of (11)."""
+        """Return ``F_i = P_{i,k}`` of (11)."""
         pull = 1 / ((federation.problem.n_agents + 1) * self.beta)
         return AugmentedLagrangian(
             block.parts, self.beta, state.mu[block.agents], pull, state.centre
@@ -156,7 +156,7 @@ class ProxAL(ProximalAL[ProxALState]):
     def begin_inner(
         self, state: ProxALState, federation: ConstrainedFederation, which: Array
     ) -> None:
-        """Start of Algorithm 2 at w^k: u_i = w^k and lambda_i = -grad F_i(w^k), for some seeds."""
+        """Begin Algorithm 2 at ``w^k``: ``u_i = w^k`` and ``lambda_i = -grad F_i(w^k)``, for some seeds."""
 
         def begin(block: ConstrainedBlock) -> None:
             p = block.agents
@@ -169,5 +169,5 @@ class ProxAL(ProximalAL[ProxALState]):
         state.sent[which] += state.u.shape[0] * state.u.shape[2]  # u~_i of the start
 
     def violation(self, state: ProxALState, federation: ConstrainedFederation) -> Array:
-        """sum_i ||w - u_i||_1, shape (S,)."""
+        """Measure ``sum_i ||w - u_i||_1``, shape (S,)."""
         return np.abs(state.u - state.model).sum(axis=(0, 2))

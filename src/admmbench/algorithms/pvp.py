@@ -14,5 +14,5 @@ class PVP(PerturbedSolution):
     family = "perturbation of primal variables"
 
     def update(self, sub: Subproblem) -> Array:
-        """Lines 4 and 5."""
+        """Solve the subproblem of line 4, and add the noise of line 5."""
         return self.minimize(sub, sub.dual) + sub.noise.gaussian(self.sensitivity(sub))

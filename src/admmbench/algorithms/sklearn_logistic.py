@@ -48,7 +48,7 @@ class SklearnLogistic(Optimum):
     max_iter: Annotated[int, Field(ge=1)] = 100
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Parties are there to be joined only if columns are shared out."""
+        """Raise a ValueError if there are no such parties: they join features only if columns are shared out."""
         if self.parties is None:
             return
         if problem.sharing != "columns":
@@ -59,14 +59,14 @@ class SklearnLogistic(Optimum):
             raise ValueError(f"parties: {self.parties}, but there are {agents} parties")
 
     def init(self, federation: AnyFederation) -> Shared:
-        """The model before it is found, with a column for the intercept if there is one."""
+        """Return the model before it is found, with a column for the intercept if there is one."""
         state = super().init(federation)
         if self.objective == "default":
             state.w = np.pad(state.w, ((0, 0), (0, 0), (0, 1)))
         return state
 
     def find(self, problem: Whole) -> Array:
-        """Coefficients, and intercepts after them."""
+        """Find coefficients, and intercepts after them."""
         fit = partial(self._fit, problem)
         if isinstance(problem, BoundColumns):
             return problem.fitted(fit, self.parties)

@@ -56,7 +56,7 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
         return Model((self.init_std * normal).astype(problem.dtype))
 
     def round(self, t: int, state: Model, federation: ColumnFederation) -> Messages:
-        """One epoch."""
+        """Do one epoch."""
         problem = federation.problem
         orders = federation.draw(lambda generator: generator.permutation(problem.n_samples))
         step = problem.dtype.type(self.learning_rate / math.sqrt(t))
@@ -76,5 +76,5 @@ class VerticalSGD(Algorithm[Model, ColumnFederation]):
         return Messages(down=(sent[0],), up=(sent,))
 
     def violation(self, state: Model, federation: ColumnFederation) -> Array:
-        """There is one model: none."""
+        """Return 0: there is one model."""
         return np.zeros(federation.problem.n_seeds)

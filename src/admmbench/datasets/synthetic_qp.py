@@ -79,7 +79,7 @@ class Part(NamedTuple):
 def draw(rng: np.random.Generator, d: int, m: int, objective: bool) -> Part:
     """Draw one part of (25).
 
-    A = U D U^T with a Haar-distributed orthogonal U and a diagonal D, uniform on `CURVATURES`; all else is standard
+    ``A = U D U^T`` with a Haar-distributed orthogonal U and a diagonal D, uniform on `CURVATURES`; all else is standard
     normal.
 
     Parameters
@@ -97,5 +97,6 @@ def draw(rng: np.random.Generator, d: int, m: int, objective: bool) -> Part:
 
         U = ortho_group.rvs(d, random_state=rng) if d > 1 else np.ones((1, 1))
         A = (U * rng.uniform(*CURVATURES, d)) @ U.T
+        # Rounding leaves the product a little asymmetric.
         A, b = (A + A.T) / 2, rng.standard_normal(d)
     return Part(A, b, rng.standard_normal((m, d)), rng.standard_normal(m))

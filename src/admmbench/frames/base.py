@@ -268,7 +268,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         )
 
     def cost(self, t: int, problem: Any, privacy: Privacy, release: Release) -> Cost | None:
-        """Cost of the release of a local update in round t, for the agent who pays most; None if there is none.
+        """Return the cost of a local update's release in round t, for the agent who pays most; None if there is none.
 
         It follows from public facts alone. So the total of a run is known before the run, and its noise can be
         calibrated to a total.
@@ -339,7 +339,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
 @parameters
 class RhoSchedule:
-    """Penalty parameter rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon).
+    """The penalty parameter is ``rho_t = scale * min(cap, c1 * growth^floor(t / period) + c2 / epsilon)``.
 
     Equation (24) of ryu2022 and (21) of ryu2021; the defaults are theirs for MNIST. FEMNIST: c1 = 0.005, c2 = 0.05,
     period = 2000. ``scale`` is for OutP+ and figure 4 (rho_t / 100).
@@ -384,5 +384,5 @@ def factors(values: Array, like: Array) -> Array:
 
 
 def norms(models: Array) -> Array:
-    """Norm of each model, float64, without the last two axes."""
+    """Return the norm of each model, float64, without the last two axes."""
     return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)

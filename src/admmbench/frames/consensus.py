@@ -107,7 +107,7 @@ class Subproblem:
         *,
         worst_case: bool = False,
     ) -> Sensitivity:
-        """How far a contribution moves the solution: c1 / (m stiffness) in l2, half of lemmas 1 and 4 of huang2019.
+        """Bound how far a contribution moves the solution: ``c1 / (m stiffness)``, half of lemmas 1 and 4 of huang2019.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         )
 
     def mean(self, local: Array, federation: RowFederation) -> Array:
-        """Mean over agents with the weights of the objective: equal, or by their numbers of records.
+        """Return the mean over agents with the weights of the objective: equal, or by their numbers of records.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         federation: RowFederation,
         sampling: float = 1.0,
     ) -> tuple[Array, Array]:
-        """Mean over agents, as `mean`, of values that get normal noise: one release.
+        """Return the mean over agents, as `mean`, of values that get normal noise: one release.
 
         Under a secure sum an agent multiplies its value by its weight, and adds its part of the noise. All that have
         records add equal parts. So their sum, the mean, has the noise that the agent whose record moves it most would
@@ -239,7 +239,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         return 0.0
 
     def violation(self, state: Models, federation: RowFederation) -> Array:
-        """sum_p ||w - z_p||_1, shape (S,): appendix A.10 of ryu2021."""
+        """Measure ``sum_p ||w - z_p||_1``, shape (S,): appendix A.10 of ryu2021."""
         gaps = federation.each(
             lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
         )
@@ -330,7 +330,7 @@ class Consensus(OverRows):
         return Messages(down=(state.w,), up=(state.z, state.dual))
 
     def update(self, sub: Subproblem) -> Array:
-        """New local models of a block, shape (B, S, K, J): the solutions of its subproblems."""
+        """Return new local models of a block, shape (B, S, K, J): the solutions of its subproblems."""
         raise NotImplementedError(f"{type(self).__name__} has neither update nor local_round")
 
     def local_round(self, sub: Subproblem) -> None:

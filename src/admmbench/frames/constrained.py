@@ -111,7 +111,7 @@ def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained
 
 @dataclass(frozen=True, eq=False)
 class AugmentedLagrangian:
-    """P_i of (10) and (11): f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2.
+    """``f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2``, of (10) and (11).
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ Schedule = dict[str, Array | float]
 def proximal_step(
     gradient: float, z: float, w: float, dual: float, rho: float, inverse_eta: float
 ) -> float:
-    """Minimise <gradient, v> + ||v - z||^2 / (2 eta) + (rho / 2) ||w - v + dual / rho||^2 over v.
+    """Minimise ``<gradient, v> + ||v - z||^2 / (2 eta) + (rho / 2) ||w - v + dual / rho||^2`` over v.
 
     (5) of ryu2021, (8) of ryu2022, (38) and (39) of huang2019.
     """
@@ -41,7 +41,7 @@ def proximal_step(
 def trust_region_step(
     gradient: float, z: float, w: float, dual: float, rho: float, radius: float
 ) -> float:
-    """Minimise <gradient, v> + (rho / 2) ||w - v + dual / rho||^2 over ``|v - z| <= radius``: (6) and (9) of ryu2021.
+    """Minimise ``<gradient, v> + (rho / 2) ||w - v + dual / rho||^2`` over ``|v - z| <= radius``, (6), (9) of ryu2021.
 
     The objective is separable, so that its minimiser is clipped to the box.
     """

@@ -350,7 +350,7 @@ class Noise:
         return law(sensitivity)
 
     def laplace(self, sensitivity: Sensitivity) -> Draw | float:
-        """Draw xi ~ Laplace(0, sensitivity / epsilon): an epsilon-DP release of each agent.
+        """Draw ``xi ~ Laplace(0, sensitivity / epsilon)``: an epsilon-DP release of each agent.
 
         Parameters
         ----------
@@ -378,7 +378,7 @@ class Noise:
     def gaussian(
         self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
     ) -> Draw | float:
-        """Draw xi ~ N(0, std^2): by default the classical (epsilon, delta)-DP release of each agent.
+        """Draw ``xi ~ N(0, std^2)``: by default the classical (epsilon, delta)-DP release of each agent.
 
         Parameters
         ----------
@@ -457,7 +457,7 @@ class Noise:
         return self._draw(samplers.GAUSSIAN, std, grid, weights)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
-        """Draw xi ~ N(0, std^2) without an entry in the ledgers.
+        """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
 
         This is for noise that is one part of a release; the method enters the cost of the release, see `enter`.
 
@@ -497,7 +497,7 @@ class Noise:
             ledger.add(cost)
 
     def spherical(self, scale: Array) -> Array | float:
-        """Draw xi with a density proportional to exp(-||xi||_2 / scale): the mechanism of Chaudhuri et al. (2011).
+        """Draw xi with a density proportional to ``exp(-||xi||_2 / scale)``: the mechanism of Chaudhuri et al. (2011).
 
         With ``scale`` = l2 sensitivity / epsilon it is epsilon-DP for the relation that the release is scaled for, and
         is recorded so; a method with another scale says why its release is epsilon-DP. The direction is that of normal

@@ -292,6 +292,7 @@ class Party:
         factor = linalg.cho_factor(gram, lower=True, overwrite_a=True)
 
         def solve(r: Array) -> Array:
+            # (D^T D + r I)^-1 D^T = D^T (D D^T + r I)^-1: whichever matrix is smaller is factored.
             # A seed that diverged is no fault of the others.
             right = self.back(r) if self._tall else r
             x = linalg.cho_solve(factor, right.T.astype(np.float64), check_finite=False).T
@@ -306,6 +307,7 @@ class Party:
         """Orthonormal basis of range(D_m), shape (N, rank)."""
         values, vectors = linalg.eigh(self._gram(np.float64))
         kept = values > _RANK_TOLERANCE * values[-1]
+        # With D = U S V^T, the eigenvectors are V, and U = D V / S, or they are U already.
         if not self._tall:
             return vectors[:, kept].astype(self.D.dtype)
         return ((self.D @ vectors[:, kept]) / np.sqrt(values[kept])).astype(self.D.dtype)

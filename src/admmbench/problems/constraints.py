@@ -89,7 +89,7 @@ class _OfQuadratics:
 
     @property
     def objective(self) -> Array:
-        # w^T A w / 2 + b^T w
+        # The slope is A w + b, so that this is w^T A w / 2 + b^T w without another product.
         return np.asarray(((self._slope + self._of.b) * self._w).sum(axis=-1) / 2)
 
     def gradient(self, mu: Array) -> Array:

@@ -179,6 +179,7 @@ def descent(hessian: Array, gradient: Array, convex: bool) -> Array:
     if convex:
         return np.asarray(-np.linalg.solve(hessian, gradient[..., None])[..., 0])
     values, vectors = np.linalg.eigh(hessian)
+    # Where it is nearly flat a step would have no end.
     size = np.maximum(np.abs(values), 1e-8 * np.abs(values).max(axis=-1, keepdims=True) + 1e-300)
     along = (np.swapaxes(vectors, -1, -2) @ gradient[..., None])[..., 0] / size
     return np.asarray(-(vectors @ along[..., None])[..., 0])

@@ -26,6 +26,7 @@ class Huber(RegressionLoss):
 
     def value(self, u: Array, y: Array) -> Array:
         """Return a loss that is quadratic in small errors and linear in large ones."""
+        # Both cases at once: q (|u - y| - q / 2) with q the smaller of error and threshold.
         error = np.abs(u - y)
         quadratic = np.minimum(error, self.threshold)
         return np.asarray(quadratic * (error - quadratic / 2))

@@ -35,6 +35,7 @@ class Logistic(BinaryLoss):
 
     def curvature(self, u: Array, y: Array) -> Array:
         """Return ``s(u) s(-u)``."""
+        # s(-u) is 1 - s(u), which would lose its digits for large u.
         return expit(u) * expit(-u)
 
     def unit(self, data: DatasetInfo) -> str:
