@@ -463,6 +463,28 @@ def test_order_goes_on_after_a_pair_that_was_not_run(tmp_path):
     assert "c − b at ε = 1 is" in verdict.why
 
 
+def test_one_case_is_enough_where_the_paper_speaks_of_some(tmp_path):
+    """ObjP is ahead of ObjPM at one of three budgets."""
+    errors = {**ERRORS, "ObjP": {**ERRORS["ObjP"], 1.0: 0.05}}
+    some = {**ORDER, "labels": ["ObjP", "ObjPM"], "somewhere": True}
+    ds = build(errors, spread=0.001)
+    verdict = judge(tmp_path, ds, **some)
+    assert (verdict.verdict, verdict.published) == ("supported", "ObjP < ObjPM somewhere")
+    assert verdict.why.startswith("Some difference is above 0.")
+    assert judge(tmp_path, ds, **{**some, "somewhere": False}).verdict == "contradicted"
+    # An example is one though another budget was not run; where nothing is one, that budget may have it.
+    more = {**some, "epsilon": [0.05, 1.0, 5.0]}
+    assert judge(tmp_path, ds, **more).verdict == "supported"
+    none = judge(tmp_path, build(ERRORS, spread=0.001), **more)
+    assert none.verdict == "undecided"
+    assert none.why.startswith("Not run: ObjP, ObjPM at ε = 5. What ran would contradict it: ")
+    none = judge(tmp_path, build(ERRORS, spread=0.001), **some)
+    assert none.verdict == "contradicted"
+    assert "ObjPM − ObjP at ε = 0.05 is −2.00 pp, not above 0 by a relevant 0.10 pp." in none.why
+    lost = judge(tmp_path, build(errors, diverged={("ObjP", 1.0): 1}), **some)
+    assert lost.verdict == "contradicted"
+
+
 @given(st.lists(st.floats(0.05, 0.5), min_size=2, max_size=4, unique=True))
 def test_order_agrees_with_sorting(tmp_path_factory, means):
     labels = [f"M{i}" for i in range(len(means))]

@@ -31,11 +31,11 @@ def part(values: NDArray[np.float64], region: Region, depth: float = 0.0, **give
 
 
 def rates(
-    make: Callable[[np.random.Generator], list[Part]], studies: int = STUDIES
+    make: Callable[[np.random.Generator], list[Part]], studies: int = STUDIES, *, some: bool = False
 ) -> dict[str, float]:
     """How often each outcome comes of simulated studies."""
     rng = np.random.default_rng(7)
-    found = Counter(decisions.decide(make(rng)) for _ in range(studies))
+    found = Counter(decisions.decide(make(rng), some=some) for _ in range(studies))
     return {outcome: found[outcome] / studies for outcome in decisions.MEANING}
 
 
@@ -91,6 +91,14 @@ def test_more_comparisons_make_no_more_wrong_verdicts():
     assert rates(order([0.0, 5.0, 5.0, 5.0]))["supported"] <= FIVE_PERCENT / 2 + 0.01
     assert rates(order([0.01] * 8))["contradicted"] <= FIVE_PERCENT / 2 + 0.01
     assert rates(order([-3.0, 5.0, 5.0, 5.0]))["contradicted"] > 0.95
+
+
+def test_of_many_cases_one_is_no_example_by_chance():
+    """The worst case of a false statement has no difference at all; that of a true one has one of the relevant size."""
+    assert rates(order([0.0] * 8), some=True)["supported"] <= FIVE_PERCENT / 2 + 0.01
+    assert rates(order([0.01, -5.0, -5.0, -5.0]), some=True)["contradicted"] <= FIVE_PERCENT / 2
+    assert rates(order([3.0, -5.0, -5.0, -5.0]), some=True)["supported"] > 0.95
+    assert rates(order([-3.0] * 4), some=True)["contradicted"] > 0.95
 
 
 def trend(means: list[float], n: int = 10, relevant: float = 0.5):

@@ -46,6 +46,12 @@ HOLDING = {
         "published": 1.54,
     },
     "order": {"kind": "order", "labels": ["ObjPM", "ObjP", "OutP"], "epsilon": BUDGETS},
+    "somewhere": {
+        "kind": "order",
+        "labels": [["ObjPM", "OutP"], "ObjP"],
+        "epsilon": BUDGETS,
+        "somewhere": True,
+    },
     "close": {
         "kind": "close",
         "algorithm": "ObjPM",
@@ -78,6 +84,7 @@ CONTRARY = {
     "difference": {"published": 3.1},
     "ratio": {"published": 1.78},
     "order": {"labels": ["OutP", "ObjP", "ObjPM"]},
+    "somewhere": {"labels": ["OutP", ["ObjPM", "ObjP"]]},
     "close": {"tolerance": 0.4},
     "round": {},
     "epsilon": {},
@@ -265,7 +272,7 @@ def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(ke
         assert rejudged(cut, claim) == "undecided", claim.id
         if verdict.verdict == "contradicted":
             continue
-        if isinstance(claim, claims.Order):
+        if isinstance(claim, claims.Order) and not claim.somewhere:
             assert rejudged(results, claim, labels=claim.labels[::-1]) == "contradicted", claim.id
         if isinstance(claim, claims.Value):
             # The estimate lies within the margin, and the margin may hold the sampling error of the paper's mean.

@@ -90,6 +90,7 @@ def test_femnist(real_mirror, session_cache):
     # Nine tenths of what a writer wrote are training rows, so that all have test rows too.
     tests = np.bincount(writer.test, minlength=114)
     assert (tests.min(), tests.max()) == (1, 19)
+    assert np.array_equal(sizes, (sizes + tests) * 9 // 10)
     # Digits, upper case, lower case; and a background of 0 after the inversion.
     kinds = np.histogram(data.y_train, bins=[0, 10, 36, 62])[0]
     assert kinds.tolist() == [10_933, 2_252, 2_255]

@@ -166,11 +166,14 @@ class Value(Statement):
 
 
 class Order(Comparison):
-    """Means strictly increase from tier to tier, at each epsilon; within a tier nothing is compared."""
+    """Means strictly increase from tier to tier, at each epsilon or somewhere; within a tier nothing is compared."""
 
     kind: Literal["order"]
     labels: Annotated[list[Tier], Field(min_length=2)]
     epsilon: Annotated[list[Epsilon], Field(min_length=1)]
+    somewhere: Annotated[
+        bool, Field(description="the paper says it of some cases: one difference is enough")
+    ] = False
 
     def selections(self) -> Iterator[tuple[str, float]]:
         """See :meth:`Statement.selections`."""

@@ -4,7 +4,8 @@ A claim has one or more parts: each says that one quantity lies in a region. One
 refute it. A claim is supported if all of its parts are shown (intersection-union: the claim is false if one part is,
 and that part is shown with a probability of at most its own level, so no level is corrected). A claim is contradicted
 if a part is refuted. Here one of several parts suffices, so each of k parts is refuted at a k-th of the level
-(Bonferroni). Otherwise the claim is undecided.
+(Bonferroni). Otherwise the claim is undecided. What a paper says of some cases is the contrary of all this: one part
+that is shown at a k-th of its level is enough, and it takes all parts to refute it.
 """
 
 from __future__ import annotations
@@ -167,17 +168,23 @@ class Part:
         both = region.shown.shown(self.estimate) and region.refuted.shown(self.estimate)
         return bool(region.relevant and both)
 
-    def outcome(self, parts: int) -> Judgement:
-        """Judge it, as one of so many parts."""
+    def tests(self, parts: int, *, some: bool) -> tuple[Evidence, Evidence]:
+        """Return what shows it and what refutes it, as one of so many parts of which all are to hold, or some."""
+        shown, refuted = self.region.shown, self.region.refuted
+        return (shown.among(parts), refuted) if some else (shown, refuted.among(parts))
+
+    def outcome(self, parts: int, *, some: bool = False) -> Judgement:
+        """Judge it, as one of so many parts of which all are to hold, or some."""
         if self.lost:
             return "undecided" if self.limited else "contradicted"
         if self.estimate.n < (1 if self.by_value else FEWEST):
             return "not run"
         if self.is_negligible:
             return "undecided"
-        if self.region.refuted.among(parts).shown(self.estimate):
+        shown, refuted = self.tests(parts, some=some)
+        if refuted.shown(self.estimate):
             return "contradicted"
-        return "supported" if self.region.shown.shown(self.estimate) else "undecided"
+        return "supported" if shown.shown(self.estimate) else "undecided"
 
     def with_seeds(self, n: int) -> Part:
         """Return the part with the same means and spreads from so many seeds."""
@@ -189,14 +196,16 @@ class Part:
         return max(bound.level for bound in bounds) if self.is_random else 0.0
 
 
-def decide(parts: Sequence[Part]) -> Judgement:
-    """Return the outcome of a claim with these parts."""
-    outcomes = {part.outcome(len(parts)) for part in parts}
-    decisive: tuple[Judgement, ...] = ("contradicted", "not run", "undecided", "supported")
+def decide(parts: Sequence[Part], *, some: bool = False) -> Judgement:
+    """Return the outcome of a claim with these parts, all of which are to hold, or some."""
+    outcomes = {part.outcome(len(parts), some=some) for part in parts}
+    decisive: list[Judgement] = ["contradicted", "not run", "undecided", "supported"]
+    if some:
+        decisive.reverse()
     return next((outcome for outcome in decisive if outcome in outcomes), "not run")
 
 
-def seeds_to_decide(parts: Sequence[Part]) -> int | None:
+def seeds_to_decide(parts: Sequence[Part], *, some: bool = False) -> int | None:
     """Find the fewest seeds at which an undecided claim would be decided if means and spreads stayed as they are.
 
     The answer is None if more than `MOST` would, or no number of them: where runs were lost, or a quantity lies on the
@@ -205,7 +214,7 @@ def seeds_to_decide(parts: Sequence[Part]) -> int | None:
     more = range(max(part.estimate.n for part in parts) + 1, MOST + 1)
 
     def settled(n: int) -> bool:
-        return decide([part.with_seeds(n) for part in parts]) != "undecided"
+        return decide([part.with_seeds(n) for part in parts], some=some) != "undecided"
 
     place = bisect_left(more, x=True, key=settled)
     return more[place] if place < len(more) else None

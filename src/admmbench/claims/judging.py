@@ -51,7 +51,8 @@ def published(claim: Claim) -> str:
             return f"{claim.published:.6g}".replace("-", "−")
         return quantity([claim.published], "pp" if claim.minus else claim.unit)
     if isinstance(claim, Order):
-        return " < ".join(", ".join(tier) for tier in claim.labels)
+        order = " < ".join(", ".join(tier) for tier in claim.labels)
+        return f"{order} somewhere" if claim.somewhere else order
     if isinstance(claim, Close):
         others = f", {' and '.join(claim.others)} not" if claim.others else ""
         return f"{claim.algorithm} close to {claim.reference.algorithm}{others}"
@@ -129,7 +130,7 @@ def _judge_order(claim: Order, runs: Selection) -> Verdict:
         ]
     return runs.verdict(
         parts,
-        "Every difference is above 0.",
+        "Some difference is above 0." if claim.somewhere else "Every difference is above 0.",
         runs.gap,
         ours="\n".join(chains),
         interval="\n".join(f"{part.name}: {_bounds(part, runs.gap)}" for part in parts),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from admmbench.claims.claims import Claim
+from admmbench.claims.claims import Claim, Order
 from admmbench.claims.decisions import (
     FEWEST,
     FIRM,
@@ -97,6 +97,7 @@ class Selection:
         self.present = present
         self.absent = absent
         self.lacking = lacking
+        self.some = isinstance(claim, Order) and claim.somewhere
         self.redrawn = statistics.redrawn(ds)
         factor = 100.0 if claim.unit == "%" else 1.0
         self.values = statistics.reduce(self.ds, claim.metric, claim.run) * factor
@@ -188,9 +189,11 @@ class Selection:
         ours, interval
             Texts for the table.
         """
-        outcome = decide(parts)
+        outcome = decide(parts, some=self.some)
         reasons = {"supported": supported, "not run": _too_few(parts)}
-        why = reasons.get(outcome) or _reason(parts, outcome, show, final=not self.lacking)
+        why = reasons.get(outcome) or _reason(
+            parts, outcome, show, final=not self.lacking, some=self.some
+        )
         if bars := self._bars(outcome):
             if outcome in ("supported", "contradicted"):
                 why = f"What ran would {outcome.removesuffix('ed')} it: {why}"
@@ -218,24 +221,26 @@ class Selection:
         if self.lacking:
             bars.append(f"Short of what the statement presupposes: {'; '.join(self.lacking)}.")
         if self.absent:
-            # A counterexample is one wherever else nothing ran.
-            bars += [f"Not run: {named(self.absent)}."] if outcome != "contradicted" else []
+            # A counterexample is one wherever else nothing ran, and so is an example.
+            enough = "supported" if self.some else "contradicted"
+            bars += [f"Not run: {named(self.absent)}."] if outcome != enough else []
         if self.claim.unprinted and outcome == "contradicted":
             bars.append(self.claim.unprinted)
         return bars
 
 
 def _reason(
-    parts: Sequence[Part], outcome: Judgement, show: Callable[..., str], *, final: bool
+    parts: Sequence[Part], outcome: Judgement, show: Callable[..., str], *, final: bool, some: bool
 ) -> str:
     """Say what parts contradict a claim, or leave it open, and then how many seeds would settle it if they could."""
-    decisive = [part for part in parts if part.outcome(len(parts)) == outcome]
+    decisive = [part for part in parts if part.outcome(len(parts), some=some) == outcome]
     lost = [f"{part.lost}." for part in decisive if part.lost]
     tested = [part for part in decisive if not part.lost]
     texts = list(dict.fromkeys(lost))
     if tested:
         first, *others = tested
-        level = 1 - 2 * first.region.refuted.among(len(parts)).bounds[0].level
+        _, refuted = first.tests(len(parts), some=some)
+        level = 1 - 2 * refuted.bounds[0].level
         text = f"{first.name} is {show(first.estimate.value)}"
         if outcome == "undecided" and first.is_negligible:
             text += ", too small to be "
@@ -253,7 +258,7 @@ def _reason(
             texts.append(f"Likewise {', '.join(named)}.")
     open_to_seeds = final and not lost and not any(part.is_negligible for part in decisive)
     if outcome == "undecided" and open_to_seeds:
-        n = seeds_to_decide(parts)
+        n = seeds_to_decide(parts, some=some)
         number = f"About {n:,}" if n else f"More than {MOST:,}"
         texts.append(f"{number} seeds would decide it if means and spreads stay as they are.")
     return " ".join(texts)
