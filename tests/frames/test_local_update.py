@@ -39,13 +39,13 @@ def literal(step, g, z, w, dual, number):
 
 
 def block(dtype="float64", updates="only", seed=0):
-    """A subproblem, a gradient, the sum of local updates, and numbers for the step."""
+    """A subproblem, a gradient, and numbers for the step."""
     rng = np.random.default_rng(seed)
-    gradient, z, dual, total, sent = rng.normal(size=(5, B, S, K, J)).astype(dtype)
+    gradient, z, dual, sent = rng.normal(size=(4, B, S, K, J)).astype(dtype)
     w, partial = rng.normal(size=(2, S, K, J)).astype(dtype)
     sent = z if updates == "only" else sent
     sub = Subproblem(3, z, sent, w, dual, partial, RHO, RHO_DUAL, RHO_MESSAGE, None, None, None)
-    return sub, gradient, total, rng.uniform(0.1, 2, (B, S))
+    return sub, gradient, rng.uniform(0.1, 2, (B, S))
 
 
 def draw(measure=False):
@@ -97,7 +97,7 @@ CASES = [
 def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, order, way):
     equation, name = STEPS[step]
     strength, share = 0.3, 1 / 4
-    sub, gradient, total, numbers = block(updates=updates)
+    sub, gradient, numbers = block(updates=updates)
     z, w, dual, sent, partial = (
         each.copy() for each in (sub.z, sub.w, sub.dual, sub.sent, sub.partial)
     )
@@ -108,31 +108,30 @@ def test_every_pass_is_what_numpy_computes(step, penalty, at, noise, updates, or
     g = g + strength * (np.sign(model) if penalty == "l1" else model)
     new = literal(step, g, z, w, dual, numbers)
     new = new + draw()[0] if noise == "solution" else new
-    mean = {"only": new, "last": (total + new) * share}.get(updates)
-    wanted_total = {"first": new, "middle": total + new}.get(updates, total.copy())
+    # The sum of local updates so far is where their mean will be.
+    mean = {"only": new, "last": (sent + new) * share}.get(updates)
+    sent = {"first": new, "middle": sent + new}.get(updates, mean)
     if mean is not None:
-        sent = mean
         dual = dual + RHO_DUAL * (w - mean) if order == "server" else dual
         partial = partial + (mean - dual / RHO_MESSAGE).sum(axis=0)
 
     fused = Pass(equation, penalty, at, noise, updates, order)
     given = Gradient(gradient, None), draw()[0] if noise else None, {name: numbers}
-    WAYS[way].update(fused, sub, *given, strength, share, total)
+    WAYS[way].update(fused, sub, *given, strength, share)
     close = {"rtol": 1e-12, "atol": 1e-13}
     np.testing.assert_allclose(sub.z, new, **close)
-    np.testing.assert_allclose(total, wanted_total, **close)
     np.testing.assert_allclose(sub.dual, dual, **close)
-    np.testing.assert_allclose(sub.sent, new if updates == "only" else sent, **close)
+    np.testing.assert_allclose(sub.sent, sent, **close)
     np.testing.assert_allclose(sub.partial, partial, **close)
 
 
 def update(fused, sub, gradient, noise, schedule, strength=0.3, way="compiled"):
-    WAYS[way].update(fused, sub, gradient, noise, schedule, strength, 1.0, None)
+    WAYS[way].update(fused, sub, gradient, noise, schedule, strength, 1.0)
 
 
 @pytest.mark.parametrize("place", ["gradient", "solution"])
 def test_the_magnitude_of_the_noise_is_measured(place):
-    sub, gradient, _, numbers = block()
+    sub, gradient, numbers = block()
     noise, source = draw(measure=True)
     fused = Pass(proximal_step, "l2", "local", place, "only", "server")
     update(fused, sub, Gradient(gradient, None), noise, {"inverse_eta": numbers})
@@ -144,7 +143,7 @@ def test_the_magnitude_of_the_noise_is_measured(place):
 def test_the_precision_is_kept(dtype):
     fused = Pass(proximal_step, "l2", "local", "gradient", "only", "server")
     found, wanted = (block(each) for each in (dtype, "float64"))
-    for sub, gradient, _, numbers in (found, wanted):
+    for sub, gradient, numbers in (found, wanted):
         update(fused, sub, Gradient(gradient, None), draw()[0], {"inverse_eta": numbers})
     tolerance = 1e-5 if dtype == "float32" else 0
     for name in ("z", "dual", "partial"):
@@ -154,7 +153,7 @@ def test_the_precision_is_kept(dtype):
 
 
 def test_what_is_no_number_survives_the_clip():
-    sub, gradient, _, numbers = block()
+    sub, gradient, numbers = block()
     gradient[0, 1, 0, 2] = np.nan
     fused = Pass(trust_region_step, "l2", "local", None, "only", "server")
     update(fused, sub, Gradient(gradient, None), None, {"radius": numbers})
@@ -164,7 +163,7 @@ def test_what_is_no_number_survives_the_clip():
 
 
 def test_a_narrow_gradient_is_widened():
-    sub, _, _, numbers = block()
+    sub, _, numbers = block()
     wanted, *_ = block()
     rng = np.random.default_rng(1)
     entries = rng.normal(size=(B, S, K, 90))
@@ -190,7 +189,7 @@ def no_number(gradient, z, w, dual, rho):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_numbers_are_taken_by_their_names(way):
-    sub, gradient, _, numbers = block()
+    sub, gradient, numbers = block()
     given = {"given": numbers, "p": 3 * numbers}
     update(Pass(two_numbers), sub, Gradient(gradient, None), None, given, 0.0, way)
     wanted = 3 * numbers[..., None, None] * gradient + 2 * numbers[..., None, None]
@@ -199,14 +198,14 @@ def test_numbers_are_taken_by_their_names(way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_step_may_take_no_numbers(way):
-    sub, gradient, _, _ = block()
+    sub, gradient, _ = block()
     wanted = sub.z - gradient / RHO
     update(Pass(no_number), sub, Gradient(gradient, None), None, {}, 0.0, way)
     np.testing.assert_allclose(sub.z, wanted)
 
 
 def test_a_schedule_that_does_not_fit_the_step_is_refused():
-    sub, gradient, _, numbers = block()
+    sub, gradient, numbers = block()
     with pytest.raises(
         ValueError, match="schedule gives eta, the step proximal_step takes inverse_eta"
     ):
@@ -221,11 +220,11 @@ def test_uncompiled_in_single_precision_each_bit_is_the_compiled_one(updates, or
     fused = Pass(proximal_step, "l2", "local", place, updates, order)
     found = {}
     for way in ("compiled", "uncompiled"):
-        sub, gradient, total, numbers = block("float32", updates)
+        sub, gradient, numbers = block("float32", updates)
         given = Gradient(gradient.astype("float64") / 3, None), draw()[0] if place else None
         schedule = {"inverse_eta": numbers}
-        WAYS[way].update(fused, sub, *given, schedule, 0.3, 1 / 4, total)
-        found[way] = [sub.z, sub.dual, sub.sent, sub.partial, total]
+        WAYS[way].update(fused, sub, *given, schedule, 0.3, 1 / 4)
+        found[way] = [sub.z, sub.dual, sub.sent, sub.partial]
     for one, other in zip(*found.values(), strict=True):
         assert one.dtype == "float32"
         np.testing.assert_array_equal(one, other)

@@ -75,7 +75,8 @@ class Subproblem:
     z: Array
     """Last iterates, shape (B, S, K, J)."""
     sent: Array
-    """What was sent last, overwritten by what is sent next, shape (B, S, K, J); with one update, ``z`` itself."""
+    """What was sent last, overwritten by the sum of local updates so far, and then by what is sent next, their mean;
+    shape (B, S, K, J); with one update, ``z`` itself."""
     w: Array
     """Global model, shape (S, K, J)."""
     dual: Array
@@ -340,7 +341,6 @@ class Consensus(OverRows):
         updates of the iterates if the agents begin a round, and after them otherwise; and the sum of messages
         ``sub.partial``.
         """
-        total = np.empty_like(sub.z) if self.updates > 1 else None
         for which in positions(self.updates):
             fused = Pass(updates=which, order=self.order)
             in_plain_arrays(
@@ -348,5 +348,4 @@ class Consensus(OverRows):
                 sub,
                 lambda: sub.strategy.released(sub, self.update(sub)),
                 share=1 / self.updates,
-                total=total,
             )

@@ -105,14 +105,13 @@ class Linearized(Consensus):
         """Take gradients, noise where the method puts it, and steps: one pass over the model for each update."""
         whole, E = sub.parts.whole, self.updates
         strength = whole.total_strength if self.reference else whole.own_strength
-        total = np.empty_like(sub.z) if E > 1 else None
         for which in positions(E):
             gradient, schedule = self.gradient(sub), self.schedule(sub)
             on_gradient = self.perturb_gradient(sub, gradient)
             draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
             at: Literal["local", "global"] = "global" if self.reference else "local"
             fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
-            sub.strategy.update(fused, sub, gradient, draw, schedule, strength, 1 / E, total)
+            sub.strategy.update(fused, sub, gradient, draw, schedule, strength, 1 / E)
 
 
 def _noise(

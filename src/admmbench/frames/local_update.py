@@ -177,7 +177,6 @@ def make_update(
         w: Array,
         dual: Array,
         sent: Array,
-        total: Array,
         partial: Array,
         rho: float,
         rho_dual: float,
@@ -202,7 +201,7 @@ def make_update(
                 for p in range(agents):
                     given = numbers_of(numbers, p, s)
                     z_, dual_ = z[p, s, part], dual[p, s, part]
-                    sent_, total_ = sent[p, s, part], total[p, s, part]
+                    sent_ = sent[p, s, part]
                     if agents_begin and first:
                         for j in range(len(tile)):
                             dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], sent_[j])
@@ -230,10 +229,11 @@ def make_update(
                             new = solve(new, z_[j], w_[j], dual_[j], rho, strength, given)
                         z_[j] = new
                         if not last:
-                            total_[j] = new if first else total_[j] + new
+                            # What was sent last is not needed any more.
+                            sent_[j] = new if first else sent_[j] + new
                         else:
                             if not first:
-                                new = (total_[j] + new) * share
+                                new = (sent_[j] + new) * share
                                 sent_[j] = new
                             if not agents_begin:
                                 dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], new)
@@ -336,7 +336,6 @@ class Strategy:
         schedule: Mapping[str, Array | float],
         strength: float,
         share: float,
-        total: Array | None,
     ) -> None:
         """Update the models of a block in place, by compiled code.
 
@@ -356,8 +355,6 @@ class Strategy:
             Weight of the penalty's gradient.
         share
             Part of each local update in the mean.
-        total
-            Sum of the local updates so far, where there are several.
         """
         z, like = sub.z, sub.z.dtype.type
         leading = z.shape[:2]
@@ -374,7 +371,6 @@ class Strategy:
             _flat(np.ascontiguousarray(sub.w), 1),
             _flat(sub.dual, 2),
             _flat(sub.sent, 2),
-            _flat(z if total is None else total, 2),
             _flat(sub.partial, 1),
             *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
             tuple(
@@ -416,7 +412,6 @@ def in_plain_arrays(
     schedule: Mapping[str, Array | float] = MappingProxyType({}),
     strength: float = 0.0,
     share: float = 1.0,
-    total: Array | None = None,
 ) -> None:
     """Update the models of a block as `Strategy.update` does, but in plain arrays: a block is one entry.
 
@@ -427,7 +422,7 @@ def in_plain_arrays(
     known
         Computes the gradient of the loss, or the solution of the subproblem where there is no step, in what the block
         is by then: if the agents begin a round, its dual variables are those of the round.
-    draw, schedule, strength, share, total
+    draw, schedule, strength, share
         See `Strategy.update`.
     """
     z, like, none = sub.z, sub.z.dtype.type, np.zeros((1, 1))
@@ -456,7 +451,7 @@ def in_plain_arrays(
         none,
         z[None, None, None],
         sub.w[None, None],
-        *(each[None, None, None] for each in (sub.dual, sub.sent, z if total is None else total)),
+        *(each[None, None, None] for each in (sub.dual, sub.sent)),
         partial[None, None],
         *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
         given,
