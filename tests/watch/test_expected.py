@@ -8,6 +8,7 @@ import yaml
 from admmbench.forecast import plan
 from admmbench.forecast.cost import LIMITS, Machine, work
 from admmbench.study import config
+from admmbench.study.address import rule_name
 from admmbench.watch.expected import expected
 
 SMALL = {
@@ -46,41 +47,27 @@ def folder(tmp_path, monkeypatch):
     return Path("config")
 
 
-def test_every_job_that_computes_is_known_by_its_log(folder):
+def test_every_job_that_computes_is_known_by_its_rule(folder):
     study = config.read()
     found = expected(study, LIMITS)
-    (half, one) = study.experiments["small"].runs
-    job = found[f"results/runs/{half.address.file('logs/{point}.log')}"]
-    assert job.title == "ObjP, epsilon 0.5, seeds 0-1"
-    assert job.seconds == LIMITS.start + work(half.spec)
-    (attack,) = [log for log in found if "/audits/" in log]
-    assert attack == f"results/small/logs/audits/{one.first.address.stem}.log"
-    assert found[attack].title == "attacks on ObjP, epsilon 1"
-    assert found[attack].seconds > LIMITS.start
-    assert found["results/timed/logs/time.log"].title == "timed, run by run"
-    (search,) = [log for log in found if "/tuning/" in log]
-    assert found[search].title == "tuning of ObjP, total 1"
+    (half, _) = study.experiments["small"].runs
+    (rule,) = [rule for rule in found if rule.startswith("run_")]
+    assert rule == rule_name("run", half.address.folder)
+    assert found[rule] == ("ObjP", LIMITS.start + work(half.spec))
+    assert found["audit_small"].title == "attacks on small"
+    assert found["audit_small"].seconds > LIMITS.start
+    assert found["time_timed"].title == "timed, run by run"
+    assert found["tune_tuned"].title == "tuning of tuned"
     spec = next(iter(study.experiments["tuned"].searches.values())).spec
-    assert found[search].seconds == pytest.approx(LIMITS.start + 10 * work(spec))
-    assert len(found) == 2 + 1 + 1 + 1
-
-
-def test_a_large_budget_has_a_title_too(folder):
-    changes = {"overrides": {"small": {"epsilon": [1e6], "audit": None}}}
-    (run,) = config.read(changes=changes).experiments["small"].runs
-    found = expected(config.read(changes=changes), LIMITS)
-    title = found[f"results/runs/{run.address.file('logs/{point}.log')}"].title
-    assert title == "ObjP, epsilon 1e+06, seeds 0-1"
+    assert found["tune_tuned"].seconds == pytest.approx(LIMITS.start + 10 * work(spec))
+    assert len(found) == 4
 
 
 def test_what_was_measured_is_taken(folder):
-    study = config.read()
-    runs = study.experiments["small"].runs
-    found = expected(study, Machine(start=1, product=0, vector=0, entry=0, step=3))
-    log = f"results/runs/{runs[0].address.file('logs/{point}.log')}"
-    assert found[log].seconds == 1 + 10 * 3
-    assert found["results/timed/logs/time.log"].seconds == 2 * 31
-    (attack,) = [log for log in found if "/audits/" in log]
+    found = expected(config.read(), Machine(start=1, product=0, vector=0, entry=0, step=3))
+    (run,) = [each.seconds for rule, each in found.items() if rule.startswith("run_")]
+    assert run == 1 + 10 * 3
+    assert found["time_timed"].seconds == 2 * 31
     # Two worlds, in batches of 2 seeds: 40 repeats of 2 rounds, and comparisons of all 10.
     rounds = 40 * 2 + plan._COMPARED * 10
-    assert found[attack].seconds == 1 + plan._LOOKED_AT * rounds * 3
+    assert found["audit_small"].seconds == 1 + plan._LOOKED_AT * rounds * 3

@@ -99,7 +99,7 @@ def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path)
     snakemake.fails(1, [log], "it took too long")
     snakemake.says("Storage is gone", "error", logging.ERROR, exception="WorkflowError")
     first, *lines, other, last = snakemake.ends()
-    assert first == f"✗ aggregate small failed after 0 s; {log} ends:"
+    assert first == f"✗ aggregate, small failed after 0 s; {log} ends:"
     assert lines == [*(f"    line {n}" for n in range(10, 30)), "    it took too long"]
     assert other == "Storage is gone"
     assert last.startswith("0 of 2 jobs in 0 s; 1 failed. The same command tries them again")
@@ -165,6 +165,12 @@ def test_a_dry_run_shows_a_table_once(snakemake):
     assert [line.split() for line in lines[:2]] == [["aggregate", "2"], ["total", "2"]]
     assert lines[-1] == "This was a dry-run: nothing was made. -p shows each job and why."
     assert not [line for line in lines[2:] if "total" in line or "Reasons" in line]
+
+
+def test_a_dry_run_has_one_row_for_rules_that_are_alike():
+    stats = {"prepare": 1, "run_mnist_a_1": 3, "run_mnist_b_2": 2, "suite_run_a": 1, "total": 7}
+    rows = [line.split() for line in watching._table(stats).splitlines()]
+    assert rows == [["prepare", "1"], ["run", "5"], ["suite_run", "1"], ["total", "7"]]
 
 
 def test_a_dry_run_may_show_each_job(snakemake):

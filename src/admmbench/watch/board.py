@@ -6,16 +6,15 @@ import os
 import re
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import mean
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 
-from admmbench.forecast.cost import LIMITS
 from admmbench.jobs.progress import INTERVAL, duration
 from admmbench.watch.expected import Expected
 
@@ -36,19 +35,19 @@ class Job:
 
     Attributes
     ----------
-    expected
-        What is known of it.
+    title
+        What to call it.
+    seconds
+        Forecast, of all its cores together.
     log
         Where it writes what it does; None if it is silent.
-    row
-        Shows it.
     since
         When it was started, or handed to a scheduler.
     """
 
-    expected: Expected
+    title: str
+    seconds: float
     log: Path | None
-    row: TaskID
     since: float = field(default_factory=time.time)
 
     def last_lines(self, count: int) -> list[str]:
@@ -73,11 +72,12 @@ class Job:
         except OSError:
             return False
 
-    def look(self) -> tuple[float | None, str]:
-        """Part of it that is done, from 0 to 1, None if it does not say; and in words."""
+    def look(self) -> tuple[float, str]:
+        """Part of it that is done as far as it says, from 0 to 1; and it in words."""
         lines = [found for line in self.last_lines(3) if (found := _LINE.search(line))]
         words = [found["done"] for found in lines[-1:]] + [duration(time.time() - self.since)]
-        return (int(lines[-1][2]) / int(lines[-1][3]) if lines else None), ", ".join(words)
+        part = int(lines[-1][2]) / int(lines[-1][3]) if lines else 0.0
+        return part, ", ".join([self.title, *words])
 
 
 class Board:
@@ -92,7 +92,7 @@ class Board:
     counts
         Numbers of jobs that are to be done, by rule.
     known
-        What is known of jobs that compute, by the path of their log.
+        What is known of jobs that compute, by their rule; another Snakefile may have put a word before its name.
     console
         A terminal, which gets the bar and a row for each running job, or a log, which gets a line now and then.
     """
@@ -105,20 +105,23 @@ class Board:
         self._began = time.monotonic()
         self._jobs: dict[int, Job] = {}
         # Core-seconds of all jobs, of those that have ended.
-        self.work, self._worked = _work(counts, known), 0.0
-        self._bars = Progress(
+        self.work = sum(count * self._expected(rule).seconds for rule, count in counts.items())
+        self._worked = 0.0
+        self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TextColumn("{task.fields[facts]}", markup=False),
+            auto_refresh=False,
+            speed_estimate_period=_PERIOD,
+        )
+        self._study = self._bar.add_task(title, total=self.work, facts="")
+        self._display = Live(
             console=console,
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            speed_estimate_period=_PERIOD,
-            disable=not console.is_terminal,
         )
-        self._study = self._bars.add_task(title, total=self.work, facts="")
         # The display looks from a thread of its own, while Snakemake reports what ended.
         self._changing, self._stopped = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -126,45 +129,39 @@ class Board:
     def show(self) -> None:
         """Begin."""
         if self._console.is_terminal:
+            self._display.start()
             self._look()
-            self._bars.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Show no more, and leave a terminal as it was."""
         self._stopped.set()
         self._thread.join()
-        if self._console.is_terminal:
-            self._bars.stop()
+        self._display.stop()
 
     def _show(self) -> None:
         terminal = self._console.is_terminal
         while not self._stopped.wait(_LOOK if terminal else INTERVAL):
             line = self._look()
-            if terminal:
-                self._bars.refresh()
-            else:
+            if not terminal:
                 self._console.print(line, markup=False, soft_wrap=True)
 
     def _look(self) -> str:
-        """Look at the logs; what they say in one line."""
+        """Look at the logs, and show on a terminal what they say; the same in one line."""
         with self._changing:
             running = [job for job in self._jobs.values() if job.begun]
-            worked, rows = self._worked, list[str]()
-            for job in running:
-                part, facts = job.look()
-                worked += (part or 0.0) * job.expected.seconds
-                total = None if part is None else 1.0  # None changes nothing
-                self._bars.update(job.row, total=total, completed=part, facts=facts)
-                self._bars.update(job.row, visible=len(rows) < _MOST_ROWS)
-                rows.append(f"{job.expected.title}, {facts}")
-            self._bars.update(self._study, total=self.work, completed=worked)
+            looks = [job.look() for job in running]
+            done = sum(part * job.seconds for job, (part, _) in zip(running, looks, strict=True))
+            self._bar.update(self._study, total=self.work, completed=self._worked + done)
             facts = ", ".join(self._facts(len(running), len(self._jobs) - len(running)))
-            self._bars.update(self._study, facts=facts)
+            self._bar.update(self._study, facts=facts)
+        rows = [row for _, row in looks]
+        texts = (Text(f"  {row}", no_wrap=True, overflow="ellipsis") for row in rows[:_MOST_ROWS])
+        self._display.update(Group(self._bar, *texts), refresh=self._display.is_started)
         return f"{self._title}: {facts}" + (f": {'; '.join(rows[:2])}" if rows else "")
 
     def _facts(self, running: int, queued: int) -> Iterator[str]:
-        (study,) = (task for task in self._bars.tasks if task.id == self._study)
+        (study,) = self._bar.tasks
         yield f"{study.percentage:.0f} %"
         yield f"{self.done} of {self.total} jobs"
         if self.failed:
@@ -177,64 +174,48 @@ class Board:
         if running:
             yield f"{running} running"
 
-    def start(self, number: int, name: str, rule: str, log: str) -> None:
+    def start(self, number: int, rule: str, wildcards: Mapping[str, str], log: str) -> None:
         """A job starts, perhaps once more.
 
         Parameters
         ----------
         number
             Snakemake's.
-        name
-            What to call it if nothing is known of it.
         rule
             Its rule.
+        wildcards
+            What it is among the jobs of this rule, such as a budget.
         log
             Path of its log; empty if there is none.
         """
-        expected = self._known.get(log) or Expected(name, rule)
+        title, seconds = self._expected(rule)
         with self._changing:
             if number in self.failed:
                 self.failed.remove(number)
-                self.work += expected.seconds
-            row = self._bars.add_task(f"  {expected.title}", total=None, visible=False, facts="")
-            self._jobs[number] = Job(expected, Path(log) if log else None, row)
+                self.work += seconds
+            title = ", ".join([title, *wildcards.values()])
+            self._jobs[number] = Job(title, seconds, Path(log) if log else None)
 
     def finish(self, number: int) -> None:
         """A job succeeds."""
         with self._changing:
             self.done += 1
-            if job := self._end(number):
-                self._worked += job.expected.seconds
+            if job := self._jobs.pop(number, None):
+                self._worked += job.seconds
 
     def fail(self, number: int) -> Job | None:
         """A job fails, and may be tried again; None if it did not run."""
         with self._changing:
-            if job := self._end(number):
+            if job := self._jobs.pop(number, None):
                 self.failed.add(number)
-                self.work -= job.expected.seconds
+                self.work -= job.seconds
             return job
 
-    def _end(self, number: int) -> Job | None:
-        job = self._jobs.pop(number, None)
-        if job:
-            self._bars.remove_task(job.row)
-        return job
+    def _expected(self, rule: str) -> Expected:
+        known = (each for name, each in self._known.items() if rule.endswith(name))
+        return next(known, Expected(rule))
 
     @property
     def elapsed(self) -> float:
         """Seconds since the study started."""
         return time.monotonic() - self._began
-
-
-def _work(counts: Mapping[str, int], known: Mapping[str, Expected]) -> float:
-    """Core-seconds of all jobs; another Snakefile may have put a word before the names of the rules."""
-    seconds = defaultdict[str, list[float]](list)
-    for each in known.values():
-        seconds[each.rule].append(each.seconds)
-    return sum(
-        count
-        * next(
-            (mean(found) for rule, found in seconds.items() if name.endswith(rule)), LIMITS.start
-        )
-        for name, count in counts.items()
-    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,14 +147,13 @@ class LogHandler(LogHandlerBase):
         from admmbench.forecast.plan import outlook
         from admmbench.forecast.timing import known
         from admmbench.watch.board import Board
-        from admmbench.watch.dryrun import table
         from admmbench.watch.expected import expected
 
         study = self._watched.study
         if self.common_settings.dryrun:
             if not self._told:  # the numbers come before the jobs and after them
                 self._told = True
-                self._print(f"{table(record.stats, study)}\n")
+                self._print(f"{_table(record.stats)}\n")
                 self._print(f"{outlook(study, self._watched.cores)}\n")
                 self._print("This was a dry-run: nothing was made. -p shows each job and why.")
             return
@@ -167,8 +168,8 @@ class LogHandler(LogHandlerBase):
 
     def _started(self, record: Any) -> None:
         if self._board:
-            name = " ".join([record.rule_name, *record.wildcards.values()])
-            self._board.start(record.jobid, name, record.rule_name, next(iter(record.log), ""))
+            log = next(iter(record.log), "")
+            self._board.start(record.jobid, record.rule_name, record.wildcards, log)
 
     def _finished(self, record: Any) -> None:
         if self._board:
@@ -177,7 +178,7 @@ class LogHandler(LogHandlerBase):
     def _failed(self, record: Any) -> None:
         if self._board and not self._stopped and (job := self._board.fail(record.jobid)):
             took = duration(time.time() - job.since)
-            self._print(f"✗ {job.expected.title} failed after {took}; {job.log} ends:")
+            self._print(f"✗ {job.title} failed after {took}; {job.log} ends:")
             told = [record.rule_msg] if record.rule_msg else []  # of a scheduler
             for line in [*job.last_lines(_LAST_LINES), *told]:
                 self._print(f"    {line}")
@@ -196,3 +197,11 @@ class LogHandler(LogHandlerBase):
         if board.done < board.total:
             return f"{text}; stopped. The same command goes on from there."
         return f"{text}; the report is {report}" if report.exists() else text
+
+
+def _table(counts: Mapping[str, int]) -> str:
+    """Lay out the numbers of jobs; methods and experiments have rules of their own, which share a row here."""
+    rows: Counter[str] = Counter()
+    for rule, count in counts.items():
+        rows[re.sub(r"(^|_)(run|time|audit|tune|choose|figures)_.*", r"\1\2", rule)] += count
+    return "\n".join(f"{rule:10}  {count:6}" for rule, count in rows.items())
