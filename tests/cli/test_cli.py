@@ -426,7 +426,7 @@ def test_faults_of_an_audit_are_one_line(capsys):
         ("{round: 1}", "did you mean 'rounds'"),
         ("{canaries: [best]}", "audit.canaries.0"),
         ("{rounds: 1", "--audit: '{rounds: 1' is no YAML"),
-        ("5", "--audit: expected a mapping of keys to values, got '5'"),
+        ("5", "audit: Input should be a mapping of keys to values (got 5)"),
     ):
         assert main(["audit", *ATTACKED, "--audit", text]) == 1
         error = capsys.readouterr().err

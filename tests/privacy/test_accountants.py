@@ -73,7 +73,7 @@ def results_of(definition, folder):
 
 
 def heads(experiment, results):
-    page = rendering.render([rendering.Section(results, experiment)], [], rendering.Meta())
+    page = rendering.render([rendering.Section(results, experiment)], [])
     (head,) = re.findall(r"<thead>(?:(?!</thead>).)*ε times rounds.*?</thead>", page)
     return re.findall(r">([^<>]+)</th>", head)[4:]
 

@@ -7,9 +7,11 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from admmbench.report import rendering
 from tests.browser import CHROMIUM, Browser, Tab
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
@@ -31,6 +33,12 @@ def tab(browser: Browser, tmp_path: Path) -> Iterator[Tab]:
         own = ("file:", "blob:", "data:")
         assert all(address.startswith(own) for address in opened.requests())
         assert len({a.split("#")[0] for a in opened.requests() if a.startswith("file:")}) == 1
+
+
+def written(path: Path, *parts: Any) -> Path:
+    """Write a page of what `rendering.render` takes."""
+    path.write_text(rendering.render(*parts), encoding="utf-8")
+    return path
 
 
 def press(tab: Tab, name: str, within: str = ".explore") -> None:

@@ -18,9 +18,9 @@ import xarray as xr
 
 from admmbench.figures import Figure, drawing, style
 from admmbench.report import explore, rendering
-from admmbench.results import statistics
+from admmbench.results import reference, statistics
 from tests.made import ERRORS, INF, build, described, totals
-from tests.report.conftest import needs_browser, press, table
+from tests.report.conftest import needs_browser, press, table, written
 
 BUDGETS = (0.05, 0.1, 0.5, 1.0, 3.0, INF)
 
@@ -70,12 +70,12 @@ def test_every_seed_comes_back():
     metric = metric_of(packed, "test_error")
     assert packed["metrics"][0] is metric
     for (a, e), own in zip(packed["curves"], array(metric["seeds"]), strict=True):
-        np.testing.assert_allclose(own, ds["test_error"].values[a, e], rtol=5e-6)
+        np.testing.assert_allclose(own, ds["test_error"].values[a, e], rtol=5e-4)
 
 
 @pytest.mark.parametrize(
     ("digits", "error"),
-    [(explore.PRECISE, 5e-6), (explore.FINE, 5e-3)],
+    [(explore.PRECISE, 5e-4), (explore.FINE, 5e-3)],
 )
 def test_numbers_of_any_size_come_back_as_precisely_as_promised(digits, error):
     values = np.array([[0.0, 1.5, -2e-7, 3e12, 1e300, 1 / 3, 1e-30, 0.999999]])
@@ -112,9 +112,19 @@ def test_a_large_study_fits_into_fifteen_megabytes():
     results = [realistic(k, points=100) for k in range(12)]
     drawn = {"error": drawing.svg(results[0], figure)}
     sections = [rendering.Section(each, described(figures=[figure]), drawn) for each in results]
-    page = rendering.render(sections, [], rendering.Meta())
+    page = rendering.render(sections, [])
     assert page.count("<svg viewBox") == 12
     assert len(page.encode()) < 15e6
+
+
+def test_the_largest_of_the_kept_results_has_a_small_part_of_the_page():
+    """That of all kept results has 4.8 MB."""
+    (results,) = reference.load(["huang2019_l2"]).values()
+    assert len(explore.pack(results)) < 385_000
+    figure = Figure.model_validate({"name": "error", "kind": "curves"})
+    page = rendering.render([rendering.Section(results, described(figures=[figure]))], [])
+    (drawn,) = re.findall(r"<svg viewBox.*?</svg>", page, re.DOTALL)
+    assert len(drawn.encode()) < 175_000
 
 
 def test_the_library_is_the_one_that_is_written_down():
@@ -197,7 +207,7 @@ def page(results, tmp_path_factory, request):
     sections = [rendering.Section(results[0], described(figures=[curves]))]
     sections += [rendering.Section(each, described()) for each in results[1:]]
     path = tmp_path_factory.mktemp("page") / "index.html"
-    return rendering.write(path, sections, [], rendering.Meta("c.yaml", "1.0")).as_uri()
+    return written(path, sections, [], "c.yaml").as_uri()
 
 
 def shown(tab, address, **choices):
@@ -360,7 +370,7 @@ def test_the_view_says_what_has_no_noise_and_what_is_not_equally_private(tab, tm
     results["epsilon_composed"].loc[{"algorithm": "ObjP"}] *= 3
     path = tmp_path_factory.mktemp("unequal") / "index.html"
     section = rendering.Section(results, described())
-    address = rendering.write(path, [section], [], rendering.Meta("c.yaml", "1.0")).as_uri()
+    address = written(path, [section], [], "c.yaml").as_uri()
     shown(tab, address, epsilon="0.1")
     note = tab.run("document.getElementById('explore-note').textContent")
     unequal = "Not equally private: composed totals ε from 1.73 to 5.2, all without a guarantee."
@@ -385,7 +395,7 @@ def test_studies_without_noise_have_no_metrics_of_it_and_equal_seeds_are_told(
         results[name] *= 0
     path = tmp_path_factory.mktemp("free") / "index.html"
     section = rendering.Section(results, described())
-    address = rendering.write(path, [section], [], rendering.Meta("c.yaml", "1.0")).as_uri()
+    address = written(path, [section], [], "c.yaml").as_uri()
     shown(tab, address)
     metrics = tab.run("[...document.getElementById('explore-metric').options].map(o => o.value)")
     assert metrics[0] == "test_error"
@@ -548,9 +558,7 @@ def test_a_run_that_was_lost_in_its_last_round_has_no_final_value(browser, tmp_p
     ds = build({"ObjP": {0.1: 0.2}, "OutP": {0.1: 0.3}}, name="lost")
     ds["status"][0, 0, 3] = 2
     ds["status"][1] = 1
-    path = rendering.write(
-        tmp_path / "index.html", [rendering.Section(ds, described())], [], rendering.Meta()
-    )
+    path = written(tmp_path / "index.html", [rendering.Section(ds, described())], [])
     with browser.tab(tmp_path) as tab:
         shown(tab, path.as_uri(), kind="final")
         note = tab.run("document.getElementById('explore-note').textContent")

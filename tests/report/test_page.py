@@ -15,7 +15,7 @@ from admmbench.claims.verdicts import evaluate
 from admmbench.figures import Figure
 from admmbench.report import rendering
 from tests.made import ERRORS, build, described, totals
-from tests.report.conftest import needs_browser, press, table
+from tests.report.conftest import needs_browser, press, table, written
 
 CLAIMS = """
 paper: {paper}
@@ -73,7 +73,7 @@ def verdicts(sections, tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(sections, verdicts, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "index.html"
-    return rendering.write(path, sections, verdicts, rendering.Meta("c.yaml", "1.0")).as_uri()
+    return written(path, sections, verdicts, "c.yaml").as_uri()
 
 
 def opened(tab, address, fragment=""):
@@ -104,7 +104,7 @@ def many_totals():
 )
 def test_the_first_screen_has_the_answer(browser, tmp_path, width, height, rows):
     sections = [rendering.Section(each, described()) for each in many_totals()]
-    address = rendering.write(tmp_path / "index.html", sections, [], rendering.Meta()).as_uri()
+    address = written(tmp_path / "index.html", sections, []).as_uri()
     with browser.tab(tmp_path, width=width, height=height) as tab:
         opened(tab, address)
         ends = tab.run(
@@ -322,7 +322,7 @@ def test_heads_over_several_columns_shrink_with_them(browser, tmp_path):
         rendering.Section(totals(build(errors, name=name, sensitivity="global")), described())
         for name in ("one", "two")
     ]
-    address = rendering.write(tmp_path / "index.html", sections, [], rendering.Meta()).as_uri()
+    address = written(tmp_path / "index.html", sections, []).as_uri()
     matrix = "#answer-matrix + .scroll"
     with browser.tab(tmp_path, width=390, height=844) as tab:
         opened(tab, address)

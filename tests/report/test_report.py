@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -140,12 +139,12 @@ claims:
     return evaluate(claims.load([file]), results)
 
 
-META = rendering.Meta(configuration="quick.yaml", version="0.1.0")
+CONFIGURATION = "quick.yaml"
 
 
 @pytest.fixture(scope="module")
 def text(sections, verdicts):
-    return rendering.render(sections, verdicts, META)
+    return rendering.render(sections, verdicts, CONFIGURATION)
 
 
 def test_the_page_is_well_formed_and_self_contained(text):
@@ -185,7 +184,7 @@ def test_claims_are_told_by_symbol_and_words(text):
 def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
     other = verdicts[0].claim.model_copy(update={"experiment": "e", "paper": "hu2019"})
     page = rendering.render(
-        sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], META
+        sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], CONFIGURATION
     )
     assert "<dt>Not examined here</dt><dd>claims of hu2019</dd>" in page
     assert 'href="#claims-hu2019"' not in page
@@ -197,7 +196,7 @@ def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdic
 
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
     def sentence(*given):
-        return " ".join(Page(rendering.render(sections, given, META)).text.split())
+        return " ".join(Page(rendering.render(sections, given, CONFIGURATION)).text.split())
 
     value, order, missing = verdicts
     assert (value.size, order.size, missing.size) == (0.05, pytest.approx(0.025), 0)
@@ -215,7 +214,7 @@ def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
     def table(n):
         lines = [f"ObjP at ε = {k}: 0 to {k}" for k in range(n)]
         many = verdicts[1].model_copy(update={"interval": "\n".join(lines)})
-        return lines, rendering.render(sections, [many], META)
+        return lines, rendering.render(sections, [many], CONFIGURATION)
 
     lines, page = table(7)
     folded = "\n".join(lines)
@@ -227,18 +226,18 @@ def test_many_intervals_of_a_claim_are_folded(sections, verdicts):
 
 def test_few_seeds_and_other_data_are_marked(sections, verdicts):
     value = verdicts[0].model_copy(update={"seeds": 9})
-    page = Page(rendering.render(sections, [value], META))
+    page = Page(rendering.render(sections, [value], CONFIGURATION))
     assert "exploratory: 9 seeds" in page.text
     claim = verdicts[1].claim.model_copy(update={"other_data": "Theirs has no zeros."})
     other = verdicts[1].model_copy(update={"claim": claim, "verdict": "not run", "seeds": 0})
-    text = rendering.render(sections, [verdicts[0], other], META)
+    text = rendering.render(sections, [verdicts[0], other], CONFIGURATION)
     assert "exploratory:" not in text
     assert "<small>other data</small>" in text
 
 
 def test_without_claims_there_is_no_table_of_them(figure):
     section = rendering.Section(build(ERRORS), experiment(figure, figures=[]))
-    assert "claims" not in Page(rendering.render([section], [], META)).ids
+    assert "claims" not in Page(rendering.render([section], [], CONFIGURATION)).ids
 
 
 def test_tables_come_from_the_data(text):
@@ -260,7 +259,7 @@ def test_tables_say_how_seeds_spread(figure):
         results["test_error"].loc[{"algorithm": "Centralized"}] = 0.1
         results["seconds"] = 10 * results["test_error"]
         section = rendering.Section(results, experiment(figure, figures=[]))
-        page = rendering.render([section], [], META)
+        page = rendering.render([section], [], CONFIGURATION)
         own = page[page.index('id="x-errors"') : page.index('id="x-privacy"')]
         assert caption in own
         assert spread in own
@@ -273,13 +272,13 @@ def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
     for sensitivity, best in (("local", {"5.00"}), ("global", {"20.00", "5.00"})):
         results = build(errors, name="x", sensitivity=sensitivity)
         section = rendering.Section(results, experiment(figure, figures=[]))
-        page = rendering.render([section], [], META)
+        page = rendering.render([section], [], CONFIGURATION)
         assert set(re.findall(r"<strong>([\d.]+)", page)) == best
 
 
 def best_of(figure, results):
     section = rendering.Section(results, experiment(figure, figures=[]))
-    page = rendering.render([section], [], META)
+    page = rendering.render([section], [], CONFIGURATION)
     return page, set(re.findall(r"<strong>([\d.]+)", page))
 
 
@@ -306,7 +305,7 @@ FIRST = {
 def answered(figure, *results, verdicts=()):
     """The page, and its two sections on equal privacy."""
     sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]
-    page = rendering.render(sections, verdicts, META)
+    page = rendering.render(sections, verdicts, CONFIGURATION)
     return page, "".join(re.findall(r'<section class="answer".*?</section>', page, re.DOTALL))
 
 
@@ -466,7 +465,7 @@ def test_what_attacks_found_is_a_table(figure):
     ]
     results = build({"ObjP": {0.1: 0.2}}, name="x")
     pairs = list(zip(runs, found, strict=True))
-    page = rendering.render([rendering.Section(results, given, audits=pairs)], [], META)
+    page = rendering.render([rendering.Section(results, given, audits=pairs)], [], CONFIGURATION)
     table = page[page.index("Attacks on the first rounds") :]
     table = table[: table.index("</table>")]
     assert "holds with 95 % confidence" in table
@@ -539,7 +538,7 @@ def test_the_report_says_what_totals_protect(figure):
 
 def rendered(results, figure, **given):
     section = rendering.Section(results, experiment(figure, figures=[], **given))
-    return Page(rendering.render([section], [], META)).text
+    return Page(rendering.render([section], [], CONFIGURATION)).text
 
 
 PURE = {"ObjP": {0.1: 0.2}, "ObjT": {0.1: 0.2}}
@@ -674,26 +673,8 @@ def test_drawings_are_taken_as_given(sections, verdicts):
     given = rendering.Section(
         sections[0].results, sections[0].experiment, {"errors": drawn, "tradeoff": drawn}
     )
-    page = rendering.render([given], verdicts, META)
+    page = rendering.render([given], verdicts, CONFIGURATION)
     assert page.count('<text x="1" y="2">drawn</text>') == 2
-
-
-def test_write_replaces_the_file_as_a_whole(tmp_path, figure, verdicts, monkeypatch):
-    sections = [rendering.Section(build(ERRORS), experiment(figure, figures=[]))]
-    text = rendering.render(sections, verdicts, META)
-    path = tmp_path / "report" / "index.html"
-    assert rendering.write(path, sections, verdicts, META) == path
-    assert path.read_text("utf-8") == text
-    assert os.stat(path).st_mode & 0o777 == 0o644
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        rendering.write(path, sections, [], META)
-    assert path.read_text("utf-8") == text
-    assert os.listdir(path.parent) == ["index.html"]
 
 
 def test_the_page_is_the_same_every_time(tmp_path, sections, verdicts, text):
@@ -704,7 +685,7 @@ def test_the_page_is_the_same_every_time(tmp_path, sections, verdicts, text):
         section.results.to_netcdf(path, engine="h5netcdf")
         with xr.open_dataset(path, engine="h5netcdf") as ds:
             stored.append(rendering.Section(ds.load(), section.experiment))
-    assert rendering.render(stored, verdicts, META) == text
+    assert rendering.render(stored, verdicts, CONFIGURATION) == text
 
 
 def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
@@ -720,7 +701,7 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
         tuning=TuningSettings(trials=9, held_out=6),
         tuned={"ObjP": {1.0: found}},
     )
-    page = rendering.render([rendering.Section(results, given)], [], META)
+    page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
     assert "9 trials for each method and budget" in page
     assert "one of every 6 training rows" in page
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
@@ -735,7 +716,7 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     kept["test_error"].loc[ends] -= 0.05
     beside = [verdict.model_copy(update={"ours": "8.20 % (mean)"}) for verdict in verdicts]
     section = rendering.Section(own.results, own.experiment, own.drawings, kept=kept)
-    page = rendering.render([section], verdicts, META, beside)
+    page = rendering.render([section], verdicts, CONFIGURATION, beside)
     assert '<th scope="col">Reference</th>' in page
     assert page.count("8.20 % (mean) <small>undecided</small>") == 1
     assert "are kept with the project (seeds: 10, rounds: 300)" in page
@@ -743,4 +724,4 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     row = re.search(r'<tbody>\s*<tr><th scope="row">ObjP</th>(.*?)</tr>', table, re.DOTALL)
     assert "<td>ε = 0.1</td>" in row[1]
     assert "5.00" in row[1]
-    assert "Reference</th>" not in rendering.render(sections[:1], verdicts, META)
+    assert "Reference</th>" not in rendering.render(sections[:1], verdicts, CONFIGURATION)

@@ -147,7 +147,7 @@ def test_methods_meet_at_totals(tmp_path):
         private = spent.sel(epsilon=total, algorithm=["OutP", "Laplace", "Gauss"])
         assert (private <= total).all()
         assert (private >= 0.99 * total).all()
-    page = rendering.render([rendering.Section(results, experiment)], [], rendering.Meta())
+    page = rendering.render([rendering.Section(results, experiment)], [])
     assert page.count('<th scope="col" class="number">ε of the whole run</th>') == 1
     assert "<td>gaussian</td>" in page
 
@@ -222,7 +222,7 @@ def test_a_plug_in_on_numbers_comes_to_the_report(tmp_path):
     job.write(results, tmp_path / "results.nc")
     with xr.open_dataset(tmp_path / "results.nc") as stored:
         section = rendering.Section(stored.load(), experiment)
-    page = rendering.render([section], [], rendering.Meta())
+    page = rendering.render([section], [])
     for words in (
         "Mine is for tests &lt;only&gt;.",
         "Neighbouring data sets of Mine: one pixel is another.",

@@ -8,7 +8,7 @@ import yaml
 
 from admmbench.study import config, housekeeping
 from admmbench.study.experiment import Experiment
-from admmbench.study.housekeeping import BusyError, leftovers, notices, remove
+from admmbench.study.housekeeping import BusyError, leftovers, remove
 
 SMALL = {
     "title": "Small",
@@ -99,13 +99,6 @@ def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
     assert found() == sorted(run_files(POINT))
 
 
-def test_deltas_that_are_too_large_are_told(folder):
-    overlay = folder / "config/other.yaml"
-    overlay.write_text(yaml.safe_dump({"overrides": {"small": {"delta": 0.01}}}))
-    (told,) = notices(config.read([overlay]))
-    assert told.startswith("small: delta = 0.01 is above 1/n = 0.0007 of the n = 1,437 training")
-
-
 def test_unknown_files_are_never_touched(folder):
     make(
         folder,
@@ -136,14 +129,6 @@ def test_what_a_killed_process_left_goes_after_an_hour(folder):
     before = time.time() - 7200
     os.utime(folder / "resources/datasets/.mnist.0a.part", (before, before))
     assert found() == sorted([*(each.removesuffix("/dataset.json") for each in others), old])
-
-
-def test_what_is_kept_to_be_fast_goes_after_a_month(folder):
-    kernels = "cache/kernels"
-    old = [f"{kernels}/__pycache__/kernel_0a.update-1.py311.nbi", f"{kernels}/kernel_0a.py"]
-    make(folder, *old, hours=24 * 31)
-    make(folder, f"{kernels}/kernel_0b.py", hours=24 * 29)
-    assert found() == old
 
 
 def test_removing_takes_emptied_folders_along(folder):

@@ -1,8 +1,6 @@
 """How far a study is, by a forecast of its work and the logs of its jobs, on a terminal and in a log."""
 
 import io
-import os
-import time
 from functools import partial
 
 import pytest
@@ -42,11 +40,9 @@ def part(board):
     return int(line.removeprefix("quick: ").partition(" %")[0])
 
 
-def write(log, line, seconds_ago=0.0):
+def write(log, line):
     with open(log, "w") as file:
         file.write(line)
-    then = time.time() - seconds_ago
-    os.utime(log, (then, then))
 
 
 def test_work_is_weighted_by_the_forecast(logs):
@@ -89,19 +85,6 @@ def test_a_word_before_the_names_of_the_rules_is_no_other_rule(logs):
     assert made({"suite_run_a": 2}).work == 180
 
 
-def test_what_a_scheduler_has_queued_does_not_write_to_its_log(logs):
-    """The log may be there from another attempt."""
-    board = made({"run_a": 1, "run_b": 1})
-    long, short = logs
-    write(long, "x: round 40 of 200, 12 s, about 48 s left\n", seconds_ago=100)
-    start(board, long, short)
-    assert "2 in the queue" in board._look()
-    write(short, "")
-    found = board._look()
-    assert "1 in the queue" in found
-    assert found.endswith("1 running: OutP, epsilon=1, 0 s")
-
-
 def test_failed_jobs_are_tried_again(logs):
     board = made({"run_a": 1, "run_b": 1})
     long, _ = logs
@@ -122,7 +105,6 @@ def test_other_jobs_are_ignored(logs):
 
 def test_a_log_that_vanishes_is_no_fault(tmp_path):
     job = Job("a job", 1, tmp_path / "log")
-    assert not job.begun
     assert job.last_lines(3) == []
     assert job.look() == (0, "a job, 0 s")
 
@@ -142,7 +124,7 @@ def test_a_terminal_has_a_bar_and_a_row_for_each_running_job(logs):
     board.show()
     board.stop()
     text = board._console.file.getvalue()
-    for fact in ("quick", "1 of 23 jobs", "1 failed", "20 running", "━"):
+    for fact in ("quick", "1 of 23 jobs", "1 failed", "20 started", "━"):
         assert fact in text
     for cell in ("ObjP [a], epsilon=1", "round 40 of 200"):
         assert cell in text
@@ -161,5 +143,5 @@ def test_elsewhere_there_is_a_line_now_and_then(logs, monkeypatch):
     assert first.startswith("quick: ")
     assert "1 of 23 jobs, 1 failed, " in first
     assert first.endswith(
-        "20 running: ObjP [a], epsilon=1, round 40 of 200, 0 s; OutP, epsilon=1, 0 s"
+        "20 started: ObjP [a], epsilon=1, round 40 of 200, 0 s; OutP, epsilon=1, 0 s"
     )

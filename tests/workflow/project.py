@@ -143,13 +143,13 @@ class Project:
         assert done.returncode != 0, done.stdout
         return done.stdout
 
-    def planned(self) -> set[str]:
+    def planned(self, *options: str) -> set[str]:
         """Runs that a dry run would make, by folder and file name."""
-        return {job for job in self.planned_jobs() if "/" in job}
+        return {job for job in self.planned_jobs(*options) if "/" in job}
 
-    def planned_jobs(self) -> set[str]:
+    def planned_jobs(self, *options: str) -> set[str]:
         """Jobs that a dry run would do: runs, by folder and file name, and names of other rules."""
-        shown = self.run("--dry-run", "--printshellcmds")
+        shown = self.run("--dry-run", "--printshellcmds", *options)
         rules = re.findall(r"^(?:local)?rule (\w+):$", shown, re.MULTILINE)
         named = {re.sub("^figures_.*", "figures", rule) for rule in rules}
         others = {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from admmbench.files.core_yaml import parse_words, parse_yaml
+from admmbench.files.core_yaml import parse_words
 from admmbench.validation import expanded
 
 if TYPE_CHECKING:
@@ -114,14 +114,6 @@ def dataset(options: argparse.Namespace, spec: RunSpec) -> Dataset:
     from admmbench.datasets import load_dataset, open_as
 
     return open_as(spec.dataset, options.data) if options.data else load_dataset(spec.dataset)
-
-
-def mapping(text: str, what: str) -> dict[str, Any]:
-    """Read a mapping in YAML from the command line."""
-    value = parse_yaml(text, what)
-    if not isinstance(value, dict):
-        raise ValueError(f"{what}: expected a mapping of keys to values, got {text!r}")
-    return value
 
 
 def wide_console() -> Console:

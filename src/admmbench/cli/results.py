@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from admmbench import __version__
 from admmbench.cli.options import argument, command, place, wide_console
+from admmbench.files import write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     argument("--output", type=place, required=True, help="netCDF file to write"),
 )
 def _aggregate(options: argparse.Namespace) -> None:
-    from admmbench.jobs.job import write
+    from admmbench.jobs import job
     from admmbench.results.aggregate import aggregate
     from admmbench.study.config import read_experiment
 
     name, experiment = read_experiment(options.folder)
     runs = experiment.runs_folder(options.folder)
-    write(aggregate(name, experiment, runs), options.output)
+    job.write(aggregate(name, experiment, runs), options.output)
 
 
 @command(
@@ -72,8 +72,8 @@ def _report(options: argparse.Namespace) -> None:
 
     take = gather_what_exists if options.keep_what_exists else gather
     gathered = [take(folder) for folder in options.folders]
-    sections = [each.section for each in gathered if each.section]
-    missing = [row for each in gathered for row in each.missing]
+    sections = [section for section, _ in gathered if section]
+    missing = [row for _, rows in gathered for row in rows]
     kept = reference.load([section.name for section in sections])
     stated, known = claims.load(find_all("claims").values()), labels()
     found, kept_found = (
@@ -81,8 +81,8 @@ def _report(options: argparse.Namespace) -> None:
         for each in ({section.name: section.results for section in sections}, kept)
     )
     sections = [replace(section, kept=kept.get(section.name)) for section in sections]
-    meta = rendering.Meta(configuration=options.configuration, version=__version__)
-    rendering.write(options.output, sections, found, meta, kept_found, missing)
+    page = rendering.render(sections, found, options.configuration, kept_found, missing)
+    write(options.output, page)
     if missing:
         print(f"The report of what exists is {options.output}; it names what is missing and why.")
         print(

@@ -13,7 +13,6 @@ from admmbench.cli.options import (
     count,
     dataset,
     dataset_names,
-    mapping,
     place,
     run_spec,
     wide_console,
@@ -103,7 +102,7 @@ def _audit(options: argparse.Namespace) -> int:
     from admmbench.validation import checked
 
     spec = run_spec(options)
-    settings = checked(AuditSettings, mapping(options.audit, "--audit"), "audit")
+    settings = checked(AuditSettings, parse_yaml(options.audit, "--audit"), "audit")
     data = dataset(options, spec)
     collect_garbage()
     with shown(f"Attacks on {spec.algorithm}", "piece") as progress:
@@ -147,10 +146,10 @@ def _tune(options: argparse.Namespace) -> None:
     from admmbench.validation import checked
 
     spec = run_spec(options)
-    axes = checked(Axes, mapping(options.axes, "--axes"), "axes")
+    axes = checked(Axes, parse_yaml(options.axes, "--axes"), "axes")
     if not axes:
         raise ValueError("--axes: names no setting to tune, such as '{params.rho: 1}'")
-    settings = checked(TuningSettings, mapping(options.tuning, "--tuning"), "tuning")
+    settings = checked(TuningSettings, parse_yaml(options.tuning, "--tuning"), "tuning")
     data = dataset(options, spec)
     kept = options.output.with_suffix(".trials")
     collect_garbage()

@@ -92,7 +92,6 @@ def _plan(options: argparse.Namespace) -> None:
     from admmbench.forecast import plan, timing
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
-    from admmbench.study.housekeeping import notices
 
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()
@@ -102,8 +101,6 @@ def _plan(options: argparse.Namespace) -> None:
     costs = plan.plan(study, machine)
     console.print(plan.table(costs))
     console.print(plan.summary(costs, options.cores), soft_wrap=True)
-    for notice in notices(study):
-        console.print(notice, soft_wrap=True)
 
 
 @command(

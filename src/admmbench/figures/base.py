@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 
 from admmbench import plugins
 from admmbench.figures.tidy import ran
-from admmbench.validation import Epsilons, Strict, fault, unknown
+from admmbench.validation import Epsilons, Strict, fault
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,16 +196,6 @@ class Figure(Strict):
         except ValueError as error:
             raise fault(("kind",), str(error), values) from None
         return kind.model_validate(values)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        """Name the path of a wrong key as well: what one kind has another may not."""
-        for key in values if isinstance(values, Mapping) else ():
-            if key not in cls.model_fields:
-                text = f"{unknown('key', key, cls.model_fields)} (kind {values.get('kind')})"
-                raise fault((str(key),), text, values)
-        return values
 
     @classmethod
     def __get_pydantic_json_schema__(

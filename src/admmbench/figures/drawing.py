@@ -112,14 +112,7 @@ def _set_numbers(drawing: Drawing) -> None:
 
 def svg(results: xr.Dataset, figure: Figure) -> str:
     """Text of the figure as SVG, as :func:`save` writes it."""
-    return as_svg(draw(results, figure), figure.name)
-
-
-def as_svg(drawing: Drawing, name: str) -> str:
-    """Text of a drawing as SVG: the same drawing and name give the same bytes."""
-    buffer = io.BytesIO()
-    _write(drawing, buffer, "svg", name)
-    return buffer.getvalue().decode("utf-8")
+    return _content(draw(results, figure), "svg", figure.name).decode()
 
 
 def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) -> list[Path]:
@@ -148,22 +141,23 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
         drawing = draw(results, figure)
         for suffix in ("svg", "pdf"):
             path = folder / f"{figure.name}.{suffix}"
-            buffer = io.BytesIO()
-            _write(drawing, buffer, suffix, figure.name)
-            write(path, buffer.getvalue())
+            write(path, _content(drawing, suffix, figure.name))
             paths.append(path)
     return paths
 
 
-def _write(drawing: Drawing, buffer: io.BytesIO, suffix: str, name: str) -> None:
+def _content(drawing: Drawing, suffix: str, name: str) -> bytes:
+    """Content of a file of a drawing: the same drawing and name give the same bytes."""
     # Identifiers of SVG elements are random unless salted; dates and versions change without the
     # data.
     fields = {
         "svg": ("Date", "Creator", "Format", "Type"),
         "pdf": ("CreationDate", "Creator", "Producer"),
     }
+    buffer = io.BytesIO()
     with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
         drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
+    return buffer.getvalue()
 
 
 def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
@@ -181,23 +175,12 @@ def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:
     return found
 
 
-def _same(shown: xr.Dataset, figure: Figure) -> list[str]:
-    """Labels of methods whose metric does not depend on the seed."""
-    values = shown[figure.metric]
-    several = values.notnull().sum("seed") > 1
-    same = (statistics.same_for_all_seeds(values) | ~several).all(["epsilon", "round"])
-    found = same & several.any(["epsilon", "round"])
-    return [str(label) for label in shown["algorithm"].values[found.values]]
-
-
 def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> list[str]:
     """Footnotes: what the lines are, what the data leave out, and which runs were lost."""
     seeded = "seed" in shown[figure.metric].dims
     notes = []
     if seeded:
         notes.append(figure.says(shown.sizes["seed"]))
-        if same := _same(shown, figure):
-            notes.append(f"The same for all seeds: {', '.join(same)}.")
         if fewer := statistics.fewer_seeds(shown):
             each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
             notes.append(f"Fewer seeds: {'; '.join(each)}.")

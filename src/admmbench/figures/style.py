@@ -7,7 +7,6 @@ without colour. Drawing packages take seconds to import; kinds import this modul
 from __future__ import annotations
 
 import itertools
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure as Drawing
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 from admmbench.results.kinship import with_kinship
 
@@ -46,6 +45,8 @@ STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "svg.fonttype": "none",
+    # Lines leave out points that are nearer than half a point to the line without them.
+    "path.simplify_threshold": 0.5,
     # A small range far from 0 has long ticks, and no offset that a reader must add.
     "axes.formatter.useoffset": False,
     "pdf.fonttype": 42,
@@ -57,7 +58,7 @@ STYLE = {
     "grid.linewidth": 0.6,
     "legend.fontsize": 7.5,
     "lines.linewidth": 1.3,
-    "lines.markersize": 4,
+    "lines.markersize": 5,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
 }
@@ -79,8 +80,12 @@ class Look(NamedTuple):
 
     def line(self) -> dict[str, Any]:
         """Keywords of :meth:`matplotlib.axes.Axes.plot`."""
-        edge = {"markeredgecolor": self.color, "markeredgewidth": 1}
-        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker, **edge}
+        return {
+            "color": self.color,
+            "linestyle": self.linestyle,
+            "marker": self.marker,
+            "markeredgewidth": 0,
+        }
 
 
 _PALETTE = (
@@ -119,6 +124,8 @@ _OWN_COLOR = {
 _DARK = "#333333"
 _REFERENCES = ((0, (4, 2)), (0, (1.2, 1.6)))
 """Lines of the methods that others are compared with."""
+MOST_EDGES = 40
+"""Points at which a band is drawn, however many rounds there are."""
 MOST_TICKS = 5
 """Of a logarithmic axis that says which values it has itself."""
 
@@ -221,13 +228,18 @@ def draw_lines(
         every = (0.02 + 0.02 * (turn % 5), 1 / marks) if thin else None
         line.set(**looks[name].line(), markevery=every, label=name)
         if own["upper"].notna().any():
-            low, high, color = own["lower"], own["upper"], colors[name]
-            panel.fill_between(own["x"], low, high, color=color, alpha=0.2, linewidth=0)
+            x, low, high = own[["x", "lower", "upper"]].values[_spread(len(own))].T
+            panel.fill_between(x, low, high, color=colors[name], alpha=0.2, linewidth=0)
     if seeds.any() and points:
         sns.scatterplot(table[seeds], **how, marker=".", s=18, linewidth=0, legend=False)
     elif seeds.any():
         each = {"units": "seed", "estimator": None, "linewidth": 0.5, "zorder": 1.5}
         sns.lineplot(table[seeds], **how, **each, legend=False)
+
+
+def _spread(count: int) -> NDArray[Any]:
+    """Places of some of many points, at equal distances, from the first to the last: edges of bands need no more."""
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_EDGES)).round().astype(int))
 
 
 def grid(figure: Figure, count: int, label: str) -> tuple[Drawing, NDArray[Any]]:
@@ -281,12 +293,8 @@ def set_ticks(axis: Axis, values: Sequence[float] = ()) -> None:
 
 def few_ticks(low: float, high: float) -> list[float]:
     """Places on a logarithmic axis: powers of ten, and round numbers between them where these are few."""
-    if high < 10 * low:
-        found = np.array(MaxNLocator(MOST_TICKS - 1, steps=[1, 2, 5, 10]).tick_values(low, high))
-    else:
-        powers = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        factors = (1, 2, 5) if high < 50 * low else (1,)
-        found = np.multiply.outer(powers, factors).ravel()
+    factors = (1, 2, 5) if high < 50 * low else (1,)
+    found = np.array(LogLocator(subs=factors, numticks=MOST_TICKS).tick_values(low, high))
     inside = found[(found >= low) & (found <= high)]
     return inside[:: -(-len(inside) // MOST_TICKS)].tolist()
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from admmbench.validation import shortened
+
 # Levels of nesting, and values when those that aliases repeat are counted each time.
 _DEEPEST, _LARGEST = 100, 1_000_000
 _STANDARD = "tag:yaml.org,2002:"
@@ -100,7 +102,7 @@ def parse_yaml(text: str, key: str) -> Any:
     ReadError
         If it is no YAML.
     """
-    return _read(text, lambda line: f"{key}: {_shortened(text)!r}")
+    return _read(text, lambda line: f"{key}: {shortened(text)!r}")
 
 
 def parse_words(words: Iterable[str]) -> dict[str, Any]:
@@ -202,7 +204,7 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
                 try:
                     return read(text)
                 except (OverflowError, ValueError):  # also of too many digits for Python
-                    raise _Fault(node, f"has {_shortened(text)}, which is too large") from None
+                    raise _Fault(node, f"has {shortened(text)}, which is too large") from None
         return self.unknown(node)
 
     def sequence(self, node: yaml.Node) -> list[Any]:
@@ -254,7 +256,3 @@ def _merged(node: yaml.Node, value: Any) -> dict[Any, Any]:
     if not all(isinstance(each, dict) for each in mappings):
         raise _Fault(node, "has << without a mapping, or a list of mappings")
     return {key: each[key] for each in reversed(mappings) for key in each}
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) < 40 else f"{text[:20]}... ({len(text)} characters)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from admmbench.audit.findings import Audit
 from admmbench.figures import drawing
@@ -26,12 +26,8 @@ if TYPE_CHECKING:
 _MESSAGE = "admmbench: "
 
 
-class Gathered(NamedTuple):
-    """An experiment as far as it is there."""
-
-    section: Section | None
-    """None if none of its runs is there."""
-    missing: list[Missing]
+Gathered = tuple[Section | None, list[Missing]]
+"""An experiment as far as it is there, None if none of its runs is; and what is missing of it."""
 
 
 def gather(folder: Path) -> Gathered:
@@ -47,7 +43,7 @@ def gather(folder: Path) -> Gathered:
     drawings = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
     results = seal.read(folder / "results.nc")
-    return Gathered(Section(results, experiment, drawings, audits), [])
+    return (Section(results, experiment, drawings, audits), [])
 
 
 def gather_what_exists(folder: Path) -> Gathered:
@@ -55,7 +51,7 @@ def gather_what_exists(folder: Path) -> Gathered:
     try:
         name, experiment = read_experiment(folder, figures=True)
     except ConfigError as error:
-        return Gathered(None, [Missing(folder.name, "everything", str(error))])
+        return (None, [Missing(folder.name, "everything", str(error))])
     place = experiment.runs_folder(folder)
     there: list[tuple[Run, xr.Dataset]] = []
     gone: list[tuple[Run, str]] = []
@@ -70,7 +66,7 @@ def gather_what_exists(folder: Path) -> Gathered:
             gone.append((run, str(error)))
     missing = [Missing(experiment.title, *each) for each in _runs(experiment, gone)]
     if not there:
-        return Gathered(None, missing)
+        return (None, missing)
     results = join_runs(name, experiment, there)
     drawings, audits = {}, []
     for figure in experiment.figures:
@@ -87,7 +83,7 @@ def gather_what_exists(folder: Path) -> Gathered:
             missing.append(Missing(experiment.title, f"audit of {_named([run])}", reason))
     drawn = [figure for figure in experiment.figures if figure.name in drawings]
     experiment = experiment.model_copy(update={"figures": drawn})
-    return Gathered(Section(results, experiment, drawings, audits), missing)
+    return (Section(results, experiment, drawings, audits), missing)
 
 
 def _audit(folder: Path, name: str) -> Audit:

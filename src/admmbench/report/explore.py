@@ -25,7 +25,7 @@ from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import statistics
 from admmbench.results.wording import given
 
-PRECISE, FINE = 6, 3
+PRECISE, FINE = 4, 3
 """Significant digits of the metric of the problem, and of the others."""
 
 SUBOPTIMALITY = "suboptimality"
@@ -123,16 +123,19 @@ def pack(results: xr.Dataset) -> str:
     counts = statistics.counts(points)
     lost = [statistics.lost(counts.isel(curve=number)) for number in range(len(curves))]
     unfinished = ~points["status"].isin(SUCCESSFUL).transpose("curve", "seed").values
+    metrics = _metrics(results)
     content = {
         **_facts(results),
         "curves": curves.tolist(),
         "lost": [f"{' and '.join(words)} of {started}" if words else "" for words, started in lost],
         # Places of the seeds whose runs were lost: they have no final value, whatever they had before.
         "unfinished": [np.flatnonzero(own).tolist() for own in unfinished],
-        "metrics": [_metric(results, points[name]) for name in _metrics(results)],
+        "metrics": [_metric(results, points[name]) for name in metrics],
+        # Metrics that may be horizontal axes.
         "axes": [
-            {"name": "round", "label": COURSES["round"]},
-            *(_axis(points[name], label) for name, label in _axes(results).items()),
+            {"name": name, "label": label}
+            for name, label in {**COURSES, **_SPENT}.items()
+            if name == "round" or (name in metrics and np.isfinite(results[name]).any())
         ],
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
@@ -184,20 +187,6 @@ def _metrics(results: xr.Dataset) -> list[str]:
         and not (str(name).startswith(_OF_NOISE) and not (values > 0).any())
     ]
     return sorted(names, key=lambda name: name != results.attrs["metric"])
-
-
-def _axes(results: xr.Dataset) -> dict[str, str]:
-    """What else a horizontal axis may be than the round, with its label."""
-    return {
-        name: label
-        for name, label in {**COURSES, **_SPENT}.items()
-        if name in results.data_vars and np.isfinite(results[name]).any()
-    }
-
-
-def _axis(values: xr.DataArray, label: str) -> dict[str, Any]:
-    mean = values.mean("seed") if "seed" in values.dims else values
-    return {"name": values.name, "label": label, "values": _numbers(mean, FINE)}
 
 
 def _metric(results: xr.Dataset, values: xr.DataArray) -> dict[str, Any]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
+import re
 from pathlib import Path
-from urllib.parse import quote
+
+from markupsafe import Markup
 
 from admmbench import files
 from admmbench.report.environment import TEMPLATES
 
 PAGE = "index.html"
-
-
-class _Head(HTMLParser):
-    """What a page says of itself."""
-
-    description = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "meta" and given.get("name") == "description":
-            self.description = given.get("content") or ""
+# What the head of a report says of it, see its template.
+_DESCRIPTION = re.compile(r'<meta name="description" content="([^"]*)">')
 
 
 def write(folder: Path, path: Path) -> None:
@@ -33,20 +25,8 @@ def write(folder: Path, path: Path) -> None:
     path
         File to write, which is replaced as a whole or not at all.
     """
-    reports = [
-        {
-            "name": report.parent.name,
-            "link": f"{quote(report.parent.name)}/{PAGE}",
-            "description": _description(report),
-        }
-        for report in sorted(folder.glob(f"*/{PAGE}"))
-    ]
-    page = TEMPLATES.get_template("overview.html.jinja").render(reports=reports)
-    files.write(path, page)
-
-
-def _description(report: Path) -> str:
-    head = _Head()
-    text = report.read_text("utf-8")
-    head.feed(text[: text.index("</head>")])
-    return head.description
+    pages = {report.parent.name: report for report in sorted(folder.glob(f"*/{PAGE}"))}
+    found = {name: _DESCRIPTION.search(page.read_text("utf-8")) for name, page in pages.items()}
+    reports = {name: Markup(head[1] if head else "") for name, head in found.items()}
+    template = TEMPLATES.get_template("overview.html.jinja")
+    files.write(path, template.render(reports=reports, page=PAGE))

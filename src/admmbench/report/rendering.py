@@ -11,12 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from admmbench import files
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
 from admmbench.figures import drawing
@@ -44,22 +43,6 @@ SYMBOLS: dict[Judgement, str] = {
 
 _ZOOM = 1.6
 """Pixels of the page for each point of a figure: its smallest text is as large as small print of the page."""
-
-
-@dataclass(frozen=True)
-class Meta:
-    """What the head of the page says.
-
-    Attributes
-    ----------
-    configuration
-        Name of the configuration, such as "config.yaml overlaid by quick.yaml".
-    version
-        Version of the suite.
-    """
-
-    configuration: str = ""
-    version: str = ""
 
 
 class Missing(NamedTuple):
@@ -106,7 +89,7 @@ class Section:
 def render(
     sections: Sequence[Section],
     verdicts: Sequence[Verdict],
-    meta: Meta,
+    configuration: str = "",
     references: Sequence[Verdict] = (),
     missing: Sequence[Missing] = (),
 ) -> str:
@@ -119,8 +102,8 @@ def render(
         who wins.
     verdicts
         What became of the papers' claims. Papers without an experiment among the sections are named alone.
-    meta
-        Head of the page.
+    configuration
+        Name of the configuration, such as "config.yaml overlaid by quick.yaml".
     references
         What became of the claims in the results that are kept with the project.
     missing
@@ -139,13 +122,14 @@ def render(
     leading = standings.content(experiments)
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
-        meta=meta,
+        configuration=configuration,
+        version=version("admmbench"),
         missing=missing,
         answer={} if comparison is None else answer.content(comparison),
         standings=leading,
         parts=_incomplete(sections, leading),
         about_totals=_about_totals(experiments),
-        sections=[_section(section) for section in sections],
+        sections=[_section(section, number) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
         claims=_claims(judged),
         elsewhere=list(elsewhere),
@@ -155,26 +139,6 @@ def render(
         level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
         explore=explore.content(experiments),
     )
-
-
-def write(
-    path: Path | str,
-    sections: Sequence[Section],
-    verdicts: Sequence[Verdict],
-    meta: Meta,
-    references: Sequence[Verdict] = (),
-    missing: Sequence[Missing] = (),
-) -> Path:
-    """Render the page into a file, which is replaced as a whole or not at all.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
-    target = Path(path)
-    files.write(target, render(sections, verdicts, meta, references, missing))
-    return target
 
 
 def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -214,8 +178,8 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def _section(section: Section) -> dict[str, Any]:
-    """Everything the template shows of one experiment."""
+def _section(section: Section, number: int) -> dict[str, Any]:
+    """Everything the template shows of one experiment, which has a number on the page."""
     results, attrs = section.results, section.results.attrs
     compared = {} if section.kept is None else reference.against(results, section.kept)
     return {
@@ -225,7 +189,10 @@ def _section(section: Section) -> dict[str, Any]:
         "setting": tables.setting(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.tuned else None,
-        "figures": [_figure(section, figure) for figure in section.experiment.figures],
+        "figures": [
+            _figure(section, figure, f"f{number}-{place}")
+            for place, figure in enumerate(section.experiment.figures)
+        ],
         "spread": tables.spread(results),
         "errors": {
             title: tables.errors(results, how)
@@ -245,13 +212,13 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _figure(section: Section, figure: Figure) -> dict[str, Any]:
+def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
     text = section.drawings.get(figure.name) or drawing.svg(section.results, figure)
     label = figure.caption or f"{figure.metric.replace('_', ' ')}, {figure.kind}"
     note = section.results.attrs.get("dataset_note")
     return {
         "id": f"{section.name}-figure-{figure.name}",
-        "svg": _inline(text, f"{section.name}-{figure.name}", label),
+        "svg": _inline(text, prefix, label),
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",

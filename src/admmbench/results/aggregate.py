@@ -16,6 +16,7 @@ from admmbench.files import MADE_AGAIN
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
+from admmbench.results.wording import each_once
 
 if TYPE_CHECKING:
     # A type alone: another look of a figure, which the configuration reaches, makes no other results.
@@ -128,7 +129,7 @@ def _described(
         for fact in ("delta", "guarantee"):  # coordinates here: methods have their own
             measured.attrs.pop(fact, None)
         for fact in ("unit_of_privacy", "warning"):
-            if text := _each_once(
+            if text := each_once(
                 str(trace[measured.name].attrs.get(fact, ""))
                 for trace in firsts
                 if measured.name in trace
@@ -151,7 +152,7 @@ def _described(
         "title": experiment.title,
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
-        "shares": _each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
+        "shares": each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
         "problem": _in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
         "evaluate_every": experiment.evaluate_every,
@@ -159,11 +160,6 @@ def _described(
         "relation": experiment.privacy.relation,
     }
     return joined
-
-
-def _each_once(texts: Iterable[str]) -> str:
-    """Make one of several lists in words, in which nothing stands twice."""
-    return "; ".join(dict.fromkeys(part for text in texts for part in text.split("; ") if part))
 
 
 def _in_common(problems: list[str]) -> str:

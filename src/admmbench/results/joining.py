@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
 from admmbench.results.kinship import with_kinship
+from admmbench.results.wording import each_once
 
 # Facts of a whole file that its parts need not share.
 _MAY_DIFFER = {"arithmetic", "machine", "shares", "versions"}
@@ -62,12 +62,6 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
         "versions": _versions(first, second),
     }
     return joined.set_coords(coordinates).assign_attrs({**first.attrs, **both})
-
-
-def each_once(texts: Iterable[str], separator: str = "; ") -> str:
-    """Make one of several lists in words, in which nothing stands twice."""
-    parts = [part for text in texts for part in text.split(separator) if part]
-    return separator.join(dict.fromkeys(parts))
 
 
 def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+_DECLARED = {"family": "", "role": "contender", "stops": False}
+
+
 def with_kinship(results: xr.Dataset) -> xr.Dataset:
     """Give results the coordinates ``family``, ``role`` and ``stops``, which methods declare, see `Algorithm`.
 
@@ -28,9 +31,6 @@ def with_kinship(results: xr.Dataset) -> xr.Dataset:
     return results.assign_coords(
         {name: ("algorithm", [each[name] for each in declared]) for name in lacking}
     )
-
-
-_DECLARED = {"family": "", "role": "contender", "stops": False}
 
 
 def _declared(name: str, variant: str, params: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from admmbench.files import write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
+from admmbench.results.wording import each_once
 from admmbench.validation import Strict, checked
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def keep(
         from admmbench.results import joining  # slow to import
 
         results = joining.join(former[name], results)
-        command = joining.each_once([_sources(folder)[path.name].command, command])
+        command = each_once([_sources(folder)[path.name].command, command])
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     # The index of a compressed variable takes more than a small variable.
     numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}

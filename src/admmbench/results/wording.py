@@ -65,6 +65,12 @@ def listed(labels: Iterable[str], most: int | None = None) -> str:
     return "; ".join(labels[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def each_once(texts: Iterable[str], separator: str = "; ") -> str:
+    """Make one of several lists in words, in which nothing stands twice."""
+    parts = [part for text in texts for part in text.split(separator) if part]
+    return separator.join(dict.fromkeys(parts))
+
+
 def short(value: float) -> str:
     """Write a number with three digits."""
     return "∞" if math.isinf(value) else f"{value:.3g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import shutil
@@ -10,9 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from admmbench import compiled
-from admmbench.files import cache_folder, private_folder
-from admmbench.files.installed import CONFIG, OWN
+from admmbench.files import cache_folder
 from admmbench.study.address import BENCHMARK, LOG, RESULT, files_of_runs
 from admmbench.study.config import AUDITS, FIGURES, MANIFEST, Study
 
@@ -31,7 +28,6 @@ _OF_A_CACHE = ("datasets", "prepared", "files")
 # What a killed process was writing; younger ones may belong to a living one.
 _UNFINISHED = re.compile(r"\..+\.(tmp|part|old)")
 _HOUR = 3600.0
-_MONTH = 30 * 24 * _HOUR
 
 
 class BusyError(RuntimeError):
@@ -43,7 +39,7 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
 
     Only files that the workflow makes are looked at, by their place and name: those of runs, of whole experiments, and
     folders of prepared data, besides what killed processes left unfinished more than an hour ago, there or in the
-    user's cache, and code that was compiled and privacy totals that were composed more than a month ago.
+    user's cache.
 
     Parameters
     ----------
@@ -62,8 +58,6 @@ def leftovers(studies: Iterable[Study]) -> list[Path]:
         found.update(_of_results(folder))
     for folder in caches:
         found.update(_of_data(folder / "datasets"))
-    with contextlib.suppress(OSError):  # there may be no such folder
-        found.update(_of_the_cache(private_folder()))
     parts = (cache / part for cache in {*caches, cache_folder()} for part in _OF_A_CACHE)
     for folder in (*results, *parts):
         found.update(path for path in folder.rglob(".*") if _unfinished(path))
@@ -87,14 +81,6 @@ def _of_data(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _of_the_cache(cache: Path) -> Iterator[Path]:
-    """Code that was compiled more than a month ago: made again in seconds if needed."""
-    kernels = [f"{compiled.FOLDER}/{name}" for name in ("*kernel_*.*", "__pycache__/kernel_*")]
-    for path in itertools.chain(*map(cache.glob, kernels)):
-        if _unfinished(path) or time.time() - path.stat().st_mtime > _MONTH:
-            yield path
-
-
 def _unfinished(path: Path) -> bool:
     return bool(_UNFINISHED.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _HOUR
 
@@ -111,43 +97,6 @@ def _asked(study: Study) -> Iterator[Path]:
         for audit, pattern in itertools.product(experiment.audits, _OF_AN_AUDIT):
             yield results / name / pattern.format(audit.removesuffix(".json"))
     yield from (datasets / name for name in study.datasets)
-
-
-def notices(study: Study) -> list[str]:
-    """Say which experiments of the user hide those of the papers, and which deltas are too large.
-
-    Parameters
-    ----------
-    study
-        The configuration.
-
-    Returns
-    -------
-    Sentences.
-    """
-    return [*_of_namesakes(study), *_of_large_deltas(study)]
-
-
-def _of_large_deltas(study: Study) -> Iterator[str]:
-    """Experiments whose totals are at a delta that is too large for so few records."""
-    names: dict[str, list[str]] = {}
-    for name, experiment in study.experiments.items():
-        specs = [run.spec for run in experiment.runs if run.spec.delta_warning]
-        if specs:
-            worst = max(specs, key=lambda spec: spec.delta)
-            names.setdefault(worst.delta_warning, []).append(name)
-    yield from (f"{', '.join(of)}: {warning}" for warning, of in names.items())
-
-
-def _of_namesakes(study: Study) -> Iterator[str]:
-    """The user's own experiments that have the name of a paper's experiment and differ from it."""
-    for name in study.experiments:
-        own, installed = (folder / "experiments" / f"{name}.yaml" for folder in (OWN, CONFIG))
-        if own.exists() and installed.exists() and own.read_bytes() != installed.read_bytes():
-            yield (
-                f"{own} takes the place of the experiment of that name in the package, also for the claims on it; "
-                "rename your file if it is a different experiment"
-            )
 
 
 def size(path: Path) -> int:

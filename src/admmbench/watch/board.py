@@ -21,8 +21,6 @@ from admmbench.watch.expected import Expected
 # What `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
 _TAIL_BYTES = 4096
-# Seconds that the clocks of a cluster's nodes may differ by.
-_CLOCKS = 2.0
 # Rows of running jobs; a terminal has not many more lines.
 _MOST_ROWS = 12
 # Seconds between two looks at the logs, and of work from which the time that is left follows.
@@ -61,16 +59,6 @@ class Job:
                 return file.read().decode(errors="replace").splitlines()[-count:]
         except OSError:
             return []
-
-    @property
-    def begun(self) -> bool:
-        """Whether it has written to its log since: what waits in a queue has not."""
-        if self.log is None:
-            return True
-        try:
-            return self.log.stat().st_mtime >= self.since - _CLOCKS
-        except OSError:
-            return False
 
     def look(self) -> tuple[float, str]:
         """Part of it that is done as far as it says, from 0 to 1; and it in words."""
@@ -149,30 +137,27 @@ class Board:
     def _look(self) -> str:
         """Look at the logs, and show on a terminal what they say; the same in one line."""
         with self._changing:
-            running = [job for job in self._jobs.values() if job.begun]
-            looks = [job.look() for job in running]
-            done = sum(part * job.seconds for job, (part, _) in zip(running, looks, strict=True))
+            looks = [(job.seconds, *job.look()) for job in self._jobs.values()]
+            done = sum(part * seconds for seconds, part, _ in looks)
             self._bar.update(self._study, total=self.work, completed=self._worked + done)
-            facts = ", ".join(self._facts(len(running), len(self._jobs) - len(running)))
+            facts = ", ".join(self._facts())
             self._bar.update(self._study, facts=facts)
-        rows = [row for _, row in looks]
+        rows = [row for *_, row in looks]
         texts = (Text(f"  {row}", no_wrap=True, overflow="ellipsis") for row in rows[:_MOST_ROWS])
         self._display.update(Group(self._bar, *texts), refresh=self._display.is_started)
         return f"{self._title}: {facts}" + (f": {'; '.join(rows[:2])}" if rows else "")
 
-    def _facts(self, running: int, queued: int) -> Iterator[str]:
+    def _facts(self) -> Iterator[str]:
         (study,) = self._bar.tasks
         yield f"{study.percentage:.0f} %"
         yield f"{self.done} of {self.total} jobs"
         if self.failed:
             yield f"{len(self.failed)} failed"
-        if queued:
-            yield f"{queued} in the queue"
         yield f"{duration(self.elapsed)} so far"
         if study.time_remaining is not None:
             yield f"about {duration(study.time_remaining)} left"
-        if running:
-            yield f"{running} running"
+        if self._jobs:
+            yield f"{len(self._jobs)} started"
 
     def start(self, number: int, rule: str, wildcards: Mapping[str, str], log: str) -> None:
         """A job starts, perhaps once more.

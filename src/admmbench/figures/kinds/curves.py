@@ -55,5 +55,5 @@ class Curves(Figure):
         """See `Figure.plot`."""
         from admmbench.figures import style
 
-        style.draw_lines(panel, table, looks, marks=7)
+        style.draw_lines(panel, table, looks, marks=5)
         style.set_rounds(panel)

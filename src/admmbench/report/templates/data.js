@@ -7,8 +7,16 @@ const facts = section && JSON.parse(document.getElementById("explore-facts").tex
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text(), (_, value) => value ?? NaN);
+  const data = JSON.parse(await new Response(stream).text(), (_, value) => value ?? NaN);
+  for (const axis of data.axes) {
+    const metric = data.metrics.find(({ name }) => name === axis.name); // the round is none
+    axis.values = metric && (metric.values ?? metric.seeds.map(meansOf));
+  }
+  return data;
 }
+
+/** Mean over the seeds of a curve at each round. */
+const meansOf = (seeds) => seeds[0].map((_, round) => summary(seeds.map((values) => values[round]), 0).mean);
 
 const unpacked = new Map();
 /** Experiments are unpacked once, when they are first asked for. */
