@@ -25,7 +25,7 @@ from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import statistics
 from admmbench.results.wording import given
 
-PRECISE, FINE = 4, 3
+PRECISE, FINE = 6, 3
 """Significant digits of the metric of the problem, and of the others."""
 
 SUBOPTIMALITY = "suboptimality"
