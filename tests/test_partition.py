@@ -1,6 +1,7 @@
 """Partitions: every row once, in the order that the scheme says."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 
 from admmbench import partition, simulate
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
+from admmbench.datasets import Attribute
 
 
 def rows_of(scheme, dataset, seeds=1):
-    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
     split = partition.as_partition(scheme).split(dataset, orders)
     everything = np.arange(split.dataset.n_train)
     return [[(seeds, everything[rows]) for seeds, rows in agent] for agent in split.shares]
@@ -41,7 +43,7 @@ def test_drawn_rows_train_and_the_rest_tests(n, n_test, data, seeds):
         {"scheme": "iid", "agents": agents, "shuffle": True, "train": train}
     )
     assert scheme.n_agents(dataset.info) == agents
-    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
     split = scheme.split(dataset, orders)
     np.testing.assert_array_equal(
         split.dataset.X_train, np.concatenate([dataset.X_train, dataset.X_test])
@@ -77,7 +79,7 @@ def stratified(dataset, agents, seeds=1, **settings):
     """Rows of every agent for every seed, as classes and as numbers of rows."""
     scheme = partition.as_partition({"scheme": "stratified", "agents": agents, **settings})
     assert scheme.n_agents(dataset.info) == agents
-    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
     split = scheme.split(dataset, orders)
     assert split.held_out is None
     np.testing.assert_array_equal(split.dataset.X_test, dataset.X_test)
@@ -219,7 +221,10 @@ def test_writers_keep_their_rows():
             {"scheme": "iid", "agents": 2, "shuffle": True, "train": 90},
             "90 of the 90 rows of made leave none to test on",
         ),
-        ({"scheme": "by_writer"}, "does not say who wrote"),
+        (
+            {"scheme": "by_writer"},
+            "does not say the 'writer' of a row; its records have no attributes",
+        ),
         ({"scheme": "stratified", "agents": 61}, "61 agents cannot share the 60 training rows"),
     ],
 )
@@ -235,13 +240,146 @@ def test_numbers_have_no_strata():
         )
 
 
+# Any attribute
+
+
+def of_wards():
+    """Rows of three wards in no order; a fourth ward has none."""
+    made = make_dataset(50, 20)
+    train = np.random.default_rng(1).integers(0, 3, 50).astype(np.int32)
+    ward = Attribute(("a", "b", "c", "d"), train, np.zeros(20, np.int32))
+    return replace(made, attributes={"ward": ward})
+
+
+def test_every_value_of_an_attribute_is_an_agent_wherever_its_rows_are():
+    dataset = of_wards()
+    scheme = {"scheme": "by", "column": "ward"}
+    assert partition.as_partition(scheme).n_agents(dataset.info) == 4
+    for code, agent in enumerate(rows_of(scheme, dataset)):
+        np.testing.assert_array_equal(
+            agent[0][1], np.flatnonzero(dataset.attributes["ward"].train == code)
+        )
+
+
+def test_rows_in_the_order_of_an_attribute_are_slices_that_copy_nothing():
+    dataset = make_dataset(50, writers=7)
+    split = partition.as_partition({"scheme": "by_writer"}).split(dataset, [])
+    assert all(isinstance(rows, slice) for ((_, rows),) in split.shares)
+
+
+def test_by_writer_is_by_the_column_writer():
+    """Equal runs have one spelling, so that they share their results."""
+    for scheme in ({"scheme": "by_writer"}, {"scheme": "by", "column": "writer"}):
+        assert partition.as_partition(scheme).model_dump() == {"scheme": "by_writer"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        ({"scheme": "by", "column": "wrd"}, "does not say the 'wrd' of a row; did you mean 'ward'"),
+        ({"scheme": "by", "column": "xy"}, r"'xy' of a row \(there are ward\)"),
+        ({"scheme": "dirichelt"}, "unknown scheme 'dirichelt'; did you mean 'dirichlet'"),
+        ({"agents": 3}, "lacks the key scheme: iid, stratified, by, by_writer"),
+        ({"scheme": "labels", "agents": 1, "per_agent": 2}, "1 agents with 2 of the 3 classes"),
+        ({"scheme": "labels", "agents": 9, "per_agent": 4}, "made has 3 classes, not 4"),
+        ({"scheme": "quantity", "agents": 51, "alpha": 1}, "51 agents cannot share the 50"),
+    ],
+)
+def test_messages_name_columns_and_schemes(scheme, message):
+    with pytest.raises(ValueError, match=message):
+        partition.as_partition(scheme).n_agents(of_wards().info)
+
+
+# Drawn shares
+
+DRAWN = [
+    {"scheme": "quantity", "agents": 4, "alpha": 0.5},
+    {"scheme": "dirichlet", "agents": 4, "alpha": 0.5},
+    {"scheme": "labels", "agents": 4, "per_agent": 2},
+]
+
+
+def counts_of(scheme, dataset, seeds):
+    """Rows of every agent and class for each seed, shape (seeds, agents, K)."""
+    shares = rows_of(scheme, dataset, seeds)
+    return np.array(
+        [
+            [
+                np.bincount(dataset.y_train[agent[s][1]], minlength=dataset.n_classes)
+                for agent in shares
+            ]
+            for s in range(seeds)
+        ]
+    )
+
+
+@pytest.mark.parametrize("scheme", DRAWN, ids=lambda scheme: scheme["scheme"])
+def test_drawn_shares_give_every_row_to_one_agent_anew_for_each_seed(scheme):
+    dataset = make_dataset(90)
+    shares = rows_of(scheme, dataset, 3)
+    for s in range(3):
+        assert [agent[s][0] for agent in shares] == [slice(s, s + 1)] * 4
+        assert sorted(np.concatenate([agent[s][1] for agent in shares])) == list(range(90))
+    assert not np.array_equal(shares[0][0][1], shares[0][1][1])
+    again = rows_of(scheme, dataset, 3)
+    np.testing.assert_array_equal(shares[2][1][1], again[2][1][1])
+    assert partition.as_partition(scheme).fixed.model_dump() == {
+        "scheme": "iid", "agents": 4, "shuffle": False, "train": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1, 5])
+def test_moments_of_shares_are_those_of_the_dirichlet_distribution(alpha):
+    """Of all rows by quantity; of the rows of each class by dirichlet, one class apart from another."""
+    agents, seeds = 4, 1500
+    made = make_dataset(300)
+    made = replace(made, y_train=np.repeat([0, 1, 2], 100))
+    variance = (1 - 1 / agents) / (agents * (agents * alpha + 1))
+    quantity = counts_of({"scheme": "quantity", "agents": agents, "alpha": alpha}, made, seeds)
+    of_classes = counts_of({"scheme": "dirichlet", "agents": agents, "alpha": alpha}, made, seeds)
+    for shares in (quantity.sum(axis=2) / 300, *(of_classes[:, :, k] / 100 for k in range(3))):
+        np.testing.assert_allclose(shares.mean(axis=0), 1 / agents, atol=0.03)
+        np.testing.assert_allclose(shares.var(axis=0), variance, rtol=0.15)
+    correlation = np.corrcoef(of_classes[:, 0, 0], of_classes[:, 0, 1])[0, 1]
+    assert abs(correlation) < 0.1
+    # Who has many rows by quantity has all classes alike: hypergeometric draws.
+    large = quantity[quantity.sum(axis=2) > 100]
+    np.testing.assert_allclose(
+        (large / large.sum(axis=1, keepdims=True)).mean(axis=0), 1 / 3, atol=0.02
+    )
+
+
+@pytest.mark.parametrize(("agents", "per_agent"), [(4, 2), (5, 2), (3, 1), (7, 3)])
+def test_each_agent_has_so_many_labels_and_those_of_a_label_share_equally(agents, per_agent):
+    scheme = {"scheme": "labels", "agents": agents, "per_agent": per_agent}
+    made = make_dataset(300)
+    made = replace(made, y_train=np.repeat([0, 1, 2], 100))
+    counts = counts_of(scheme, made, 600)
+    assert ((counts > 0).sum(axis=2) == per_agent).all()
+    owners = (counts > 0).sum(axis=1)
+    assert (owners.max(axis=1) - owners.min(axis=1) <= 1).all()
+    largest = counts.max(axis=1)
+    smallest = np.where(counts > 0, counts, 300).min(axis=1)
+    assert (largest - smallest <= 1).all()
+    np.testing.assert_allclose((counts > 0).mean(axis=0), per_agent / 3, atol=0.07)
+
+
+@pytest.mark.parametrize("scheme", DRAWN[1:], ids=lambda scheme: scheme["scheme"])
+def test_labels_share_out_classes_only_and_a_run_says_what_neighbours_are(scheme):
+    with pytest.raises(ValueError, match="are no classes"):
+        partition.as_partition(scheme).n_agents(make_regression().info)
+    trace = simulate(make_dataset(), "objp", agents=scheme, rounds=1, seeds=2)
+    assert "neighbours are of the rows as they are shared out" in trace.attrs["shares"]
+    assert np.isfinite(trace.test_error.values[:, -1]).all()
+
+
 # Columns
 
 
 def columns_of(scheme, dataset, seeds=1):
     """Numbers of the columns of every party."""
     scheme = partition.as_partition({"scheme": "columns", **scheme})
-    orders = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    orders = [partial(np.random.default_rng, seed) for seed in range(seeds)]
     split = scheme.split(dataset, orders)
     assert split.dataset is dataset
     assert scheme.n_agents(dataset.info) == len(split.columns)
@@ -279,7 +417,7 @@ def test_columns_are_the_same_for_all_seeds_and_all_rows_train():
     assert scheme.n_features(dataset.info) == 7
     assert partition.as_partition(2).sharing == "rows"
 
-    def refuse(n):
+    def refuse():
         raise AssertionError("columns are not drawn")
 
     split = scheme.split(dataset, [refuse, refuse])

@@ -6,21 +6,21 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, model_validator
 
 from admmbench.datasets import Dataset, DatasetInfo
-from admmbench.validation import Count, Strict
+from admmbench.validation import Count, Number, Strict, suggestion, unknown
 
 RowSelection = slice | NDArray[np.int64]
 Shares = list[tuple[slice, RowSelection]]
 """Pairs of a slice of the seed axis and the training rows of these seeds: one pair where all seeds share them, and one
 pair per seed otherwise."""
-Draw = Callable[[int], NDArray[np.int64]]
-"""Draws a permutation of ``range(n)``."""
+Draw = Callable[[], np.random.Generator]
+"""Random numbers of a seed for its partition, from their beginning."""
 Stream = Callable[[int | None], np.random.Generator]
 """Random numbers of an agent, or of the server (None)."""
 
@@ -54,6 +54,8 @@ class ColumnSplit(NamedTuple):
 class _Scheme(Strict):
     sharing: ClassVar[Literal["rows", "columns"]] = "rows"
     """What is shared out."""
+    by_labels: ClassVar[bool] = False
+    """Whether labels decide who holds a row, so that a record with another label would move others."""
 
     @property
     def shuffled(self) -> bool:
@@ -76,17 +78,34 @@ class _Scheme(Strict):
         """Say what agents hold, as far as the name of the scheme does not."""
         return ""
 
+    @property
+    def fixed(self) -> Partition:
+        """The partition with equally many agents for which all seeds share out the rows in the same way."""
+        drawn = {"shuffle": False, "train": None}
+        own = {name: drawn[name] for name in drawn if name in type(self).model_fields}
+        return self.model_copy(update=own)  # type: ignore[return-value]
+
     @abstractmethod
-    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split | ColumnSplit:
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split | ColumnSplit:
         """Share out the training rows or the columns of a data set, for a batch of seeds.
 
         Parameters
         ----------
         dataset
             The data set.
-        permutations
-            For each seed, a function that draws a permutation of ``range(n)`` from this seed's stream.
+        draws
+            For each seed, what gives its random numbers.
         """
+
+
+# What `shares` says.
+_UNEQUAL = "of each label other shares for each agent, drawn for each seed"
+_TOUCHES = (
+    "labels decide who holds a row, so that neighbours are of the rows as they are shared out"
+)
+
+Alpha = Annotated[Number, Field(gt=0, le=1e6)]
+"""Concentration of a Dirichlet distribution."""
 
 
 def _with_a_row_each(agents: int, n_train: int, info: DatasetInfo) -> int:
@@ -149,16 +168,16 @@ class IID(_Scheme):
             return "rows in file order"
         return f"rows in file order; {_labels(dataset, _equal_parts(dataset.n_train, self.agents))}"
 
-    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
         """See `split`."""
-        everyone = slice(0, len(permutations))
+        everyone = slice(0, len(draws))
         if not self.shuffle:
             return Split(
                 dataset, [[(everyone, rows)] for rows in _equal_parts(dataset.n_train, self.agents)]
             )
         if self.train:
             dataset = _with_all_rows(dataset)
-        orders, n = _orders(dataset, permutations), self.n_train(dataset)
+        orders, n = _orders(dataset, draws), self.n_train(dataset)
 
         def drawn(part: slice) -> Shares:
             return [(seeds, np.sort(order[part])) for seeds, order in orders]
@@ -174,6 +193,8 @@ class Stratified(_Scheme):
     with ``shuffle: true`` those drawn last, another draw for every seed. ``train: all`` shares out the rows of the test
     part too, as he2023 tests on none; what is measured on the test part is then no test.
     """
+
+    by_labels: ClassVar[bool] = True
 
     scheme: Literal["stratified"]
     agents: Count
@@ -197,7 +218,7 @@ class Stratified(_Scheme):
             raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
         return _with_a_row_each(self.agents, self.n_train(info), info)
 
-    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
         """See `split`; ValueError if a class has fewer rows than there are agents."""
         for name, count in zip(dataset.class_names, self._counts(dataset), strict=True):
             if 0 < count < self.agents:
@@ -206,9 +227,9 @@ class Stratified(_Scheme):
                 )
         if self.train:
             dataset = _with_all_rows(dataset)
-        orders = [(slice(0, len(permutations)), np.arange(dataset.n_train))]
+        orders = [(slice(0, len(draws)), np.arange(dataset.n_train))]
         if self.shuffle:
-            orders = _orders(dataset, permutations)
+            orders = _orders(dataset, draws)
         folds = [(seeds, self._folds(dataset, order)) for seeds, order in orders]
         return Split(
             dataset, [[(seeds, rows[p]) for seeds, rows in folds] for p in range(self.agents)]
@@ -226,31 +247,170 @@ class Stratified(_Scheme):
         return np.sort(np.hstack([rows.reshape(self.agents, -1) for rows in cut]), axis=1)
 
 
-class ByWriter(_Scheme):
-    """One agent per writer: for data sets whose records have the attribute ``writer``."""
+class By(_Scheme):
+    """An agent for each value of an attribute of the records, such as a hospital; a value may have no rows."""
 
-    scheme: Literal["by_writer"]
+    scheme: Literal["by"]
+    column: str
 
     def n_agents(self, info: DatasetInfo) -> int:
-        """Count the agents; ValueError if the data set does not know its writers."""
-        if "writer" not in info.attributes:
-            raise ValueError(f"agents: {info.name} does not say who wrote a row; use scheme: iid")
-        return info.attributes["writer"]
+        """Count the agents; ValueError if the records have no such attribute."""
+        known = info.attributes
+        if self.column not in known:
+            fix = (
+                suggestion(self.column, known)
+                or "; its records have no attributes, use scheme: iid"
+            )
+            raise ValueError(f"agents: {info.name} does not say the {self.column!r} of a row{fix}")
+        return known[self.column]
 
     def shares(self, dataset: Dataset) -> str:
-        """Say how labels differ between writers."""
+        """Say how labels differ between agents."""
         return _labels(dataset, self._rows(dataset)) if dataset.n_classes else ""
 
-    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> Split:
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
         """See `split`."""
-        everyone = slice(0, len(permutations))
+        everyone = slice(0, len(draws))
         return Split(dataset, [[(everyone, rows)] for rows in self._rows(dataset)])
 
-    def _rows(self, dataset: Dataset) -> list[slice]:
-        """Return the training rows of each writer."""
-        writer = dataset.attributes["writer"]
-        starts = np.searchsorted(writer.train, np.arange(len(writer.values) + 1)).tolist()
-        return list(itertools.starmap(slice, itertools.pairwise(starts)))
+    def _rows(self, dataset: Dataset) -> Sequence[RowSelection]:
+        """Return the training rows of each value: slices, which copy nothing, where rows are in its order."""
+        attribute = dataset.attributes[self.column]
+        codes, values = attribute.train, np.arange(len(attribute.values) + 1)
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], values).tolist()
+        slices = list(itertools.starmap(slice, itertools.pairwise(starts)))
+        if (np.diff(codes) >= 0).all():
+            return slices
+        return [order[each] for each in slices]
+
+
+class ByWriter(By):
+    """One agent per writer: `By`, for the attribute ``writer``."""
+
+    scheme: Literal["by_writer"]  # type: ignore[assignment]
+    column: Literal["writer"] = Field(default="writer", exclude=True)
+
+
+class _Drawn(_Scheme):
+    """Rows in an order that is drawn for each seed, as are the shares of agents."""
+
+    agents: Count
+
+    @property
+    def shuffled(self) -> bool:
+        """Seeds draw their own rows."""
+        return True
+
+    @property
+    def fixed(self) -> Partition:
+        """Equal shares in file order."""
+        return IID(agents=self.agents)
+
+    def n_agents(self, info: DatasetInfo) -> int:
+        """Count the agents; ValueError if the data set cannot serve them."""
+        if self.by_labels and not info.n_classes:
+            raise ValueError(f"agents: targets of {info.name} are no classes; use scheme: iid")
+        return _with_a_row_each(self.agents, info.n_train, info)
+
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
+        """See `split`."""
+        owners = [self._owners(dataset, draw()) for draw in draws]
+        return Split(
+            dataset,
+            [
+                [(slice(k, k + 1), np.flatnonzero(own == p)) for k, own in enumerate(owners)]
+                for p in range(self.agents)
+            ],
+        )
+
+    @abstractmethod
+    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw the agent of each training row."""
+
+
+class Quantity(_Drawn):
+    """Unequal numbers of rows: their shares are drawn from a symmetric Dirichlet distribution.
+
+    The share of an agent has mean ``1 / agents`` and variance ``(1 - 1 / agents) / (agents (agents alpha + 1))``:
+    the smaller ``alpha``, the more do agents differ (Li et al. 2022, "quantity skew"). Labels play no part.
+    """
+
+    scheme: Literal["quantity"]
+    alpha: Alpha
+
+    def shares(self, dataset: Dataset) -> str:
+        """Say how rows are shared out."""
+        return "unequal numbers of rows, drawn for each seed"
+
+    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
+        order = rng.permutation(dataset.n_train)
+        return _dealt(order, rng.dirichlet(np.full(self.agents, self.alpha)))
+
+
+class Dirichlet(_Drawn):
+    """Unequal labels: the rows of each class are shared out as a symmetric Dirichlet distribution says.
+
+    So the share of a class that an agent has varies as `Quantity` says of all rows, for each class by itself (Yurochkin
+    et al. 2019; Li et al. 2022).
+    """
+
+    by_labels: ClassVar[bool] = True
+
+    scheme: Literal["dirichlet"]
+    alpha: Alpha
+
+    def shares(self, dataset: Dataset) -> str:
+        """Say how rows are shared out."""
+        return f"{_UNEQUAL}; {_TOUCHES}"
+
+    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
+        order, owners = rng.permutation(dataset.n_train), np.empty(dataset.n_train, np.int64)
+        for label in range(dataset.n_classes):
+            rows = order[dataset.y_train[order] == label]
+            shares = rng.dirichlet(np.full(self.agents, self.alpha))
+            owners[rows] = _dealt(np.arange(len(rows)), shares)
+        return owners
+
+
+class Labels(_Drawn):
+    """Few labels: each agent has rows of ``per_agent`` classes, and the agents of a class share its rows equally.
+
+    Which classes are an agent's is drawn: each with the probability ``per_agent / K`` of K classes, and numbers of
+    agents of two classes differ by one at most (McMahan et al. 2017 has two classes for most agents).
+    """
+
+    by_labels: ClassVar[bool] = True
+
+    scheme: Literal["labels"]
+    per_agent: Count
+
+    def n_agents(self, info: DatasetInfo) -> int:
+        """Count the agents; ValueError if classes are too few, or some would be nobody's."""
+        agents, k = super().n_agents(info), info.n_classes
+        if self.per_agent > k:
+            raise ValueError(f"agents.per_agent: {info.name} has {k} classes, not {self.per_agent}")
+        if agents * self.per_agent < k:
+            raise ValueError(
+                f"agents.per_agent: {agents} agents with {self.per_agent} of the {k} classes of {info.name} each leave "
+                "some to nobody"
+            )
+        return agents
+
+    def shares(self, dataset: Dataset) -> str:
+        """Say how rows are shared out."""
+        return f"labels of an agent: {self.per_agent}, drawn for each seed; {_TOUCHES}"
+
+    def _owners(self, dataset: Dataset, rng: np.random.Generator) -> NDArray[np.int64]:
+        order, owners = rng.permutation(dataset.n_train), np.empty(dataset.n_train, np.int64)
+        labels, agents = rng.permutation(dataset.n_classes), rng.permutation(self.agents)
+        # Agents, in a drawn order, take the next classes of a drawn circle.
+        taken = np.arange(self.agents * self.per_agent) % dataset.n_classes
+        for place, label in enumerate(labels):
+            rows = order[dataset.y_train[order] == label]
+            own = agents[np.flatnonzero(taken == place) // self.per_agent]
+            owners[rows] = np.repeat(own, [len(part) for part in np.array_split(rows, len(own))])
+        return owners
 
 
 class Columns(_Scheme):
@@ -285,14 +445,22 @@ class Columns(_Scheme):
             )
         return self.blocks if isinstance(self.blocks, int) else len(self.blocks)
 
-    def split(self, dataset: Dataset, permutations: Sequence[Draw]) -> ColumnSplit:
+    def split(self, dataset: Dataset, draws: Sequence[Draw]) -> ColumnSplit:
         """See `split`; all seeds share the blocks."""
         if isinstance(self.blocks, int):
             return ColumnSplit(dataset, _equal_parts(self.n_features(dataset.info), self.blocks))
         return ColumnSplit(dataset, _consecutive(self.blocks))
 
 
-def _labels(dataset: Dataset, parts: Sequence[slice]) -> str:
+def _dealt(order: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Owner of each of ``range(n)``, which get their shares in this order, each rounded so that all is shared out."""
+    ends = np.round(np.cumsum(shares)[:-1] * len(order)).astype(int)
+    owners = np.empty(len(order), np.int64)
+    owners[order] = np.searchsorted(ends, np.arange(len(order)), side="right")
+    return owners
+
+
+def _labels(dataset: Dataset, parts: Sequence[RowSelection]) -> str:
     """Say how labels differ between agents: the smallest and the largest share of the class that differs most."""
     labels = dataset.y_train.astype(np.int64)
     counts = np.array([np.bincount(labels[rows], minlength=dataset.n_classes) for rows in parts])
@@ -309,7 +477,7 @@ def _labels(dataset: Dataset, parts: Sequence[slice]) -> str:
 
 def _orders(dataset: Dataset, draws: Sequence[Draw]) -> list[tuple[slice, NDArray[np.int64]]]:
     """Draw an order of the training rows for each seed."""
-    return [(slice(k, k + 1), draw(dataset.n_train)) for k, draw in enumerate(draws)]
+    return [(slice(k, k + 1), draw().permutation(dataset.n_train)) for k, draw in enumerate(draws)]
 
 
 def _with_all_rows(dataset: Dataset) -> Dataset:
@@ -336,7 +504,7 @@ def _consecutive(sizes: Sequence[int]) -> list[slice]:
     return [slice(*bounds) for bounds in itertools.pairwise(ends)]
 
 
-Partition = IID | Stratified | ByWriter | Columns
+Partition = IID | Stratified | By | ByWriter | Dirichlet | Labels | Quantity | Columns
 _ADAPTER: TypeAdapter[Partition] = TypeAdapter(Annotated[Partition, Field(discriminator="scheme")])
 
 
@@ -344,4 +512,24 @@ def as_partition(spec: int | dict[str, Any] | Partition) -> Partition:
     """Make a partition from a number of agents, or from a mapping with the key ``scheme``."""
     if isinstance(spec, int):
         spec = {"scheme": "iid", "agents": spec}
+    if spec == {"scheme": "by", "column": "writer"}:
+        spec = {"scheme": "by_writer"}  # one spelling, so that equal runs are one
+    if isinstance(spec, dict) and spec.get("scheme") not in (names := _schemes()):
+        if "scheme" not in spec:
+            raise ValueError(f"agents: lacks the key scheme: {', '.join(names)}")
+        raise ValueError(f"agents.scheme: {unknown('scheme', spec['scheme'], names)}")
     return _ADAPTER.validate_python(spec)
+
+
+def _schemes() -> list[str]:
+    """Names of all schemes."""
+    return [
+        name
+        for each in get_args(Partition)
+        for name in get_args(each.model_fields["scheme"].annotation)
+    ]
+
+
+def usual(info: DatasetInfo) -> Partition:
+    """Return the partition if nobody says who holds which rows: an agent for each group, or ten equal shares."""
+    return as_partition({"scheme": "by", "column": info.group} if info.group else 10)

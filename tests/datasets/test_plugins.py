@@ -284,10 +284,6 @@ WRONG = {
     "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
     "reversed": ({"domain": (1, 0)}, "domain: (1.0, 0.0) is no pair of numbers"),
-    "order of writers": (
-        {"attributes": {"writer": Attribute(("a", "b"), np.int32(Y > 0), np.int32(TEST > 0))}},
-        "not in the order of their writers",
-    ),
     "too few writers": (
         {"attributes": {"writer": Attribute(("a",), np.zeros(3, np.int32), np.int32(0 * TEST))}},
         "writer has 3 values of type int32 for 60 rows",

@@ -223,7 +223,7 @@ def _nothing(spec: RunSpec) -> str:
     """Why there is nothing to audit; empty if there is."""
     if spec.as_problem.sharing == "constrained":
         return "Audits are for problems over rows or columns."
-    if spec.scheme.scheme == "stratified":
+    if spec.scheme.by_labels:
         return "Records are shared out by their labels, so that another label moves other records."
     if spec.release is None:
         return f"{spec.algorithm} declares no noisy release, so that it claims nothing."

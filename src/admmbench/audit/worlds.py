@@ -259,10 +259,7 @@ class Worlds:
 
 def unshuffled(spec: RunSpec) -> RunSpec:
     """Specification whose seeds all share out the training rows in the same way, so that a row has one owner."""
-    scheme = spec.scheme
-    drawn = {"shuffle": False, "train": None}
-    plain = {name: drawn[name] for name in drawn if name in type(scheme).model_fields}
-    return spec.model_copy(update={"agents": scheme.model_copy(update=plain).model_dump()})
+    return spec.model_copy(update={"agents": spec.scheme.fixed.model_dump()})
 
 
 def make_worlds(

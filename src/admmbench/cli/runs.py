@@ -35,12 +35,14 @@ from admmbench.files.core_yaml import dump_yaml, parse_yaml
     in_folder=True,
 )
 def _prepare(options: argparse.Namespace) -> None:
-    from admmbench.datasets import prepare
+    from admmbench.datasets import describe, prepare
 
     spec = parse_yaml(options.dataset, "DATASET")
     if not isinstance(spec, str | dict):
         raise ValueError(f"DATASET: expected a name or a mapping, got {options.dataset!r}")
     prepare(spec, options.output, mirror=options.mirror, cache=options.cache)
+    for line in describe(spec).summary:
+        print(line)
 
 
 @command(

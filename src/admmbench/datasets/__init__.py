@@ -17,6 +17,7 @@ from admmbench.datasets._fetch import read_bytes as read_bytes
 from admmbench.datasets._prepared import open_prepared as open_prepared
 from admmbench.datasets._registry import describe as describe
 from admmbench.datasets._registry import find_module as find_module
+from admmbench.datasets._registry import identity as identity
 from admmbench.datasets._registry import is_built_in as is_built_in
 from admmbench.datasets._registry import is_foreign as is_foreign
 from admmbench.datasets._registry import key as key

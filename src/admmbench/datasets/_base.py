@@ -107,6 +107,10 @@ class Facts:
         Bounds of each feature of an admissible record (not of the sample), unit: none.
     note
         One sentence for reports if the selection is not complete, else empty.
+    presumed
+        What a guarantee of privacy presupposes besides the domain, as it was found in records; empty if nothing was.
+    group
+        Attribute by whose values records are shared out if nobody says otherwise; empty if there is none.
     drawn
         Whether problems are drawn from the seed, so that there are no records.
     """
@@ -121,6 +125,8 @@ class Facts:
     target_unit: str = "1"
     domain: Ends = (0.0, 1.0)
     note: str = ""
+    presumed: str = ""
+    group: str = ""
     drawn: bool = False
 
     @property
@@ -148,6 +154,8 @@ class DatasetInfo(Facts):
         Number of values of each attribute of records, see `Dataset`.
     exact
         Whether `n_train` was counted; otherwise it is an estimate.
+    summary
+        What `admmbench prepare` prints: how records became features.
     """
 
     title: str
@@ -159,6 +167,7 @@ class DatasetInfo(Facts):
         default_factory=dict
     )
     exact: bool = True
+    summary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +183,7 @@ class Arrays:
     X_test, y_test
         Likewise for the test part.
     attributes
-        What is known of each record besides features and target, by name. The codes of ``writer`` do not decrease over
-        the training rows, so that the rows of a writer are contiguous.
+        What is known of each record besides features and target, by name.
     """
 
     X_train: NDArray[np.float32]
@@ -256,6 +264,10 @@ class DatasetDefinition(ABC):
         ValueError
             For a value that is not admissible, naming the setting.
         """
+        return settings
+
+    def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return what of canonical settings determines the arrays, besides checksums: all but where files are."""
         return settings
 
     def describe(self, settings: dict[str, Any]) -> DatasetInfo:

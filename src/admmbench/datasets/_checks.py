@@ -146,8 +146,6 @@ def _check_attributes(info: DatasetInfo, arrays: Arrays) -> None:
                 )
             if codes.size and not (codes.min() >= 0 and codes.max() < found[name]):
                 raise DatasetError(f"{info.name}: {name} has a value without a name")
-        if name == "writer" and np.any(np.diff(attribute.train) < 0):
-            raise DatasetError(f"{info.name}: training rows are not in the order of their writers")
 
 
 def _kind(value: Any) -> str:

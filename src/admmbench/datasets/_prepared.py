@@ -21,7 +21,7 @@ from admmbench.datasets._fetch import DatasetError
 from admmbench.files import sealed_json, unsealed
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 METADATA = "dataset.json"
 
 

@@ -113,7 +113,28 @@ def is_built_in(spec: Spec) -> bool:
     if not isinstance(spec, Dataset):
         return True
     own = normalize(spec)
-    return spec.key == key(own) and spec.domain == describe(own).domain
+    try:
+        return spec.key == key(own) and spec.domain == describe(own).domain
+    except ValueError:  # a table that is there no longer
+        return False
+
+
+def identity(spec: Spec) -> dict[str, Any]:
+    """Return a specification for comparing: what is in files of a user counts, and not where they are.
+
+    Parameters
+    ----------
+    spec
+        See `normalize`, also for the errors.
+    """
+    named = normalize(spec)
+    if named["name"] not in _DATASETS.built_in:
+        return named
+    settings = {name: value for name, value in named.items() if name != "name"}
+    own = _definition(named["name"]).identity(settings)
+    if own == settings:
+        return named
+    return {"name": named["name"], **own, "checksums": describe(spec).checksums}
 
 
 def describe(spec: Spec) -> DatasetInfo:
@@ -152,7 +173,7 @@ def key(spec: Spec) -> str:
     if isinstance(spec, Dataset):
         return spec.key
     name, info = normalize(spec)["name"], describe(spec)
-    content = [info.name, info.settings, info.checksums]
+    content = [info.name, _definition(name).identity(info.settings), info.checksums]
     if is_foreign(name):  # its author may be at work on it, and others may take its name
         module = find_module(name)
         path = Path(str(module.__file__))

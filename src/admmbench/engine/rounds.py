@@ -22,7 +22,7 @@ from admmbench.engine.variables import measured
 from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.local_update import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
-from admmbench.problems.base import Array, State
+from admmbench.problems.base import State
 
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
@@ -159,8 +159,8 @@ def assemble(
     strategy
         How local updates are computed.
     """
-    permutations = [partial(_permutation, seed) for seed in spec.seeds]
-    split = spec.scheme.split(dataset, permutations)
+    draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
+    split = spec.scheme.split(dataset, draws)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
@@ -179,11 +179,6 @@ def assemble(
         blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
     return Federation(problem, budget, blocks, choices, pool.map, strategy)
-
-
-def _permutation(seed: int, n: int) -> Array:
-    """Order rows as a seed does."""
-    return stream(seed, FEDERATION, "partition").permutation(n)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:

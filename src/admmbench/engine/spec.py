@@ -195,7 +195,7 @@ class RunSpec(Strict):
     params: dict[str, Any] = {}
     variant: Literal["paper", "reference"] = "paper"
     problem: str | dict[str, Any] | None = None
-    agents: Agents = 10
+    agents: Agents | None = None
     epsilon: Epsilon = math.inf
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sensitivity: Literal["local", "global"] = "local"
@@ -336,7 +336,10 @@ class RunSpec(Strict):
         """Which method, data set and loss these are, by their content."""
         data = datasets.find_module(str(datasets.normalize(self.dataset)["name"]))
         modules = algorithms.find_module(self.algorithm), data, sys.modules[self.as_problem.module]
-        return "{} on {}, {}".format(*map(plugins.identity, modules))
+        method, records, loss = map(plugins.identity, modules)
+        if datasets.identity(self.dataset) != datasets.normalize(self.dataset):
+            records += f"-{datasets.key(self.dataset)[:8]}"
+        return f"{method} on {records}, {loss}"
 
     @cached_property
     def info(self) -> datasets.DatasetInfo:
@@ -360,7 +363,9 @@ class RunSpec(Strict):
 
     @property
     def scheme(self) -> partition.Partition:
-        """The partition that ``agents`` states."""
+        """The partition that ``agents`` states, or that of the data set."""
+        if self.agents is None:
+            return partition.usual(self.info)
         try:
             return partition.as_partition(self.agents)
         except ValidationError as error:
@@ -467,6 +472,8 @@ class RunSpec(Strict):
             stated += [
                 "every admissible record is in the domain that the author of the data set states"
             ]
+        if self.info.presumed:
+            stated += [self.info.presumed]
         if found.kind == "proved" and stated:
             return Guarantee("conditional", f"if {' and '.join(stated)}; {found.conditions}")
         return found

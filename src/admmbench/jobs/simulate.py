@@ -9,7 +9,7 @@ from typing import Any
 
 import xarray as xr
 
-from admmbench.datasets import Dataset, load_dataset
+from admmbench.datasets import Dataset, find_module, load_dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import SEEDS, RunSpec
@@ -21,12 +21,12 @@ _log = logging.getLogger(__name__)
 
 
 def simulate(
-    dataset: str | dict[str, Any] | Dataset,
+    dataset: str | dict[str, Any] | Dataset | Any,
     algorithm: str,
     params: Mapping[str, Any] | None = None,
     variant: str = "paper",
     problem: str | dict[str, Any] | None = None,
-    agents: int | dict[str, Any] = 10,
+    agents: int | dict[str, Any] | None = None,
     epsilon: float = math.inf,
     delta: float | None = None,
     sensitivity: str = "local",
@@ -39,13 +39,16 @@ def simulate(
     time_limit: float = math.inf,
     accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
+    groups: Any = None,
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
     Parameters
     ----------
     dataset
-        Name or path of a plug-in, ``{"name": ..., setting: ...}``, or what `load_dataset` returns.
+        Name or path of a plug-in, ``{"name": ..., setting: ...}``, or what `load_dataset` returns. Also a pair of
+        features and targets (arrays, or a DataFrame and a Series), or a Bunch of scikit-learn: these are prepared as
+        the data set ``table`` prepares a file.
     algorithm
         Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
     params
@@ -56,7 +59,8 @@ def simulate(
         Name or path of a loss, or ``{"loss": ..., "penalty": ..., "strength": ...}``, see
         `admmbench.problems.as_problem`; the data set's default loss if absent.
     agents
-        Number of agents with equal shares, or a partition such as ``{"scheme": "by_writer"}``.
+        Number of agents with equal shares, or a partition such as ``{"scheme": "by", "column": "hospital"}``; 10 if
+        absent, or an agent for each group of a data set that has groups.
     epsilon
         Privacy budget of one iteration; ``float("inf")`` adds no noise.
     delta
@@ -88,6 +92,8 @@ def simulate(
         the usual ones if absent.
     progress
         Called with the round and the number of rounds.
+    groups
+        With arrays: whose each record is, shape (n,); there is an agent for each group if ``agents`` is absent.
 
     Returns
     -------
@@ -107,6 +113,15 @@ def simulate(
     given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     if delta is not None:
         given["delta"] = delta
+    named = isinstance(dataset, str | Dataset) or (
+        isinstance(dataset, Mapping) and "data" not in dataset
+    )
+    if not named:
+        dataset = find_module("table").from_arrays(dataset, groups)
+    elif groups is not None:
+        raise ValueError(
+            "groups: are for arrays; name a column by agents: {scheme: by, column: ...}"
+        )
     given |= {
         "dataset": dataset,
         "algorithm": algorithm,

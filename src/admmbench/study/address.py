@@ -70,7 +70,8 @@ class Address:
         first, last = spec.seeds[0], spec.seeds[-1]
         if spec.seeds != tuple(range(first, first + len(spec.seeds))):
             raise ValueError(f"seeds: those of one run must follow one another, got {spec.seeds}")
-        settings = spec.complete() | {"seeds": len(spec.seeds)}
+        own = {"seeds": len(spec.seeds), "dataset": datasets.identity(spec.dataset)}
+        settings = spec.complete() | own
         del settings["epsilon"], settings["privacy"]["total"]
         extent = {key: settings.pop(key) for key in _EXTENT}
         known = _hash(settings, _SETTINGS_DIGITS) + _hash(extent, _EXTENT_DIGITS)
@@ -114,11 +115,11 @@ def files_of_runs(folder: Path) -> Iterator[Path]:
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
     """Folder name of a data set: its name, and a short hash of settings that are not the default.
 
-    That of a data set from outside the package has a hash of all that it is: others may have its name.
+    That of a data set from outside the package, or of a table, has a hash of all that it is: others may have its name.
     """
     full = datasets.normalize(spec)
     name = str(full["name"])
-    if datasets.is_foreign(name):
+    if datasets.is_foreign(name) or datasets.identity(spec) != full:
         return f"{datasets.describe(spec).name}-{datasets.key(spec)[:_SETTINGS_DIGITS]}"
     return name if full == datasets.normalize(name) else f"{name}-{_hash(full, _SETTINGS_DIGITS)}"
 

@@ -1,0 +1,474 @@
+"""Columns of a table: of which kind each is, and how they become features, targets and attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
+
+from admmbench.datasets._base import Arrays, Attribute
+from admmbench.validation import Number, Strict, meant
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["number", "category", "leave_out"]
+
+# Text with more values than this is no category; whole numbers with more values are no classes.
+_MOST_CATEGORIES, _MOST_CLASSES = 100, 20
+# Rows from which on a column with another value in each is one of identifiers.
+_FEW_ROWS = 20
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?")
+# Names that a message or a summary spells out.
+_SHOWN = 12
+
+
+def _range(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] < ends[1]:
+        raise ValueError(f"expected two numbers, the first below the second, got {list(ends)}")
+    return ends
+
+
+Range = Annotated[tuple[Number, Number], AfterValidator(_range)]
+
+
+class Columns(Strict):
+    """What a user says of the columns of a table."""
+
+    target: str = ""
+    """Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there."""
+    group: str = ""
+    """Column that says whose a record is, such as its hospital: no feature, but an attribute, by whose values records
+    are shared out if nobody says otherwise. Of LEAF files, the user."""
+    kinds: dict[str, Kind] = {}
+    """Kind of a column, where it is another one than is found: number, category or leave_out."""
+    ranges: dict[str, Range] | Range = {}
+    """Range of each number that a record may have, for scaling, by column, or one range for all numbers. It is found
+    in the training part for columns that are absent, which a total of privacy does not cover."""
+    categories: dict[str, Annotated[list[str | int | float | bool], Field(min_length=1)]] = {}
+    """Values that a record may have, by column; the classes in their order, for the target. They are found in the
+    training part (classes in both) for columns that are absent, which a total of privacy does not cover."""
+    missing: Literal["refuse", "drop", "impute"] = "refuse"
+    """What becomes of records with a missing value: refuse the table, drop these records, or impute the value: the
+    median of the training part (the middle, if the range is stated), and no category."""
+    test: (
+        Annotated[float, Field(gt=0, lt=1)]
+        | Annotated[dict[str, str | int | float | bool], Field(min_length=1, max_length=1)]
+        | str
+    ) = 0.2
+    """Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
+    {part: test}; or the path of a second file."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of that draw, whatever the seeds of runs are."""
+
+    def range_of(self, name: str) -> Range | None:
+        """Range that is stated for a column."""
+        return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
+
+    def stated(self, name: str) -> bool:
+        """Whether a user says all about a column, so that no record is asked."""
+        if self.kinds.get(name) == "leave_out":
+            return True
+        if self.kinds.get(name) == "category" or name in self.categories:
+            return name in self.categories
+        return self.range_of(name) is not None
+
+
+@dataclass
+class Prepared:
+    """A table, prepared: arrays, and what is known of them.
+
+    Attributes
+    ----------
+    arrays
+        The arrays.
+    class_names
+        Empty where targets are numbers.
+    group
+        Attribute by which records are shared out; empty if there is none.
+    presumed
+        What totals presuppose, as it was found in records; empty if nothing was.
+    summary
+        Lines for users.
+    """
+
+    arrays: Arrays
+    class_names: tuple[str, ...]
+    group: str
+    presumed: str
+    summary: list[str] = field(default_factory=list)
+
+
+def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) -> Prepared:
+    """Prepare a table.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    second
+        Its test part, if that is a table of its own.
+    given
+        What a user says of its columns.
+
+    Raises
+    ------
+    ValueError
+        If the table cannot be used as it is; the message names the columns, and what to do.
+    """
+    import pandas as pd  # slow to import
+
+    frame, n_first = frame.rename(columns=str), len(frame)
+    _check_names(frame, given)
+    if second is not None:
+        second = second.rename(columns=str)
+        if lacking := [name for name in frame.columns if name not in second.columns]:
+            raise ValueError(f"test: the second file lacks {_listed(lacking)}")
+        frame = pd.concat([frame, second[frame.columns]], ignore_index=True)
+    frame = frame.reset_index(drop=True).replace([np.inf, -np.inf], np.nan)
+    tests = np.arange(len(frame)) >= n_first if second is not None else None
+    beside = {given.target, given.group}
+    if isinstance(given.test, dict):
+        ((name, value),) = given.test.items()
+        tests, beside = (_texts(frame[name]) == _text(value)).to_numpy(), {*beside, name}
+
+    seen = frame if tests is None else frame[~tests]
+    kinds, why = {}, {}
+    for name in frame.columns:
+        if name not in beside:
+            kinds[name], why[name] = _kind(name, seen[name], given)
+    used = [name for name, kind in kinds.items() if kind != "leave_out"]
+    keep = _without_missing(frame, used, given)
+    frame, tests = frame[keep], None if tests is None else tests[keep]
+    y, class_names = _targets(frame[given.target], given)
+    if tests is None:
+        assert isinstance(given.test, float)
+        tests = _drawn(y if class_names else np.zeros(len(y), int), given.test, given.seed)
+    for part, rows in (("training", ~tests), ("test", tests)):
+        if not rows.any():
+            raise ValueError(f"test: no record is in the {part} part")
+    if not used:
+        raise ValueError(f"no column is left for features: {_reasons(kinds, why)}")
+    features = _Features(frame, ~tests, kinds, given)
+    attributes = _attributes(frame, tests, kinds, given)
+    group = slug(given.group) if given.group else ""
+    X = features.made
+    arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
+    lines = [
+        _said_of_target(given.target, y, class_names, tests),
+        *features.lines,
+        *([f"left out: {_reasons(kinds, why)}"] if len(used) < len(kinds) else []),
+        f"{X.shape[1]} features in [0, 1], the last a column of ones, as models have no intercept",
+        *([_said_of_groups(given.group, attributes[group], arrays)] if group else []),
+        *_of_attributes(attributes, group),
+    ]
+    found = features.found
+    if unsaid := [name for name in kinds if name not in used and not given.stated(name)]:
+        found.append(f"that {_listed(unsaid)} can be left out")
+    if class_names and given.target not in given.categories:
+        found.append(f"the classes of {given.target}")
+    presumed = f"what the preparation found in the records is public: {'; '.join(found)}"
+    return Prepared(arrays, class_names, group, presumed if found else "", lines)
+
+
+def slug(name: str) -> str:
+    """Name of the attribute that a column becomes: letters, digits, ``_``, ``-`` and ``.``."""
+    return re.sub(r"^[.-]", "_", re.sub(r"[^A-Za-z0-9_.-]", "_", name))[:64]
+
+
+def _check_names(frame: pd.DataFrame, given: Columns) -> None:
+    """Refuse columns that are not there, and a table without a target."""
+    columns = list(frame.columns)
+    if not given.target:
+        raise ValueError(f"target: name the column of the targets: {_listed(columns)}")
+    named = {"target": [given.target], "group": [given.group] if given.group else []}
+    for key in ("kinds", "ranges", "categories", "test"):
+        value = getattr(given, key)
+        named[key] = list(value) if isinstance(value, dict) else []
+    for key, names in named.items():
+        for name in names:
+            if name not in columns:
+                near = meant(name, columns) or f" (there are {_listed(columns)})"
+                raise ValueError(f"{key}: unknown column {name!r}{near}")
+    if given.group == given.target:
+        raise ValueError(f"group: {given.group!r} is the target")
+    for name in given.kinds:
+        if given.kinds[name] == "number" and name in given.categories:
+            raise ValueError(f"categories: {name!r} is a number in kinds")
+    if isinstance(given.ranges, dict) and (both := given.ranges.keys() & given.categories):
+        raise ValueError(f"ranges: {min(both)!r} has categories too; give one of them")
+
+
+def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]:
+    """Kind of a column, and why it is left out, if it is."""
+    from pandas.api import types  # slow to import
+
+    if name in given.kinds:
+        return given.kinds[name], "as asked"
+    if name in given.categories:
+        return "category", ""
+    if isinstance(given.ranges, dict) and name in given.ranges:
+        return "number", ""
+    present = values.dropna()
+    numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
+    if numeric and given.range_of(name) is not None:
+        return "number", ""
+    if types.is_datetime64_any_dtype(values):
+        return "leave_out", "dates"
+    if present.empty or (present.iloc[0] == present).all():
+        return "leave_out", "one value" if len(present) else "no value"
+    many = len(present) >= _FEW_ROWS and present.is_unique
+    if numeric:
+        whole = types.is_integer_dtype(values)
+        return ("leave_out", "another number in each row") if whole and many else ("number", "")
+    text = _texts(present)
+    if text.map(lambda value: bool(_DATE.fullmatch(value.strip()))).all():
+        return "leave_out", "dates"
+    if many:
+        return "leave_out", "another text in each row"
+    if (count := text.nunique()) > _MOST_CATEGORIES:
+        return "leave_out", f"text with {count:,} values"
+    return "category", ""
+
+
+def _without_missing(frame: pd.DataFrame, used: Sequence[str], given: Columns) -> NDArray[np.bool_]:
+    """Find the rows to keep; ValueError if values are missing that nobody says what to do about."""
+    whose = [name for name in (given.target, given.group) if name]
+    needed = whose if given.missing == "impute" else [*whose, *used]
+    gaps = frame[needed].isna()
+    counts = gaps.sum()
+    lacking = [f"{name} ({counts[name]:,})" for name in needed if counts[name]]
+    if not lacking or given.missing == "drop":
+        return ~gaps.any(axis=1).to_numpy()
+    fix = "missing: drop"
+    if given.missing == "refuse" and not counts[whose].any():
+        fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"
+    raise ValueError(f"values are missing: {_listed(lacking)}; set {fix}")
+
+
+def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Class indices and the names of the classes, or numbers and no names."""
+    from pandas.api import types  # slow to import
+
+    kind = given.kinds.get(given.target)
+    if kind == "leave_out":
+        raise ValueError(f"kinds: the target {given.target!r} cannot be left out")
+    if kind is None and given.target not in given.categories:
+        numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
+        classes = not numeric or (
+            values.nunique() <= _MOST_CLASSES and bool((values % 1 == 0).all())
+        )
+        kind = "category" if classes else "number"
+    if kind == "number":
+        return _numbers(values).to_numpy(np.float32), ()
+    texts = _texts(values)
+    names = [_text(value) for value in given.categories.get(given.target, [])] or _sorted(texts)
+    if others := sorted(set(texts) - set(names)):
+        raise ValueError(
+            f"categories.{given.target}: {_listed(others)} is none of {_listed(names)}"
+        )
+    if len(names) < 2:
+        raise ValueError(f"target: {given.target!r} has one value, {names[0]!r}")
+    if len(names) > 10 * _MOST_CATEGORIES:
+        raise ValueError(f"target: {given.target!r} is text with {len(names):,} values, no classes")
+    return texts.map({name: code for code, name in enumerate(names)}).to_numpy(np.int64), tuple(
+        names
+    )
+
+
+def _drawn(classes: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    """Draw a share of the rows of each class, rounded; one record of a class alone stays in training."""
+    rng, tests = np.random.default_rng(seed), np.zeros(len(classes), bool)
+    for label in np.unique(classes):
+        rows = np.flatnonzero(classes == label)
+        tests[rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)]] = True
+    return tests
+
+
+class _Features:
+    """Features of all rows: numbers scaled to [0, 1], a column for each category, ones.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    training
+        The rows that ranges and categories may be found in.
+    kinds
+        Kind of each column.
+    given
+        What is stated.
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        training: NDArray[np.bool_],
+        kinds: Mapping[str, Kind],
+        given: Columns,
+    ) -> None:
+        self._frame, self._training, self._given = frame, training, given
+        self.lines: list[str] = []
+        self.found: list[str] = []
+        parts = [self._numbers([name for name, kind in kinds.items() if kind == "number"])]
+        parts += [self._categories([name for name, kind in kinds.items() if kind == "category"])]
+        made = np.hstack([*parts, np.ones((len(frame), 1))])
+        self.made: NDArray[np.float32] = np.ascontiguousarray(made, np.float32)
+
+    def _numbers(self, names: list[str]) -> NDArray[np.float64]:
+        """Scale numbers by their ranges; beyond these they are clipped."""
+        import pandas as pd  # slow to import
+        from sklearn.preprocessing import MinMaxScaler
+
+        if not names:
+            return np.empty((len(self._frame), 0))
+        numbers = pd.DataFrame({name: _numbers(self._frame[name]) for name in names})
+        own, ends, middle, beyond = numbers[self._training], {}, {}, []
+        for name in names:
+            stated = self._given.range_of(name)
+            ends[name] = stated or (own[name].min(), own[name].max())
+            middle[name] = sum(stated) / 2 if stated else own[name].median()
+            outside = ((numbers[name] < ends[name][0]) | (numbers[name] > ends[name][1])).sum()
+            beyond += [f"{name} ({outside:,})"] * bool(outside)
+        scaler = MinMaxScaler(clip=True).fit(pd.DataFrame(ends, columns=names))
+        ranges = [f"{name} [{ends[name][0]:g}, {ends[name][1]:g}]" for name in names]
+        self.lines.append(f"{len(names):,} numbers, scaled from their ranges: {_listed(ranges)}")
+        if beyond:
+            self.lines.append(f"values beyond the ranges, clipped: {_listed(beyond)}")
+        self._note("the ranges of", names)
+        return np.asarray(scaler.transform(numbers.fillna(middle)))
+
+    def _categories(self, names: list[str]) -> NDArray[np.float64]:
+        """Make a column of each category; a value that is none has 0 in all of them."""
+        import pandas as pd  # slow to import
+        from sklearn.preprocessing import OneHotEncoder
+
+        if not names:
+            return np.empty((len(self._frame), 0))
+        texts = pd.DataFrame({name: _texts(self._frame[name]) for name in names})
+        own, values, other = texts[self._training], [], []
+        for name in names:
+            stated = [_text(value) for value in self._given.categories.get(name, [])]
+            values.append(np.array(stated or _sorted(own[name].dropna()), object))
+            none = (texts[name].notna() & ~texts[name].isin(values[-1])).sum()
+            other += [f"{name} ({none:,})"] * bool(none)
+        encoder = OneHotEncoder(
+            categories=values, handle_unknown="ignore", sparse_output=False
+        ).fit(pd.DataFrame({name: each[:1] for name, each in zip(names, values, strict=True)}))
+        counts = [f"{name} ({len(each)})" for name, each in zip(names, values, strict=True)]
+        self.lines.append(f"categories, a column for each value: {_listed(counts)}")
+        if other:
+            self.lines.append(f"values that are no category, 0 in all columns: {_listed(other)}")
+        self._note("the categories of", names)
+        with np.errstate(all="ignore"):
+            return np.asarray(encoder.transform(texts.fillna("")))
+
+    def _note(self, what: str, names: Iterable[str]) -> None:
+        """Remember what was found in records."""
+        found = [name for name in names if not self._given.stated(name)]
+        self.found += [f"{what} {_listed(found)}"] if found else []
+
+
+def _attributes(
+    frame: pd.DataFrame, tests: NDArray[np.bool_], kinds: Mapping[str, Kind], given: Columns
+) -> dict[str, Attribute]:
+    """Attributes of records: the group, and every category."""
+    found: dict[str, Attribute] = {}
+    names = [given.group] if given.group else []
+    for name in [*names, *(name for name, kind in kinds.items() if kind == "category")]:
+        texts = _texts(frame[name]).fillna("missing")
+        values = _sorted(texts)
+        found.setdefault(slug(name), Attribute.of(values, texts[~tests], texts[tests]))
+    return found
+
+
+def _numbers(values: pd.Series[Any]) -> pd.Series[float]:
+    """Read numbers; ValueError for what is none."""
+    import pandas as pd  # slow to import
+
+    try:
+        return pd.to_numeric(values).astype(float)
+    except (ValueError, TypeError):
+        bad = next(value for value in values.dropna() if not _is_number(value))
+        raise ValueError(
+            f"{values.name}: {bad!r} is no number; set kinds: {{{values.name}: category}}"
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _text(value: Any) -> str:
+    """Spell a value as in a file: whole numbers without a point."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
+    return values.astype(object).map(_text, na_action="ignore")
+
+
+def _sorted(texts: Iterable[str]) -> list[str]:
+    """Values of a column, once each: numbers by size, before text."""
+    values = set(texts)
+    if all(map(_is_number, values)):
+        return sorted(values, key=lambda value: (float(value), value))
+    return sorted(values)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Name some, and how many more there are."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _reasons(kinds: Mapping[str, Kind], why: Mapping[str, str]) -> str:
+    by: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        if kind == "leave_out":
+            by.setdefault(why[name], []).append(name)
+    return "; ".join(f"{_listed(names)} ({reason})" for reason, names in by.items())
+
+
+def _said_of_target(
+    name: str, y: NDArray[Any], class_names: Sequence[str], tests: NDArray[np.bool_]
+) -> str:
+    sizes = f"{(~tests).sum():,} training and {tests.sum():,} test records"
+    if not class_names:
+        return f"{sizes}; target {name}: numbers from {y.min():g} to {y.max():g}"
+    counts = np.bincount(y[~tests], minlength=len(class_names))
+    each = [f"{label!r} ({count:,})" for label, count in zip(class_names, counts, strict=True)]
+    return f"{sizes}; target {name}: {len(each)} classes, of training records {_listed(each)}"
+
+
+def _said_of_groups(name: str, group: Attribute, arrays: Arrays) -> str:
+    """Say how large groups are, and which lack something."""
+    n = len(group.values)
+    counts, tested = (np.bincount(codes, minlength=n) for codes in (group.train, group.test))
+    said = f"group {name}: {n:,} values with {counts.min():,} to {counts.max():,} training records"
+    faults = {"no training record": counts == 0, "no test record": tested == 0}
+    if arrays.y_train.dtype == np.int64:
+        pairs = np.unique(np.stack([group.train, arrays.y_train]), axis=1)[0].astype(int)
+        faults["one class"] = np.bincount(pairs, minlength=n) == 1
+    said_of = [
+        f"{what}: {_listed([group.values[code] for code in np.flatnonzero(has)])}"
+        for what, has in faults.items()
+        if has.any()
+    ]
+    return "; ".join([said, *said_of])
+
+
+def _of_attributes(attributes: Mapping[str, Attribute], group: str) -> list[str]:
+    others = [f"{name} ({len(each.values)})" for name, each in attributes.items() if name != group]
+    return [f"columns that can share records out too: {_listed(others)}"] if others else []

@@ -1,0 +1,268 @@
+"""A table of one's own: a file in CSV, Parquet, LIBSVM or LEAF format, or arrays in Python."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from admmbench.datasets import _table_columns, _table_files
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._fetch import DatasetError
+from admmbench.datasets._table_columns import Columns, Prepared
+from admmbench.files import digest
+from admmbench.files.cache import Cache
+from admmbench.validation import checked
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Facts of tables that were read before by this code, as reading takes long.
+_MODULES = (__file__, str(_table_columns.__file__), str(_table_files.__file__))
+_CODE = hashlib.sha256(b"".join(Path(module).read_bytes() for module in _MODULES)).hexdigest()[:8]
+_FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
+
+
+class Settings(Columns):
+    """Settings of the data set."""
+
+    path: str
+    format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
+
+
+class Table(DatasetDefinition):
+    """Records of a file, one a row, with names of columns in the first line of text.
+
+    Numbers are scaled to [0, 1] by their ranges and clipped, each value of a category has a column, and a column of
+    ones follows, as models have no intercept. Dates, identifiers, long texts and columns with one value are left out.
+    Ranges and categories are found in the training part, unless they are stated.
+
+    Parameters
+    ----------
+    path
+        File, or a folder of LEAF files. What is in it is part of the data set's identity, and not where it is.
+    format
+        csv, parquet, libsvm or leaf; by the suffix of the file if absent.
+    target
+        Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there.
+    group
+        Column that says whose a record is, such as its hospital: no feature, but an attribute, by whose values records
+        are shared out if nobody says otherwise. Of LEAF files it is the user.
+    kinds
+        Kind of a column, where it is another one than is found: number, category or leave_out.
+    ranges
+        Range of each number that a record may have, by column, or one range for all numbers.
+    categories
+        Values that a record may have, by column; for the target, the classes in their order.
+    missing
+        What becomes of records with a missing value: refuse the table, drop them, or impute the value: the median of
+        the training part (the middle, if the range is stated), and no category.
+    test
+        Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
+        {part: test}; or the path of a second file.
+    seed
+        Seed of that draw, whatever the seeds of runs are.
+    """
+
+    name = "table"
+    defaults = {"path": ""} | {
+        name: each.get_default()
+        for name, each in Settings.model_fields.items()
+        if not each.is_required()
+    }
+
+    def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Complete the settings; reads the table, so that what is wrong with it is said before anything runs."""
+        if not settings["path"]:
+            raise ValueError("dataset.path: name the file of the table, such as patients.csv")
+        given = checked(Settings, settings, "dataset")
+        for key in ("path", "test") if isinstance(given.test, str) else ("path",):
+            _table_files.check_path(getattr(given, key), f"dataset.{key}")
+        kind = given.format or _table_files.format_of(given.path)
+        own: dict[str, Any] = {"format": kind}
+        if label := _table_files.LABELS.get(kind):
+            if given.target not in ("", label):
+                raise ValueError(f"dataset.target: {kind} files have a place for it; leave it out")
+            own["target"] = label
+        if kind == "leaf":
+            own["group"] = given.group or _table_files.USER
+            own["kinds"] = {_table_files.LABELS[kind]: "category", **given.kinds}
+        complete = given.model_copy(update=own).model_dump(mode="json")
+        self.describe(complete)
+        return complete
+
+    def identity(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Leave out where files are."""
+        test = "" if isinstance(settings["test"], str) else settings["test"]
+        return {**settings, "path": "", "test": test}
+
+    def describe(self, settings: dict[str, Any]) -> DatasetInfo:
+        """Return the facts of the table, which is read for them once for each content."""
+        checksums = _checksums(settings)
+        content = digest([self.identity(settings), checksums])
+        text = json.dumps(settings)
+        found = _FACTS.find(content, lambda: asdict(_made(text, tuple(checksums.items()))[1]))
+        return replace(checked(DatasetInfo, found, ""), settings=settings)
+
+    def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
+        """Read the table; DatasetError if it is another one than was described."""
+        checksums = _checksums(info.settings)
+        if checksums != info.checksums:
+            raise DatasetError(f"{info.settings['path']} has changed meanwhile; run again")
+        arrays, _ = _made(json.dumps(info.settings), tuple(checksums.items()))
+        return arrays
+
+
+def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
+    """Make a data set of arrays, as `Table` makes one of a file.
+
+    Parameters
+    ----------
+    data
+        Features of shape (n, J), as a DataFrame or an array, perhaps sparse, with targets of shape (n,), as a pair; or
+        a Bunch of scikit-learn.
+    groups
+        Whose each record is, shape (n,); records are then shared out by it.
+    **columns
+        Settings of `Table` on columns. Columns without a name are ``x0``, ``x1`` and so on; the target is ``target``
+        and the group ``group``, unless they are Series with names.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ValueError
+        If the arrays cannot be used; the message says why.
+    """
+    frame, target, classes = _frame(data)
+    named = {"target": target}
+    if classes:
+        columns = {**columns, "categories": {target: classes, **columns.get("categories", {})}}
+    if groups is not None:
+        named["group"] = _add(frame, groups, "group", "groups")
+    given = checked(Columns, {**columns, **named}, "")
+    made = _table_columns.prepare(frame, None, given)
+    content = hashlib.sha256()
+    for array in (made.arrays.X_train, made.arrays.y_train, made.arrays.X_test, made.arrays.y_test):
+        content.update(array.tobytes())
+    facts = {
+        name: value for name, value in _facts(made).items() if name in Dataset.__dataclass_fields__
+    }
+    return Dataset(
+        name="arrays",
+        settings={},
+        checksums={"arrays": f"sha256:{content.hexdigest()}"},
+        **vars(made.arrays),
+        **{
+            name: value
+            for name, value in facts.items()
+            if name != "attributes" and name[:2] != "n_"
+        },
+    )
+
+
+def _frame(data: Any) -> tuple[pd.DataFrame, str, list[str]]:
+    """Table of features and targets, name of the column of the targets, and names of classes of a Bunch."""
+    import pandas as pd  # slow to import
+    from scipy import sparse
+
+    classes: list[str] = []
+    names = None
+    if isinstance(data, Mapping) and {"data", "target"} <= data.keys():
+        names = data.get("feature_names")
+        data, bunch = (data["data"], data["target"]), data
+        classes = [str(name) for name in bunch.get("target_names", [])]
+    if not (isinstance(data, tuple | list) and len(data) == 2):
+        raise ValueError("dataset: expected a name, a mapping, a Dataset, a pair (X, y) or a Bunch")
+    X, y = data
+    if isinstance(X, pd.DataFrame):
+        frame = X.rename(columns=str).reset_index(drop=True)
+    else:
+        array = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        if array.ndim != 2:
+            raise ValueError(f"dataset: features have shape {array.shape}, expected (n, J)")
+        frame = pd.DataFrame(
+            array, columns=[str(name) for name in names] if names is not None else None
+        )
+        frame.columns = [name if isinstance(name, str) else f"x{name}" for name in frame.columns]
+    codes = np.asarray(y)
+    if len(classes) > 1 and codes.ndim == 1 and np.isin(codes, range(len(classes))).all():
+        y = pd.Series(np.array(classes, object)[codes.astype(int)], name=getattr(y, "name", None))
+    else:
+        classes = []
+    return frame, _add(frame, y, "target", "dataset: y"), classes
+
+
+def _add(frame: pd.DataFrame, values: Any, name: str, what: str) -> str:
+    """Add a column of another array; returns its name."""
+    array = np.asarray(values)
+    if array.shape != (len(frame),):
+        raise ValueError(
+            f"{what} has shape {array.shape}, expected ({len(frame)},), one for each record"
+        )
+    name = str(getattr(values, "name", None) or name)
+    while name in frame.columns:
+        name += "_"
+    frame[name] = array
+    return name
+
+
+def _paths(settings: Mapping[str, Any]) -> list[str]:
+    """The table, and the second file if there is one."""
+    second = settings["test"]
+    return [settings["path"], *([second] if isinstance(second, str) else [])]
+
+
+def _checksums(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Checksum of each file, by what it is for."""
+    return {
+        f"{part} {name}".strip(): checksum
+        for part, path in zip(("table", "test table"), _paths(settings), strict=False)
+        for name, checksum in _table_files.checksums_of(path).items()
+    }
+
+
+@lru_cache(maxsize=1)
+def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays, DatasetInfo]:
+    """Read and prepare a table of these checksums; the last one is kept, as it is described before it is read."""
+    given = Settings(**json.loads(settings))
+    paths = _paths(given.model_dump())
+    try:
+        frame, *second = _table_files.read_tables(paths, given.format)
+        made = _table_columns.prepare(frame, second[0] if second else None, given)
+    except ValueError as error:
+        raise ValueError(f"{given.path}: {error}") from None
+    info = DatasetInfo(
+        name=Table.name,
+        settings={},
+        checksums=dict(checksums),
+        licence="that of the table",
+        citation="A table of a user",
+        **_facts(made),
+    )
+    return made.arrays, info
+
+
+def _facts(made: Prepared) -> dict[str, Any]:
+    """Facts of a prepared table."""
+    arrays, n_classes = made.arrays, len(made.class_names)
+    return {
+        "title": "A table",
+        "n_train": len(arrays.y_train),
+        "n_test": len(arrays.y_test),
+        "n_features": arrays.X_train.shape[1],
+        "class_names": made.class_names,
+        "default_problem": {0: "squared", 2: "logistic"}.get(n_classes, "softmax"),
+        "attributes": {name: len(each.values) for name, each in arrays.attributes.items()},
+        "presumed": made.presumed,
+        "group": made.group,
+        "summary": tuple(made.summary),
+    }

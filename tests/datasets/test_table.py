@@ -1,0 +1,354 @@
+"""Tables of users: from a file to arrays, and what a run on them says."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+
+from admmbench import load_dataset, simulate
+from admmbench.contracts.datasets import of_dataset
+from admmbench.datasets import DatasetError, describe, key, normalize, open_as, prepare
+from admmbench.datasets.table import from_arrays
+from admmbench.engine.spec import RunSpec
+from admmbench.study.address import Address, dataset_folder
+from admmbench.validation import checked
+
+
+def patients(n=120):
+    """A table with a column of every kind."""
+    rng = np.random.default_rng(0)
+    age, ward = rng.integers(20, 90, n), rng.choice(["a", "b", "c"], n)
+    return pd.DataFrame(
+        {
+            "patient id": rng.permutation(n) + 1000,
+            "age": age,
+            "bmi": rng.normal(25, 4, n).round(1),
+            "smokes": rng.random(n) < 0.3,
+            "ward": ward,
+            "admitted": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+            "country": "NL",
+            "hospital": rng.choice(["north", "south", "east"], n, p=[0.6, 0.38, 0.02]),
+            "label": np.where(age + 20 * (ward == "a") > 60, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where paths are relative to, with a cache of its own."""
+    monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def table(folder):
+    patients().to_csv("patients.csv", index=False)
+    return {"name": "table", "path": "patients.csv", "target": "label", "group": "hospital"}
+
+
+STATED: dict[str, dict] = {
+    "ranges": {"age": [0, 120], "bmi": [5, 80]},
+    "categories": {"ward": ["a", "b", "c"], "smokes": [False, True], "label": ["no", "yes"]},
+    "kinds": dict.fromkeys(("patient id", "admitted", "country"), "leave_out"),
+}
+
+
+def test_a_table_keeps_the_contracts_of_data_sets(table):
+    for check in of_dataset(table):
+        check.run()
+
+
+def test_columns_become_features(table):
+    data, frame = load_dataset(table), patients()
+    assert (data.n_train, data.n_test, data.class_names) == (96, 24, ("no", "yes"))
+    # Age, bmi; smokes and ward by their values; ones.
+    assert data.n_features == 2 + 2 + 3 + 1
+    assert data.X_train.min() == 0
+    assert data.X_train.max() == 1
+    assert (data.X_train[:, -1] == 1).all()
+    assert data.X_train[:, :2].min(axis=0).tolist() == [0, 0]
+    assert (data.X_train[:, 4:7].sum(axis=1) == 1).all()
+    # Both parts have the classes of the file in its shares.
+    share = (frame.label == "yes").mean()
+    for y in (data.y_train, data.y_test):
+        assert y.mean() == pytest.approx(share, abs=0.03)
+    assert set(data.attributes) == {"hospital", "ward", "smokes"}
+
+
+def test_what_is_left_out_is_named(table):
+    text = "\n".join(describe(table).summary)
+    for words in (
+        "patient id (another number in each row)",
+        "admitted (dates)",
+        "country (one value)",
+        "a column of ones, as models have no intercept",
+        "group hospital: 3 values",
+        "'no' (",
+        "ward (3)",
+    ):
+        assert words in text
+
+
+def test_rows_are_those_of_the_file(folder):
+    frame = patients()[["age", "ward", "label"]]
+    frame["part"] = np.where(np.arange(120) < 80, "train", "test")
+    frame.to_csv("t.csv", index=False)
+    data = load_dataset(
+        {"name": "table", "path": "t.csv", "target": "label", "test": {"part": "test"}}
+    )
+    train, test = frame[:80], frame[80:]
+    low, high = train.age.min(), train.age.max()
+    for X, y, part in ((data.X_train, data.y_train, train), (data.X_test, data.y_test, test)):
+        np.testing.assert_allclose(X[:, 0], ((part.age - low) / (high - low)).clip(0, 1), rtol=1e-6)
+        wards = np.stack([part.ward == each for each in "abc"], axis=1)
+        np.testing.assert_array_equal(X[:, 1:4], wards)
+        np.testing.assert_array_equal(y, part.label == "yes")
+    frame[:80].drop(columns="part").to_csv("one.csv", index=False)
+    frame[80:].drop(columns="part").to_csv("two.csv", index=False)
+    second = load_dataset(
+        {"name": "table", "path": "one.csv", "test": "two.csv", "target": "label"}
+    )
+    np.testing.assert_array_equal(second.X_test, data.X_test)
+    np.testing.assert_array_equal(second.X_train, data.X_train)
+
+
+def test_the_seed_of_a_table_draws_its_test_part(table):
+    first, again, other = (load_dataset({**table, "seed": seed}) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.X_test, again.X_test)
+    assert not np.array_equal(first.X_test, other.X_test)
+
+
+def test_content_is_the_identity_and_not_the_place(table, folder):
+    def address(spec):
+        return str(Address.of(RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, seeds=2)))
+
+    (folder / "deep").mkdir()
+    shutil.copy("patients.csv", "deep/copy.csv")
+    copy = {**table, "path": "deep/copy.csv"}
+    assert key(copy) == key(table)
+    assert address(copy) == address(table)
+    assert dataset_folder(copy) == dataset_folder(table)
+    prepare(table, folder / "prepared")
+    open_as(copy, folder / "prepared")
+    with open("deep/copy.csv", "a") as file:
+        file.write("9,50,20.0,False,a,2020-01-01,NL,north,yes\n")
+    assert address(copy) != address(table)
+    assert dataset_folder(copy) != dataset_folder(table)
+    with pytest.raises(DatasetError, match="holds"):
+        open_as(copy, folder / "prepared")
+    definitions = [RunSpec(dataset=each, algorithm="objp").definitions for each in (copy, table)]
+    assert definitions[0] != definitions[1]
+
+
+def test_what_is_found_in_records_is_not_covered_by_a_total(table):
+    def guarantee(spec):
+        return RunSpec(dataset=spec, algorithm="objp", epsilon=1.0, sensitivity="global").guarantee
+
+    found = guarantee(table)
+    assert found.kind == "conditional"
+    for words in (
+        "ranges of age, bmi",
+        "categories of smokes, ward",
+        "classes of label",
+        "country",
+    ):
+        assert words in found.conditions
+    assert guarantee({**table, **STATED}).kind == "proved"
+    assert guarantee(load_dataset({**table, **STATED})).kind == "proved"
+    assert guarantee(load_dataset(table)).kind == "conditional"
+    for part in STATED:
+        assert guarantee({**table, **STATED, part: {}}).kind == "conditional"
+
+
+def test_a_stated_range_clips_and_a_stated_column_stays(table):
+    data = load_dataset({**table, **STATED, "ranges": {"age": [30, 60], "bmi": [5, 80]}})
+    assert ((data.X_train[:, 0] == 0).mean(), (data.X_train[:, 0] == 1).mean()) > (0.1, 0.1)
+    assert "clipped: age (" in "\n".join(describe(data.settings | {"name": "table"}).summary)
+    kept = {**STATED, "kinds": {}, "categories": STATED["categories"] | {"country": ["NL", "DE"]}}
+    assert load_dataset({**table, **kept}).n_features == data.n_features + 2
+
+
+def test_an_agent_is_a_group_if_nobody_says_otherwise(table):
+    trace = simulate(table, "objp", epsilon=1.0, rounds=3, seeds=1)
+    assert trace.attrs["agents"] == 3
+    assert json.loads(trace.attrs["partition"]) == {"scheme": "by", "column": "hospital"}
+    assert simulate(table, "objp", agents=4, rounds=1, seeds=1).attrs["agents"] == 4
+    by_ward = simulate(table, "objp", agents={"scheme": "by", "column": "ward"}, rounds=1, seeds=1)
+    assert by_ward.attrs["agents"] == 3
+    assert RunSpec(dataset="digits", algorithm="objp").n_agents == 10
+
+
+def test_groups_may_have_one_class_few_rows_or_none_in_a_part(folder):
+    frame = patients()
+    frame.loc[frame.hospital == "south", "label"] = "no"
+    frame.loc[0, "hospital"] = "tiny"
+    frame["part"] = np.where(frame.hospital == "north", "test", "train")
+    frame.to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "label", "group": "hospital"}
+    text = "\n".join(describe({**spec, "test": {"part": "test"}}).summary)
+    assert "no training record: north" in text
+    assert "no test record: east, south, tiny" in text
+    assert "one class:" in text
+    trace = simulate({**spec, "test": {"part": "test"}}, "objp", epsilon=1.0, rounds=3, seeds=1)
+    assert trace.attrs["agents"] == 4
+    assert np.isfinite(trace.test_error.values).all()
+
+
+def test_missing_values_are_refused_dropped_or_imputed(table):
+    frame = patients()
+    frame.loc[[3, 4], "bmi"] = np.nan
+    frame.loc[5, "ward"] = "?"
+    frame.to_csv("patients.csv", index=False)
+    with pytest.raises(ValueError, match=r"missing: bmi \(2\), ward \(1\); set missing: impute or"):
+        describe(table)
+    dropped, imputed = (load_dataset({**table, "missing": how}) for how in ("drop", "impute"))
+    assert dropped.n_train + dropped.n_test == 117
+    assert imputed.n_train + imputed.n_test == 120
+    both = np.vstack([imputed.X_train, imputed.X_test])
+    assert (both[:, 4:7].sum(axis=1) == 0).sum() == 1
+    stated = load_dataset({**table, **STATED, "missing": "impute"})
+    assert (np.vstack([stated.X_train, stated.X_test])[:, 1] == 0.5).sum() >= 2
+    frame.loc[7, "label"] = None
+    frame.to_csv("patients.csv", index=False)
+    with pytest.raises(ValueError, match=r"label \(1\); set missing: drop"):
+        describe({**table, "missing": "impute"})
+
+
+def test_numbers_are_a_regression(folder):
+    bunch = load_diabetes(as_frame=True, scaled=False)
+    bunch.frame.to_csv("d.csv", index=False)
+    spec = {"name": "table", "path": "d.csv", "target": "target"}
+    assert describe(spec).default_problem == "squared"
+    assert describe(spec).class_names == ()
+    trace = simulate(spec, "admm", agents=3, rounds=80, seeds=1)
+    assert 45 < trace.test_rmse.values[0, -1] < 65
+    assert describe({**spec, "kinds": {"sex": "category"}}).n_features == 12
+
+
+FAULTS = {
+    "no path": ({"path": ""}, "dataset.path: name the file"),
+    "no file": ({"path": "x.csv"}, "dataset.path: there is no file 'x.csv'"),
+    "no second file": ({"test": "x.csv"}, "dataset.test: there is no file 'x.csv'"),
+    "no target": ({"target": ""}, "patients.csv: target: name the column of the targets: patient"),
+    "other target": ({"target": "lable"}, "unknown column 'lable'; did you mean 'label'"),
+    "other group": ({"group": "clinic"}, "group: unknown column 'clinic'"),
+    "other kind": ({"kinds": {"age": "numbr"}}, "dataset.kinds.age: Input should be 'number'"),
+    "reversed": ({"ranges": {"age": [3, 1]}}, "dataset.ranges.age: expected two numbers"),
+    "share": ({"test": 1.5}, "dataset.test: "),
+    "no test": ({"test": {"ward": "z"}}, "test: no record is in the test part"),
+    "text": ({"kinds": {"ward": "number"}}, "is no number; set kinds: {ward: category}"),
+    "class": ({"categories": {"label": ["no", "maybe"]}}, "categories.label: yes is none of no, may"),
+    "one class": ({"target": "country"}, "target: 'country' has one value, 'NL'"),
+    "two": ({"ranges": {"ward": [0, 1]}, "categories": {"ward": ["a"]}}, "'ward' has categories too"),
+    "format": ({"format": "leaf", "target": ""}, "patients.csv: cannot be read as leaf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_said_in_a_line_that_names_it(fault, table):
+    wrong, message = FAULTS[fault]
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        checked(RunSpec, {"dataset": {**table, **wrong}, "algorithm": "objp"}, "")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_suffix_that_says_nothing_is_refused(table):
+    shutil.copy("patients.csv", "patients.dat")
+    with pytest.raises(ValueError, match=r"'\.dat' says no format; state format: csv, parquet"):
+        normalize({**table, "path": "patients.dat"})
+    assert key({**table, "path": "patients.dat", "format": "csv"}) == key(table)
+
+
+# Other formats
+
+
+def test_libsvm_files_have_features_by_number(folder):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 5)), rng.choice([-1, 1], 60)
+    dump_svmlight_file(X[:40], y[:40], "a.svm", zero_based=False)
+    dump_svmlight_file(X[40:, :4], y[40:], "b.svm", zero_based=False)
+    spec = {"name": "table", "path": "a.svm", "test": "b.svm", "ranges": [0, 1]}
+    data = load_dataset(spec)
+    np.testing.assert_array_equal(data.X_train[:, :-1], X[:40])
+    np.testing.assert_array_equal(data.X_test[:, :4], X[40:, :4])
+    assert data.class_names == ("-1", "1")
+    np.testing.assert_array_equal(data.y_test, y[40:] > 0)
+    assert normalize(normalize(spec)) == normalize(spec)
+    with pytest.raises(ValueError, match="libsvm files have a place for it"):
+        normalize({**spec, "target": "y"})
+
+
+def test_leaf_folders_have_users(folder):
+    rng = np.random.default_rng(0)
+    for number, users in enumerate((["u", "v"], ["w"])):
+        content = {
+            "users": users,
+            "num_samples": [30] * len(users),
+            "user_data": {
+                user: {
+                    "x": rng.random((30, 6)).tolist(),
+                    "y": rng.integers(0, 30, 30).tolist(),
+                }
+                for user in users
+            },
+        }
+        (folder / "leaf").mkdir(exist_ok=True)
+        (folder / f"leaf/{number}.json").write_text(json.dumps(content))
+    spec = {"name": "table", "path": "leaf", "ranges": [0, 1]}
+    info = describe(spec)
+    assert (info.n_train + info.n_test, info.n_features) == (90, 7)
+    assert info.attributes == {"user": 3}
+    assert info.default_problem == "softmax"
+    assert simulate(spec, "objp", rounds=1, seeds=1).attrs["agents"] == 3
+
+
+def test_parquet_is_as_csv(table):
+    pytest.importorskip("pyarrow")
+    pd.read_csv("patients.csv").to_parquet("patients.parquet")
+    one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))
+    np.testing.assert_array_equal(one.X_train, two.X_train)
+
+
+# Arrays
+
+
+def test_arrays_frames_and_bunches_are_tables_too():
+    X, y = load_iris(return_X_y=True)
+    frame, series = load_iris(return_X_y=True, as_frame=True)
+    made = [from_arrays(each) for each in ((X, y), (frame, series), load_iris())]
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0].X_train, other.X_train)
+        np.testing.assert_array_equal(made[0].y_test, other.y_test)
+    assert made[0].class_names == ("0", "1", "2")
+    assert made[2].class_names == ("setosa", "versicolor", "virginica")
+    groups = np.repeat(["a", "b"], 75)
+    trace = simulate((X, y), "objp", groups=groups, epsilon=1.0, rounds=2, seeds=1)
+    assert trace.attrs["agents"] == 2
+    spec = RunSpec(dataset=made[0], algorithm="objp", epsilon=1.0, sensitivity="global")
+    assert spec.guarantee.kind == "conditional"
+    assert "ranges of x0, x1, x2, x3" in spec.guarantee.conditions
+
+
+@pytest.mark.parametrize(
+    ("data", "groups", "message"),
+    [
+        ((np.ones((3, 2)), [0, 1]), None, r"y has shape \(2,\), expected \(3,\)"),
+        ((np.ones(3), [0, 1, 1]), None, r"features have shape \(3,\), expected \(n, J\)"),
+        ((np.random.default_rng(0).random((3, 2)), [0, 1, 1]), [0], r"groups has shape \(1,\)"),
+        (np.ones((3, 2)), None, r"a pair \(X, y\) or a Bunch"),
+        ("digits", [0], "groups: are for arrays"),
+        (
+            (np.array([[0.0, np.nan], [1, 2], [3, 4]]), [0, 1, 1]),
+            None,
+            r"values are missing: x1 \(1\)",
+        ),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(data, groups, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(data, "objp", groups=groups, rounds=1)
