@@ -184,7 +184,7 @@ def test_damage_is_named(folder, damage, message):
 
 def test_another_format_is_named(folder, monkeypatch):
     monkeypatch.setattr("admmbench.datasets._prepared.FORMAT_VERSION", 0)
-    with pytest.raises(DatasetError, match="format version 5, expected 0"):
+    with pytest.raises(DatasetError, match="format version 6, expected 0"):
         open_prepared(folder)
 
 
@@ -221,7 +221,7 @@ def test_wrong_content_is_not_written(tmp_path, changes, message):
 
 
 def test_a_stated_count_is_checked_and_an_estimate_is_not(tmp_path):
-    with pytest.raises(DatasetError, match="training part: 4 rows, expected 6"):
+    with pytest.raises(DatasetError, match="training part: 4 rows, expected 5"):
         write_prepared(tmp_path / "toy", replace(INFO, n_train=5), arrays())
     write_prepared(tmp_path / "toy", replace(INFO, n_train=5, exact=False), arrays())
     assert open_prepared(tmp_path / "toy").n_train == 4

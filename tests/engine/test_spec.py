@@ -62,7 +62,7 @@ from admmbench.files.core_yaml import parse_words
         ({"seeds": "5-"}, "^seeds: expected text such as 0-9, got '5-'$"),
         ({"agents": 2000}, "2000 agents cannot share the 1437 training rows"),
         ({"agents": 0}, r"agents.*greater than or equal to 1"),
-        ({"agents": {"scheme": "by_writer"}}, "does not say who wrote"),
+        ({"agents": {"scheme": "by_writer"}}, "does not say the 'writer' of a row"),
         ({"agents": {"scheme": "iid", "agent": 3}}, "agents"),
         ({"sensitivity": "both"}, "sensitivity"),
         (
@@ -103,7 +103,7 @@ from admmbench.files.core_yaml import parse_words
         ({"agents": "x"}, r"^agents: .*integer, .* or a valid dictionary \(got 'x'\)$"),
         ({"agents": {"scheme": "iid", "agents": "x"}}, r"^agents\.agents: expected a number"),
         ({"agents": {"scheme": "iid", "agents": 2, "shuffle": "yes"}}, "true or false, got 'yes'"),
-        ({"dataset": 5}, r"^dataset: Input should be a valid string or .* \(got 5\)$"),
+        ({"dataset": 5}, r"^dataset: expected a name, a mapping, a Dataset, a pair \(X, y\)"),
         ({"accountants": 3}, r"^accountants: .* \(got 3\)$"),
         ({"threads": "2"}, "^threads: expected a number, got '2'$"),
         ({"algorithm": "$NOWHERE/x.py"}, r"NOWHERE/x\.py': no such user or variable"),

@@ -155,6 +155,8 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     if not used:
         raise ValueError(f"no column is left for features: {_reasons(kinds, why)}")
     features = _Features(frame, ~tests, kinds, given)
+    gaps = {name: int(count) for name, count in frame[used].isna().sum().items() if count}
+    imputed = _listed([f"{name} ({count:,})" for name, count in gaps.items()])
     attributes = _attributes(frame, tests, kinds, given)
     group = slug(given.group) if given.group else ""
     X = features.made
@@ -162,6 +164,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     lines = [
         _said_of_target(given.target, y, class_names, tests),
         *features.lines,
+        *([f"missing values, imputed: {imputed}"] if gaps else []),
         *([f"left out: {_reasons(kinds, why)}"] if len(used) < len(kinds) else []),
         f"{X.shape[1]} features in [0, 1], the last a column of ones, as models have no intercept",
         *([_said_of_groups(given.group, attributes[group], arrays)] if group else []),
