@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+from typing import Any, get_args
 
 from admmbench.cli.options import (
     DATA,
@@ -14,11 +16,12 @@ from admmbench.cli.options import (
     dataset,
     dataset_names,
     place,
+    plugin_names,
     run_spec,
     wide_console,
 )
 from admmbench.files import read_sealed, sealed_json, write
-from admmbench.files.core_yaml import dump_yaml, parse_yaml
+from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
 
 
 @command(
@@ -79,6 +82,66 @@ def _run(options: argparse.Namespace) -> None:
             report,
             options.checkpoint,
         )
+
+
+@command(
+    "account",
+    "say what releases cost together, without a run",
+    argument(
+        "name",
+        help="method, or a mechanism: gaussian (with --multiplier), laplace or pure (with --epsilon)",
+        complete=plugin_names,
+    ),
+    argument(
+        "settings",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="further arguments of admmbench.simulate, such as agents=5; sensitivity is global if it is not stated",
+    ),
+    argument(
+        "--dataset", help="that a method runs on, as a name or in YAML", complete=dataset_names
+    ),
+    argument("--rounds", help="of the run, or how many releases there are"),
+    argument("--epsilon", help="budget of one release"),
+    argument("--multiplier", help="standard deviation of normal noise over the sensitivity"),
+    argument("--total", help="total epsilon to solve for"),
+    argument("--delta", help="failure probability of totals"),
+    argument("--sampling", help="probability that a record takes part in a release"),
+)
+def _account(options: argparse.Namespace) -> None:
+    from rich.table import Table
+
+    from admmbench.datasets import load_dataset
+    from admmbench.engine.account import Mechanism, of_run
+    from admmbench.engine.spec import RunSpec
+    from admmbench.privacy import ACCOUNTANTS
+    from admmbench.validation import checked
+
+    keys = ("dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling")
+    given = {key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))}
+    given |= parse_words(options.settings)
+    if options.name in get_args(Mechanism.model_fields["name"].annotation):
+        mechanism = checked(Mechanism, {"name": options.name, **given}, "")
+        found, delta = mechanism.account(), mechanism.delta
+        what, releases = options.name, f"{mechanism.rounds} releases"
+    else:
+        given["params"] = {**given.get("params", {}), **_moved(given, "sampling")}
+        given["privacy"] = {**given.get("privacy", {}), **_moved(given, "total")}
+        spec = checked(RunSpec, {"algorithm": options.name, "sensitivity": "global", **given}, "")
+        found, delta = of_run(spec, load_dataset(spec.dataset)), spec.delta
+        what, releases = f"{options.name} on {spec.info.name}", f"{spec.rounds} rounds"
+    table = Table("accountant", "total epsilon", "", box=None)
+    for name, total in found.totals.items():
+        said = "no total of such releases" if math.isnan(total) else f"{total:.4g}"
+        table.add_row(name, said, ACCOUNTANTS[name].comment)
+    console = wide_console()
+    console.print(f"{what}: {releases}, {found.one} each; at delta {delta:g}:")
+    console.print(table)
+
+
+def _moved(given: dict[str, Any], key: str) -> dict[str, Any]:
+    """Take a value out of a mapping."""
+    return {key: given.pop(key)} if key in given else {}
 
 
 @command(

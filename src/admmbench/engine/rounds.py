@@ -22,7 +22,7 @@ from admmbench.engine.variables import measured
 from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.local_update import COMPILED, Strategy
 from admmbench.privacy import Noise, Sampler
-from admmbench.problems.base import State
+from admmbench.problems.base import BoundProblem, State
 
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
@@ -159,14 +159,7 @@ def assemble(
     strategy
         How local updates are computed.
     """
-    draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
-    split = spec.scheme.split(dataset, draws)
-    if isinstance(split, partition.Split):
-        split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
-    # Where a total is guaranteed, rounding errors must not tell what noise hides.
-    released = None if spec.guarantee.kind == "none" else "float64"
-    given = len(spec.seeds), spec.sensitivity, spec.dtype, released
-    problem = spec.as_problem.bind(split, *given)
+    problem = bind(spec, dataset)
     size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
@@ -179,6 +172,18 @@ def assemble(
         blocks.append(Block(where, parts, noise, sampler))
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
     return Federation(problem, budget, blocks, choices, pool.map, strategy)
+
+
+def bind(spec: RunSpec, dataset: Dataset) -> BoundProblem[Any]:
+    """Share out the data: the problem of all agents, with their numbers of records and bounds on these."""
+    draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
+    split = spec.scheme.split(dataset, draws)
+    if isinstance(split, partition.Split):
+        split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
+    # Where a total is guaranteed, rounding errors must not tell what noise hides.
+    released = None if spec.guarantee.kind == "none" else "float64"
+    given = len(spec.seeds), spec.sensitivity, spec.dtype, released
+    return spec.as_problem.bind(split, *given)
 
 
 def _instance(seed: int, agent: int | None) -> np.random.Generator:

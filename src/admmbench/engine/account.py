@@ -1,0 +1,89 @@
+"""Accounts: what a method or a mechanism costs by every accountant, without a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from admmbench.datasets import Dataset
+from admmbench.engine.rounds import bind
+from admmbench.engine.spec import RunSpec
+from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
+from admmbench.validation import Count, Number, Strict
+
+Positive = Annotated[Number, Field(gt=0)]
+
+
+class Account(NamedTuple):
+    """What all releases of the agent who pays most cost together."""
+
+    one: str
+    """What one release has."""
+    totals: dict[str, float]
+    """Total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
+
+
+def of_run(spec: RunSpec, dataset: Dataset) -> Account:
+    """Account for a run; where a total is stated, with the budget of a release that leads to it."""
+    problem = bind(spec, dataset)
+    budget = spec.budget(problem)
+    return Account(
+        f"epsilon {budget.epsilon:.4g}", _totals(spec.ledger(problem, budget), spec.delta)
+    )
+
+
+class Mechanism(Strict):
+    """Releases of one number, whose noise is stated or solved for."""
+
+    name: Literal["gaussian", "laplace", "pure"]
+    """``pure`` stands for any epsilon-DP release."""
+    rounds: Count = 100
+    """How many releases there are."""
+    multiplier: Positive | None = None
+    """Standard deviation of normal noise over the sensitivity."""
+    epsilon: Positive | None = None
+    """Budget of any other release: the sensitivity over the scale of Laplace noise."""
+    total: Positive | None = None
+    """Total epsilon to solve for."""
+    delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
+    sampling: Annotated[Number, Field(gt=0, le=1)] = 1.0
+    """Probability that a record takes part in a release with normal noise."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse numbers that another mechanism has."""
+        own, other = (
+            ("multiplier", "epsilon") if self.name == "gaussian" else ("epsilon", "multiplier")
+        )
+        given = [each for each in (getattr(self, own), self.total) if each is not None]
+        if len(given) != 1 or getattr(self, other) is not None:
+            raise ValueError(f"{self.name}: give the {own} of a release, or a total to solve for")
+        if self.sampling < 1 and self.name != "gaussian":
+            raise ValueError(f"sampling: its totals are known for gaussian, not for {self.name}")
+        return self
+
+    def account(self) -> Account:
+        """Account for all releases."""
+        epsilon = self.epsilon or (1 / self.multiplier if self.multiplier else None)
+        if epsilon is None:
+            assert self.total is not None
+            epsilon = calibrate(self._ledger, self.total, self.delta)
+        gaussian = self.name == "gaussian"
+        one = f"multiplier {1 / epsilon:.4g}" if gaussian else f"epsilon {epsilon:.4g}"
+        return Account(one, _totals(self._ledger(epsilon), self.delta))
+
+    def _ledger(self, epsilon: float) -> Ledger:
+        """All releases; of normal noise, with a multiplier of 1 / epsilon."""
+        costs: dict[str, Cost] = {
+            "gaussian": Gaussian(1 / epsilon, self.sampling),
+            "laplace": Laplace(epsilon, epsilon, epsilon),
+            "pure": Pure(epsilon),
+        }
+        ledger = Ledger()
+        ledger.add(costs[self.name], self.rounds)
+        return ledger
+
+
+def _totals(ledger: Ledger, delta: float) -> dict[str, float]:
+    return {name: ledger.epsilon(delta, name) for name in ACCOUNTANTS}

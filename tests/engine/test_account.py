@@ -1,0 +1,77 @@
+"""Accounts without a run, against runs, and against dp-accounting."""
+
+import dp_accounting as dp
+import pytest
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+
+from admmbench import load_dataset, simulate
+from admmbench.cli import main
+from admmbench.engine.account import Mechanism, of_run
+from admmbench.engine.spec import RunSpec
+
+RUN = {"dataset": "digits", "agents": 3, "sensitivity": "global", "rounds": 4, "seeds": 1}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "more"),
+    [
+        ("objp", {"epsilon": 0.5, "params": {"local_updates": 3}}),
+        ("outp", {"privacy": {"total": 2, "relation": "replace"}}),
+        ("dpsgd", {"privacy": {"total": 1}, "params": {"sampling": 0.1}}),
+    ],
+)
+def test_a_run_has_the_totals_of_its_account(algorithm, more):
+    trace = simulate(algorithm=algorithm, **RUN, **more)
+    spec = RunSpec(algorithm=algorithm, **RUN, **more)
+    account = of_run(spec, load_dataset("digits"))
+    assert account.totals["rdp"] == pytest.approx(trace.epsilon_composed.isel(round=-1).item(), rel=1e-9)
+
+
+def test_mechanisms_have_the_totals_of_dp_accounting():
+    found = Mechanism(name="gaussian", multiplier=4, rounds=200, delta=1e-5, sampling=0.05)
+    accountant = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL, 1e-4)
+    accountant.compose(dp.PoissonSampledDpEvent(0.05, dp.GaussianDpEvent(4)), 200)
+    assert found.account().totals["rdp"] == pytest.approx(accountant.get_epsilon(1e-5), rel=0.01)
+    laplace = Mechanism(name="laplace", epsilon=0.3, rounds=50, delta=1e-5)
+    accountant = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL, 1e-4)
+    accountant.compose(dp.LaplaceDpEvent(1 / 0.3), 50)
+    assert laplace.account().totals["pld"] == pytest.approx(accountant.get_epsilon(1e-5), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "pure"])
+def test_noise_for_a_total_has_it(name):
+    """What is solved for, stated, costs the total."""
+    account = Mechanism(name=name, total=1.5, rounds=30).account()
+    key, number = account.one.split()
+    again = Mechanism(name=name, rounds=30, **{key: float(number)}).account()
+    assert 0.985 < again.totals["rdp"] / 1.5 < 1.005
+    assert account.totals["rdp"] <= 1.5
+
+
+def test_the_command_says_budget_and_totals(capsys):
+    assert main(["account", "objp", "--rounds", "4", "--epsilon", "1", "--dataset", "digits"]) == 0
+    said = capsys.readouterr().out
+    assert "objp on digits: 4 rounds, epsilon 1 each; at delta 1e-06" in said
+    assert "no total of such releases" in said  # by the accountant of huang2019
+    assert main(["account", "gaussian", "--multiplier", "30", "--rounds", "500"]) == 0
+    assert "500 releases, multiplier 30 each" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gaussian", "--epsilon", "1"], "give the multiplier of a release, or a total"),
+        (["laplace"], "give the epsilon of a release, or a total"),
+        (["laplace", "--epsilon", "1", "--sampling", "0.1"], "sampling: its totals are known for"),
+        (["pure", "--epsilon", "-1"], "epsilon: "),
+        (["objp"], "dataset: Field required"),
+        (["objp", "--dataset", "digits", "--multiplier", "3"], "unknown key 'multiplier'"),
+        (["admm", "--dataset", "digits", "--total", "1"], "sends everything without noise"),
+        (["objp", "epsilon", "--dataset", "digits"], "'epsilon': expected KEY=VALUE"),
+    ],
+)
+def test_what_cannot_be_accounted_for_is_one_line(words, message, capsys):
+    assert main(["account", *words]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
