@@ -24,7 +24,9 @@ def test_a_run_has_the_totals_of_its_account(algorithm, more):
     trace = simulate(algorithm=algorithm, **RUN, **more)
     spec = RunSpec(algorithm=algorithm, **RUN, **more)
     account = of_run(spec, load_dataset("digits"))
-    assert account.totals["rdp"] == pytest.approx(trace.epsilon_composed.isel(round=-1).item(), rel=1e-9)
+    assert account.totals["rdp"] == pytest.approx(
+        trace.epsilon_composed.isel(round=-1).item(), rel=1e-9
+    )
 
 
 def test_mechanisms_have_the_totals_of_dp_accounting():

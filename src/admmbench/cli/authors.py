@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import inspect
+import sys
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from admmbench.cli.options import argument, collect_garbage, command, place, plugin_names
 from admmbench.files import write
+
+if TYPE_CHECKING:
+    from admmbench.datasets import DatasetInfo
+    from admmbench.frames.base import Algorithm
 
 
 @command(
@@ -20,6 +28,71 @@ def _list(options: argparse.Namespace) -> None:
     print("methods:", ", ".join(list_algorithms()))
     print("losses:", ", ".join(list_losses()))
     print("data sets:", ", ".join(list_datasets()))
+
+
+@command(
+    "describe",
+    "say what a method, a loss or a data set is",
+    argument("name", help="of it, or the path of a method or a loss", complete=plugin_names),
+)
+def _describe(options: argparse.Namespace) -> None:
+    from admmbench import algorithms, datasets, list_datasets, list_losses
+    from admmbench.problems import losses
+
+    if options.name in list_datasets():
+        facts = _facts_of_data(datasets.describe(options.name))
+    elif options.name in list_losses():
+        facts = _documented(losses.resolve(options.name))
+    else:
+        facts = _facts_of_method(algorithms.resolve(options.name))
+    for name, value in facts.items():
+        if value:
+            print(f"{name}: {value}")
+
+
+def _facts_of_data(info: DatasetInfo) -> dict[str, Any]:
+    """Print the size of a data set and return what is known of it besides."""
+    low, high = info.domain
+    targets = f"{info.n_classes} classes" if info.n_classes else f"numbers ({info.target_unit})"
+    print(f"{info.title}: {info.n_train} + {info.n_test} records (training + test), {targets}")
+    return {
+        "features": f"{info.n_features}, from {low:g} to {high:g}",
+        "settings": info.settings,
+        "attributes": ", ".join(f"{name} ({count})" for name, count in info.attributes.items()),
+        "problem": info.default_problem,
+        "licence": info.licence,
+        "cite": info.citation,
+    }
+
+
+def _facts_of_method(cls: type[Algorithm[Any, Any]]) -> dict[str, Any]:
+    """Print what a method's module and classes say, and return what they state."""
+    facts, method = _documented(cls), cls()
+    guarantee, release = method.guarantee("global"), method.release
+    return {
+        **facts,
+        "variants": ", ".join(method.variants),
+        "shared": " or ".join(method.sharing),
+        "needs": ", ".join(method.needs),
+        "noise": release and f"{release.law}, on each {release.value}",
+        "guarantee": f"{guarantee.kind} (with sensitivity: global): {guarantee.conditions}",
+    }
+
+
+def _documented(cls: type) -> dict[str, Any]:
+    """Print docstrings of a class, and of those in the suite that it is made from; return its parameters."""
+    print(inspect.getdoc(sys.modules[cls.__module__]), end="\n\n")
+    for each in cls.__mro__:
+        own = each.__module__.startswith("admmbench.") or each is cls
+        if own and each.__doc__ and not each.__module__.endswith((".base", ".loss")):
+            print(inspect.cleandoc(each.__doc__), end="\n\n")
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    usual = cls()
+    defaults = [f"{each.name} = {getattr(usual, each.name)}" for each in fields]
+    return {
+        "parameters": ", ".join(each for each in defaults if not each.startswith("variant ")),
+        "equations": inspect.getsourcefile(cls),
+    }
 
 
 @command(

@@ -1,0 +1,42 @@
+"""What `admmbench describe` says."""
+
+import pytest
+
+from admmbench import list_algorithms, list_datasets, list_losses
+from admmbench.cli import main
+
+
+@pytest.mark.parametrize("name", [*list_algorithms(), *list_datasets(), *list_losses()])
+def test_everything_has_a_description(name, capsys):
+    assert main(["describe", name]) == 0
+    said = capsys.readouterr().out
+    assert len(said.splitlines()[0]) > 20
+    assert "<factory>" not in said
+
+
+def test_a_method_is_described_by_paper_parameters_needs_and_guarantee(capsys):
+    main(["describe", "objp"])
+    said = capsys.readouterr().out
+    assert "Algorithm 1 of ryu2022" in said
+    assert "parameters: rho = " in said
+    assert "local_updates = 1" in said
+    assert "E, subproblems that an agent solves in a round" in said  # of a frame
+    assert "noise: laplace, on each gradient" in said
+    assert "guarantee: proved (with sensitivity: global)" in said
+    assert "algorithms/objp.py\n" in said
+    assert "needs: " not in said
+    main(["describe", "dvp"])
+    assert "needs: " in capsys.readouterr().out
+
+
+def test_a_file_is_described(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(["new", "method", "mine"])
+    capsys.readouterr()
+    assert main(["describe", "mine.py"]) == 0
+    assert "mine.py" in capsys.readouterr().out
+
+
+def test_what_there_is_not_is_one_line(capsys):
+    assert main(["describe", "nothing"]) == 1
+    assert "there are admm, " in capsys.readouterr().err
