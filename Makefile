@@ -23,12 +23,12 @@ quick: env
 # Processes share the cores already; more threads for products would wait for each other.
 # Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not cluster and not explore" --numprocesses auto --maxprocesses 4
 
-# Property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
+# Thousands of invented studies, and property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
 explore: env
 	end=$$(($$(date +%s) + 60 * $(MINUTES))); \
-	while OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "hypothesis and not cluster" --hypothesis-profile explore \
+	while OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "(hypothesis or explore) and not cluster" --hypothesis-profile explore \
 	    --numprocesses auto --maxprocesses 4; do \
 	  [ $$(date +%s) -lt $$end ] || exit 0; \
 	done; exit 1
@@ -39,7 +39,7 @@ test-cluster: env
 
 # Which lines no test reaches; commands that tests start are followed as well.
 coverage: env
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster" --numprocesses auto --maxprocesses 4 --cov --cov-report term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster and not explore" --numprocesses auto --maxprocesses 4 --cov --cov-report term
 
 # What continuous integration runs besides the tests.
 check: env

@@ -178,7 +178,7 @@ def test_claims_are_told_by_symbol_and_words(text):
         tag = f'<span aria-hidden="true">{symbol}</span> {outcome}</span> {count}'
         assert text.count(tag) == 1  # where meanings are told
         assert MEANING[outcome] in page.text
-    assert "1 claim of ryu2022 not judged" in page.text
+    assert "1 claim of Ryu and Kim (2022) not judged" in page.text
 
 
 def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdicts):
@@ -186,12 +186,14 @@ def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdic
     page = rendering.render(
         sections, [*verdicts, verdicts[0].model_copy(update={"claim": other})], CONFIGURATION
     )
-    assert "<dt>Not examined here</dt><dd>claims of hu2019</dd>" in page
+    assert "<dt>Not examined here</dt><dd>claims of Hu et al. (2019)</dd>" in page
     assert 'href="#claims-hu2019"' not in page
     start = page.index('<h2 id="papers">')
     (line,) = re.findall("<li>(.*)</li>", page[start : page.index("</section>", start)])
     words = " ".join(re.sub(r"<[^>]+>", "", line).split())
-    assert words == "ryu2022, 3 claims: ✓ 0 supported, ✗ 1 contradicted, ~ 1 undecided, ○ 1 not run"
+    assert words == (
+        "Ryu and Kim (2022), 3 claims: ✓ 0 supported, ✗ 1 contradicted, ~ 1 undecided, ○ 1 not run"
+    )
 
 
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
@@ -273,13 +275,13 @@ def test_only_what_has_a_guarantee_or_no_budget_is_ranked(figure):
         results = build(errors, name="x", sensitivity=sensitivity)
         section = rendering.Section(results, experiment(figure, figures=[]))
         page = rendering.render([section], [], CONFIGURATION)
-        assert set(re.findall(r"<strong>([\d.]+)", page)) == best
+        assert set(re.findall(r'<strong class="winner">([\d.]+)', page)) == best
 
 
 def best_of(figure, results):
     section = rendering.Section(results, experiment(figure, figures=[]))
     page = rendering.render([section], [], CONFIGURATION)
-    return page, set(re.findall(r"<strong>([\d.]+)", page))
+    return page, set(re.findall(r'<strong class="winner">([\d.]+)', page))
 
 
 def test_methods_are_ranked_at_equal_totals_only(figure):
@@ -332,29 +334,35 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
     assert page.index("<main>") < page.index('id="answer"') < page.index('id="claims"')
     assert page.index('href="#answer"') < page.index('href="#claims"')
 
+    brief = re.findall(r'<th scope="row" class="number">(.*?)</tr>', answer)
+    assert [re.sub(r"<[^>]+>", " ", row).split()[:2] for row in brief] == [
+        *[["0.5", "2"], ["1", "ObjP"], ["0.5", "ObjP"], ["1", "ObjP"]]
+    ]
+    assert answer.count('<svg class="picture"') == 2
     rows = re.findall(r"<tr>\n<th scope=\"row\">(.*?)</tr>", answer, re.DOTALL)
     texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
     half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
-    tie, clear, other, lost = texts[:4]
-    assert tie.startswith(
-        f"mnist , ε = 0.5 2 tied: ObjP ; ObjT 20.00 [{20 - half:.2f} to {20 + half:.2f}]"
+    open_, clear, other, lost = texts[:4]
+    assert open_.startswith(
+        f"MNIST , ε = 0.5 2 undecided 20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
     )
     assert clear.startswith(
-        f"mnist , ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
+        f"MNIST , ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
     )
-    assert other.startswith("adult *, ε = 0.5 ObjP 20.00")
-    assert "* adult: a part &lt;of&gt; it" in answer
+    assert other.startswith("Adult *, ε = 0.5 ObjP 20.00")
+    assert "* Adult: a part &lt;of&gt; it" in answer
     assert clear.endswith("Non-private 5.00")
-    assert "<strong>ObjP</strong>" in rows[1]
+    assert '<strong class="winner">ObjP</strong>' in rows[1]
     assert (
         lost
-        == f"adult *, ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
+        == f"Adult *, ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
     )
     for words in (
         "δ = 1e−6",
         NEIGHBOURS["zero_out"],
         "mean over 10 seeds",
-        "for all pairs of methods of all rows (8)",
+        "for all 8 pairs of methods of all rows, and for all looks (1)",
+        "none was stated",
         "percentage points",
         "Without privacy",
         "3 of 10 lost",
@@ -363,11 +371,12 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         assert words in answer
 
 
-def test_the_matrix_marks_what_is_tied_with_the_lowest(figure):
+def test_the_matrix_marks_winners_and_what_is_undecided(figure):
     ds = totals(build(FIRST, sensitivity="global"))
     page, answer = answered(figure, ds)
     matrix = answer[answer.index('<table class="matrix"') :]
-    assert re.findall(r"<strong>([\d.]+)", matrix) == ["20.00", "10.00", "20.00"]
+    assert re.findall(r'<strong class="winner">([\d.]+)', matrix) == ["10.00"]
+    assert re.findall(r'<span class="undecided">([\d.]+)', matrix) == ["20.00", "20.00"]
     assert re.findall(r"<th scope=\"row\">([^<]+)", matrix) == [
         "ObjP",
         "ObjT",
@@ -384,10 +393,10 @@ def test_the_answer_says_who_is_not_in_it(figure):
         found = with_facts({**FIRST, "ObjPM": FIRST["OutP"]}, label, sensitivity="global", **facts)
         return answered(figure, totals(found))[1]
 
-    assert "no guarantee, or one with another total, δ or neighbours: ObjPM (mnist)." in changed(
+    assert "no guarantee, or one with another total, δ or neighbours: ObjPM (MNIST)." in changed(
         "ObjPM", guarantee="none"
     )
-    assert "The guarantee of ObjPM (mnist) is conditional" in changed(
+    assert "The guarantee of ObjPM (MNIST) is conditional" in changed(
         "ObjPM", guarantee="conditional"
     )
     for words in ("Not compared", "conditional", "last rank"):

@@ -42,10 +42,10 @@ def test_an_optimum_of_a_plugin_is_one():
     """It does not compete, and is a dark dashed line."""
     errors = {"One": {INF: 0.2}, "Two": {INF: 0.4}, "Best": {INF: 0.1}}
     ds = with_kinship(build(errors))
-    assert lead(ds)["winner"].item() == "Best"
+    assert lead(ds)["lowest"].item() == "Best"
     ds["role"][2] = "optimum"
     assert statistics.is_optimum(ds).values.tolist() == [False, False, True]
-    assert lead(ds)["winner"].item() == "One"
+    assert lead(ds)["lowest"].item() == "One"
     assert looks(ds)["Best"].color == "#333333"
     assert looks(ds)["Best"].linestyle != "-"
 

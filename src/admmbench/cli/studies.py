@@ -54,19 +54,25 @@ def _path(options: argparse.Namespace) -> None:
         nargs="*",
         metavar="WORD",
         help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
-        "targets of snakemake",
+        "targets of snakemake; --until-decided orders further seeds until every row is decided",
         complete=overlay_names,
     ),
 )
 def _study(options: argparse.Namespace) -> int:
-    from admmbench.watch.study import run
+    from admmbench.watch.study import run, until_decided
 
     if options.words[:1] in (["-h"], ["--help"]):
         options.usage()
         return 0
     collect_garbage()
-    names = list(itertools.takewhile(_is_yaml, options.words))
-    return run(find_overlays(names), options.words[len(names) :])
+    words = [word for word in options.words if word != _DECIDE]
+    names = list(itertools.takewhile(_is_yaml, words))
+    return (until_decided if _DECIDE in options.words else run)(
+        find_overlays(names), words[len(names) :]
+    )
+
+
+_DECIDE = "--until-decided"
 
 
 def _is_yaml(word: str) -> bool:

@@ -28,8 +28,8 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     Parameters
     ----------
     kind
-        Folder below that of the configuration: ``experiments``, ``claims`` or ``tuned``; by default that folder itself,
-        which holds ``config.yaml`` and its overlays.
+        Folder below that of the configuration: ``experiments``, ``claims``, ``tuned`` or ``seeds``; by default that
+        folder itself, which holds ``config.yaml`` and its overlays.
     own
         The user's folder of the configuration; a file there replaces the installed one of the same name.
 

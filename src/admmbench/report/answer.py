@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from admmbench.results import statistics
+from admmbench.report import picture
+from admmbench.results import deciding, statistics
 from admmbench.results.who_wins import mean_ranks
-from admmbench.results.wording import given, in_unit, listed, measured
+from admmbench.results.wording import about, confidence, given, in_unit, listed, measured, proper
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
@@ -29,18 +30,33 @@ def content(comparison: xr.Dataset) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``rows`` of
-        the first table, one for each cell; ``matrix`` of all methods and cells; ``notes``.
+        ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``groups``,
+        one for each experiment, with its ``picture`` and ``rows``; ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
     return {
         "facts": _facts(comparison, places),
         "short": _short(comparison, places),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
-        "rows": [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)],
+        "groups": list(_groups(comparison, places)),
         "matrix": _matrix(comparison, places),
         "notes": _notes(comparison, places),
     }
+
+
+def _groups(comparison: xr.Dataset, places: list[str]) -> Iterator[dict[str, Any]]:
+    """Rows of the experiments, one after another."""
+    own = zip(cells(comparison), places, strict=True)
+    for name, group in itertools.groupby(own, key=lambda each: str(each[0]["experiment"].item())):
+        of_experiment, where = zip(*group, strict=True)
+        rows = [row(cell, place) for cell, place in zip(of_experiment, where, strict=True)]
+        yield {
+            "experiment": name,
+            "place": where[0],
+            "note": rows[0]["note"],
+            "picture": picture.draw(of_experiment),
+            "rows": rows,
+        }
 
 
 def cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
@@ -52,7 +68,7 @@ def _places(comparison: xr.Dataset) -> list[str]:
     """Name of the data of each cell: the data set, or the experiment where several have one data set."""
     pairs = list(zip(comparison["experiment"].values, comparison["dataset"].values, strict=True))
     several = len({experiment for experiment, _ in pairs}) > len({data for _, data in pairs})
-    return [str(experiment if several else data) for experiment, data in pairs]
+    return [str(experiment) if several else proper(str(data)) for experiment, data in pairs]
 
 
 def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
@@ -66,42 +82,52 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
             return next(iter(found))
         return "; ".join(f"{text} ({', '.join(where)})" for text, where in found.items())
 
-    level = f"{100 * comparison.attrs['level']:g} %"
-    pairs = int(comparison.attrs["comparisons"])
+    looks = each(lambda cell: str(int(cell["looks"]) or 1))
     return {
         "Budgets": f"ε of the whole run, at δ = {each(lambda cell: given(float(cell['delta'])))}",
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
-        "Errors": f"{each(measure)}: mean over {each(_seeds)} seeds [{level} interval of this mean]",
-        "Differences": "runner-up minus lowest, paired by seed; of percentages in percentage points. "
-        f"The {level} intervals hold together for all pairs of methods of all rows ({pairs:,}), because results "
-        "decide which pairs are shown (Bonferroni)",
+        "Errors": f"{each(measure)}: mean over {each(_seeds)} seeds [{confidence(statistics.LEVEL)} interval of this "
+        "mean]",
+        "Margin": each(_margin),
+        "Differences": "paired by seed; of percentages in percentage points. Their intervals hold together at "
+        f"{confidence(deciding.TOGETHER)} for all {int(comparison.attrs['comparisons']):,} pairs of methods of all "
+        f"rows, and for all looks ({looks}), because results decide which pairs are shown (Bonferroni)",
     }
 
 
+def _margin(cell: xr.Dataset) -> str:
+    if not cell["margin"]:
+        return "none was stated, so that no two methods can be equivalent unless they are equal"
+    return f"differences of up to {_number(cell, 'margin')}{' points' if cell['fraction'] else ''} do not matter"
+
+
 def _short(comparison: xr.Dataset, places: list[str]) -> str:
-    """Who wins where, or that nobody does, and who is never beaten."""
-    won: dict[str, dict[str, list[str]]] = {}
-    decided = 0
-    for cell, place in zip(cells(comparison), places, strict=True):
-        if int(cell["tied"].sum()) == 1:
-            where = won.setdefault(str(cell["winner"].item()), {})
-            where.setdefault(place, []).append(given(float(cell["epsilon"])))
-            decided += 1
-    number = comparison.sizes["cell"]
-    sentences = [
-        f"{label} wins on "
-        + " and ".join(f"{place} at ε = {', '.join(budgets)}" for place, budgets in where.items())
-        + "."
-        for label, where in won.items()
-    ]
-    if not won:
-        anywhere = f" in any of {number} rows" if number > 1 else ""
-        sentences.append(f"Nobody is shown to win{anywhere}.")
-    elif decided < number:
-        sentences.append(f"In the other rows of {number} nobody is shown to win.")
-    everywhere = comparison["algorithm"].values[comparison["tied"].all("cell").values]
-    if number > 1 and len(everywhere) and not (len(won) == 1 and len(everywhere) == 1):
-        sentences.append(f"Lowest or tied with the lowest in every row: {listed(everywhere)}.")
+    """Who wins where, which methods are equivalent, what is open, and who is never behind."""
+    rows = [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)]
+    found: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for each in rows:
+        if group := tuple(each["group"]):
+            found.setdefault(group, {}).setdefault(each["place"], []).append(each["epsilon"])
+    sentences = []
+    for group, where in found.items():
+        wins = "wins" if len(group) == 1 else "are the best and equivalent"
+        place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
+        sentences.append(f"{listed(group)} {wins} on {place}.")
+    if undecided := [each for each in rows if each["undecided"]]:
+        number = len(undecided)
+        which = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'}"
+        if number == len(rows):
+            which = "The row is" if number == 1 else f"All {number} rows are"
+        numbers = sorted({each["needs"] for each in undecided})
+        text = f"{which} undecided"
+        if all(map(math.isfinite, numbers)):
+            ends = dict.fromkeys((about(numbers[0]), about(numbers[-1])))
+            text += f": {' to '.join(ends)} seeds would decide {'it' if number == 1 else 'them'}"
+        sentences.append(f"{text}.")
+    behind = comparison["standing"].isin(["worse", ""]).any("cell").values
+    everywhere = comparison["algorithm"].values[~behind]
+    if len(rows) > 1 and len(everywhere):
+        sentences.append(f"Shown to be behind in no row: {listed(everywhere)}.")
     return " ".join(sentences)
 
 
@@ -126,26 +152,26 @@ def _seeds(cell: xr.Dataset) -> str:
 
 
 def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
-    """One row of the first table."""
-    winner, runner_up = str(cell["winner"].item()), str(cell["runner_up"].item())
-    order, tied = _ascending(cell), _ascending(cell.where(cell["tied"]))
-    # A method between them may not be tied, as its values vary less.
-    behind = order.index(tied[-1]) + 1 - len(tied) if tied else 0
-    own = cell.sel(algorithm=winner) if winner else None
+    """One row of the answer."""
+    lowest, runner_up = str(cell["lowest"].item()), str(cell["runner_up"].item())
+    own = cell.sel(algorithm=lowest) if lowest else None
     second = cell.sel(algorithm=runner_up) if runner_up else None
     difference = ("difference", "difference_lower", "difference_upper")
+    undecided = _ascending(cell, "undecided")
+    group = _ascending(cell, "winner", "equivalent")
     return {
         **_name(cell, place),
-        "winner": winner if len(tied) == 1 else "",
-        "tied": tied if len(tied) > 1 else [],
-        "named": tied[:MOST_NAMED],
-        "between": f"{behind} with lower means {'is' if behind == 1 else 'are'} behind"
-        if behind
-        else "",
+        "winner": group[0] if len(group) == 1 else "",
+        "group": group,
+        "undecided": undecided,
+        "named": (group or undecided)[:MOST_NAMED],
+        "needs": float(cell["seeds"]),
+        "seeds": about(float(cell["seeds"])),
+        "lowest": lowest,
         "error": "–" if own is None else _interval(own, "mean", "lower", "upper"),
         "runner_up": runner_up,
         "error_behind": "–" if second is None else _number(second, "mean"),
-        "difference": "–" if second is None else _interval(second.sel(rival=winner), *difference),
+        "difference": "–" if second is None else _interval(second.sel(rival=lowest), *difference),
         "floor_method": str(cell["floor_method"].item()),
         "floor": _number(cell, "floor"),
     }
@@ -160,9 +186,9 @@ def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
     }
 
 
-def _ascending(cell: xr.Dataset) -> list[str]:
-    """Labels of methods by their mean, those without a mean left out."""
-    means = cell["mean"].dropna("algorithm")
+def _ascending(cell: xr.Dataset, *standings: str) -> list[str]:
+    """Labels of methods that stand so, by their mean."""
+    means = cell["mean"][cell["standing"].isin(standings).values]
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
@@ -193,7 +219,7 @@ def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
         "error": _number(cell, "mean"),
-        "tied": bool(cell["tied"]),
+        "standing": str(cell["standing"].item()),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }
 
@@ -220,7 +246,7 @@ def _notes(comparison: xr.Dataset, places: list[str]) -> list[str]:
         notes.append(f"The guarantee of {listed(conditional)} is conditional and not proved.")
     if (comparison["lost"].where(comparison["compared"], 0) > 0).any():
         notes.append(
-            "A method that lost a run (it diverged or timed out) neither wins nor ties, and has the last rank."
+            "A method that lost a run (it diverged or timed out) does not compete, and has the last rank."
         )
     return notes
 

@@ -2,6 +2,8 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from admmbench.results.wording import proper
+
 #: Compiles each template once.
 TEMPLATES = Environment(
     loader=PackageLoader("admmbench.report"),
@@ -10,3 +12,4 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+TEMPLATES.filters["proper"] = proper

@@ -21,9 +21,9 @@ from admmbench.claims.selection import Verdict
 from admmbench.figures import drawing
 from admmbench.report import answer, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
-from admmbench.results import reference, statistics
+from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import listed
+from admmbench.results.wording import confidence, listed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,7 +136,8 @@ def render(
         references={v.claim.id: v for v in references if v.verdict != "not run"},
         here=here,
         symbols=SYMBOLS,
-        level=f"{statistics.LEVEL:.0%}".replace("%", " %"),
+        level=confidence(statistics.LEVEL),
+        together=confidence(deciding.TOGETHER),
         explore=explore.content(experiments),
     )
 

@@ -27,8 +27,7 @@ def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
     -------
     list of dict
         What `admmbench.report.answer.row` gives, and ``title``, ``budget``, ``which`` (agents or features),
-        ``measure``, ``privacy`` and ``lost``, as text. Where no interval says who leads, ``only`` has the reason, and
-        ``lowest`` the method with the lowest value.
+        ``measure``, ``privacy`` and ``lost``, as text. Where no interval says who leads, ``only`` has the reason.
     """
     without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
     return [found for results in without_totals for found in _rows(results)]
@@ -42,12 +41,11 @@ def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
     for cell in cells(comparison):
         epsilon = float(cell["epsilon"])
         known = row(cell, "")
-        lowest = str(cell["winner"].item())
+        lowest = str(cell["lowest"].item())
         own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
         yield {
             **known,
             "only": _only(cell, known["runner_up"]) if lowest else "",
-            "lowest": lowest,
             "title": results.attrs["title"],
             "budget": "" if math.isinf(epsilon) else f"ε = {given(epsilon)}",
             "which": _which(results, own),
@@ -63,7 +61,7 @@ def _only(cell: xr.Dataset, runner_up: str) -> str:
         return "the only one left"
     if int(cell["runs"].max()) == 1:
         return "lowest of one seed"
-    gap = cell.sel(algorithm=runner_up, rival=str(cell["winner"].item()))
+    gap = cell.sel(algorithm=runner_up, rival=str(cell["lowest"].item()))
     behind, low, high = (float(gap[f"difference{end}"]) for end in ("", "_lower", "_upper"))
     same = behind > 0 and high - low <= statistics.ROUNDING * behind
     return "lowest, the same for all seeds" if same else ""

@@ -19,7 +19,7 @@ from admmbench.privacy import (
     unit_of_privacy,
 )
 from admmbench.results import file_differences, statistics, wording
-from admmbench.results.who_wins import best
+from admmbench.results.who_wins import standings
 from admmbench.results.wording import at, given, in_unit, number
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Cell(NamedTuple):
     """A cell of a table that is more than a text."""
 
     text: str
-    best: bool = False
-    """Whether it is one of the lowest, in bold."""
+    standing: str = ""
+    """How its method stands, see `admmbench.results.deciding.standing`: winners are bold, those beside them tinted."""
     note: str = ""
     """Small print."""
     lost: str = ""
@@ -200,18 +200,17 @@ def solutions(results: xr.Dataset) -> Table | None:
 
 
 def errors(results: xr.Dataset, how: statistics.Reduction) -> Table:
-    """Metric of each method: mean and spread at each budget; the lowest final means marked, see `who_wins.best`."""
+    """Metric of each method: mean and spread at each budget; final means are marked, see `who_wins.standings`."""
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
-    marked = best(results) & (
-        how == "final"
-    )  # the lowest of all rounds is selected on the test set
+    # The lowest of all rounds is selected on the test set.
+    marked = standings(results) if how == "final" else xr.full_like(standings(results), "")
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
     lost, started, marked_ = (_plain(each) for each in (*counts, marked))
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
         gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
-        cells[place] = cells[place]._replace(best=bool(marked_[place]), lost=gone)
+        cells[place] = cells[place]._replace(standing=str(marked_[place]), lost=gone)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
         [str(label), *own] for label, own in zip(results["algorithm"].values, cells, strict=True)

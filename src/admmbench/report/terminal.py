@@ -54,10 +54,10 @@ def as_rich(title: str, table: tables.Table) -> rich.table.Table:
 
 
 def _marked(cell: str | tables.Cell) -> str:
-    """Text of a cell, in bold if it is one of the lowest."""
+    """Text of a cell, in bold if it is the lowest."""
     if isinstance(cell, str):
         return escape(cell)
-    text = f"[bold]{escape(cell.text)}[/]" if cell.best else escape(cell.text)
+    text = f"[bold]{escape(cell.text)}[/]" if cell.standing == "winner" else escape(cell.text)
     return " ".join(filter(None, (text, cell.note, cell.lost)))
 
 
@@ -68,8 +68,12 @@ def _lead(row: dict[str, Any]) -> str:
         ahead = f"{row['only']}: {row['lowest']} with {row['error']}"
     elif row["winner"]:
         ahead = f"{row['winner']} leads with {row['error']}"
-    elif row["tied"]:
-        ahead = f"tie of {listed(row['tied'], MOST_NAMED)}, the lowest {row['error']}"
+    elif row["group"]:
+        ahead = f"{listed(row['group'], MOST_NAMED)} are equivalent, the lowest {row['error']}"
+    elif row["undecided"]:
+        ahead = (
+            f"undecided between {listed(row['undecided'], MOST_NAMED)}, the lowest {row['error']}"
+        )
     else:
         return f"{where}: all methods lost runs."
     behind = f"; {row['runner_up']} is {row['difference']} behind" if row["runner_up"] else ""

@@ -159,6 +159,11 @@ def _described(
         "partition": json.dumps(experiment.agents),
         "relation": experiment.privacy.relation,
     }
+    if experiment.looks:
+        joined.attrs["looks"] = json.dumps(experiment.looks)
+    if experiment.margin:
+        in_points = "valid_range" in joined[joined.attrs["metric"]].attrs
+        joined.attrs["margin"] = experiment.margin / (100 if in_points else 1)
     return joined
 
 

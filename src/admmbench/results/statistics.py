@@ -152,6 +152,16 @@ def same_for_all_seeds(values: xr.DataArray) -> xr.DataArray:
     return values.isel(seed=0, drop=True).copy(data=several & equal)
 
 
+def looks(ds: xr.Dataset) -> list[int]:
+    """Return the numbers of seeds at which the experiment is judged, as it states them; empty: once, with all."""
+    return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
+
+
+def margin(ds: xr.Dataset) -> float:
+    """Return the largest difference that does not matter, as the experiment states it, in the unit of its metric."""
+    return float(ds.attrs.get("margin", 0.0))
+
+
 def redrawn(ds: xr.Dataset) -> float:
     """Return the ratio of test to training records where every seed draws both from one pool, and 0 elsewhere.
 

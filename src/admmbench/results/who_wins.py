@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, Outcome
-from admmbench.results import statistics
+from admmbench.results import deciding, statistics
 
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
@@ -24,33 +24,28 @@ FEASIBLE = 0.01
 _FILLS = {
     "compared": False,
     "excluded": False,
-    "tied": False,
+    "standing": "",
+    "verdict": "",
     "guarantee": "",
     "runs": 0,
     "lost": 0,
 }
 
 
-def compare(
-    experiments: Iterable[xr.Dataset], level: float = statistics.LEVEL
-) -> xr.Dataset | None:
+def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     """Compare methods by the final metric of their problem, in every cell with two or more rivals.
 
-    The data choose the winner of a cell, so any pair of its rivals may come to be the one that is reported. The
-    intervals of differences are therefore simultaneous for all pairs of all cells: each is that of the paired t test
-    at level ``1 - (1 - level) / comparisons`` (Bonferroni). For normal differences, all of them hold together with a
-    probability of at least ``level``. Pairs count whether or not runs were lost, so that results do not choose the
-    number of comparisons.
+    Cells are the rows of `admmbench.results.deciding`, which judges them: intervals of differences hold together at
+    `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
+    Pairs count whether or not runs were lost, so that results do not choose the number of comparisons.
 
-    A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean,
-    neither wins nor ties, and is last in :func:`mean_ranks`.
+    A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean, does
+    not compete, and is last in :func:`mean_ranks`.
 
     Parameters
     ----------
     experiments
         Results, each as its ``results.nc`` holds them. Those whose budgets are not of whole runs have no cells.
-    level
-        Confidence level, in (0, 1): of each interval of a mean, and of all intervals of differences together.
 
     Returns
     -------
@@ -63,41 +58,48 @@ def compare(
         - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
           with simultaneous intervals; NaN where two methods share fewer than two seeds.
-        - ``winner``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
-        - ``tied``: the winner, and all methods whose interval of the difference to it is not above 0. Nobody wins
-          where several are tied.
+        - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
+          `admmbench.results.deciding.standing`.
+        - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
+        - ``seeds``: how many decide the cell, see `admmbench.results.deciding.seeds_needed`; 0 where it is decided.
+        - ``level``: of one interval of the cell. ``margin`` and ``looks`` are as the experiment states them.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
 
         Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
         ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
-        ``level`` and ``comparisons``, the number of pairs.
+        ``comparisons``, the number of pairs.
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
     cells = [cell for results in whole for cell in _equally_private(results)]
-    return _together([cell for cell in cells if math.isfinite(cell.epsilon)], level)
+    return _together([cell for cell in cells if math.isfinite(cell.epsilon)])
 
 
-def best(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.DataArray:
-    """Say which methods have the lowest final mean among those that are equally private, or are tied with it.
+def standings(results: xr.Dataset) -> xr.DataArray:
+    """Say where methods stand among those that are equally private, in one experiment.
 
     Parameters
     ----------
-    results, level
+    results
         As in :func:`compare`; intervals of differences hold together for all pairs of equally private methods.
 
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``epsilon``; false where a method has no rival.
+        Over ``algorithm`` and ``epsilon``, see `admmbench.results.deciding.standing`; empty where a method has no
+        rival.
     """
-    found = xr.zeros_like(results["status"].isel(seed=0, drop=True), bool).reset_coords(drop=True)
-    comparison = _together(list(_equally_private(results)), level)
-    for tied in [] if comparison is None else comparison["tied"]:
-        found.loc[{"algorithm": tied["algorithm"][tied], "epsilon": tied["epsilon"].item()}] = True
+    status = results["status"].isel(seed=0, drop=True)
+    found = xr.full_like(status, "", "U16").reset_coords(drop=True)
+    comparison = _together(list(_equally_private(results)))
+    for own in [] if comparison is None else comparison["standing"]:
+        rivals = own["algorithm"][own.values != ""]
+        found.loc[{"algorithm": rivals, "epsilon": own["epsilon"].item()}] = own.sel(
+            algorithm=rivals
+        ).values
     return found
 
 
-def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | None:
+def lead(results: xr.Dataset) -> xr.Dataset | None:
     """Compare the methods of one experiment at each of its budgets, whether or not they are equally private.
 
     At a budget, methods that add no noise are left out; without a budget, those that add noise of their own, and optima
@@ -107,7 +109,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
 
     Parameters
     ----------
-    results, level
+    results
         As in :func:`compare`; intervals of differences hold together for all pairs of this experiment.
 
     Returns
@@ -133,7 +135,7 @@ def lead(results: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset | N
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
                 cells.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
-    return _together(cells, level)
+    return _together(cells)
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
@@ -143,19 +145,18 @@ def _by_objective(results: xr.Dataset) -> xr.Dataset:
     return results.assign(status=status).assign_attrs(metric="train_loss")
 
 
-def _together(cells: Sequence[_Cell], level: float) -> xr.Dataset | None:
+def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
     """Compare the rivals of all cells."""
     if not cells:
         return None
-    comparisons = sum(math.comb(len(cell.rivals), 2) for cell in cells)
-    parts = [_compared(cell, level, 1 - (1 - level) / comparisons) for cell in cells]
+    parts = [_compared(cell, len(cells)) for cell in cells]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
     fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
     alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
     together = xr.concat(
         alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
     )
-    return together.assign_attrs(level=level, comparisons=comparisons)
+    return together.assign_attrs(comparisons=sum(cell.pairs for cell in cells))
 
 
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
@@ -191,6 +192,11 @@ class _Cell:
     epsilon: float
     rivals: list[str]
 
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of rivals."""
+        return math.comb(len(self.rivals), 2)
+
 
 def _facts(results: xr.Dataset) -> xr.Dataset:
     """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
@@ -208,18 +214,25 @@ def _equally_private(results: xr.Dataset) -> Iterator[_Cell]:
             yield _Cell(facts, epsilon, list(table["rival"].values[group]))
 
 
-def _compared(cell: _Cell, level: float, level_of_pairs: float) -> xr.Dataset:
-    """Compare the rivals of one cell; the levels are of the interval of a mean, and of a difference."""
+def _compared(cell: _Cell, rows: int) -> xr.Dataset:
+    """Compare the rivals of one cell of so many."""
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
     compared = at["algorithm"].isin(cell.rivals)
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
-    means = statistics.interval(values, level, redrawn)
+    means = statistics.interval(values, redrawn=redrawn)
+    looks, margin = statistics.looks(at), statistics.margin(at)
+    level = deciding.level_of_pairs(cell.pairs, rows, max(len(looks), 1))
     pairs = statistics.difference(values, values.rename(algorithm="rival"))
-    gap = statistics.interval(pairs, level_of_pairs, redrawn)
-    ascending = means["mean"].sortby(means["mean"]).dropna("algorithm")
-    winner, runner_up, *_ = [*map(str, ascending["algorithm"].values), "", ""]
+    gap = deciding.intervals(pairs, level, looks, redrawn)
+    verdict = deciding.verdicts(gap, margin)
+    standing = deciding.standing(means["mean"], verdict)
+    ahead = means["mean"].where(standing != "worse")
+    order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
+    lowest = str(order[0]) if order else ""
+    others = means["mean"].where(means["algorithm"] != lowest)
+    ascending = others.sortby(others).dropna("algorithm")
     comparison = xr.Dataset(
         {
             "compared": compared,
@@ -231,14 +244,17 @@ def _compared(cell: _Cell, level: float, level_of_pairs: float) -> xr.Dataset:
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "tied": means["mean"].notnull(),
-            "winner": winner,
-            "runner_up": runner_up,
-            **_floor(cell.facts, level),
+            "verdict": verdict,
+            "standing": standing,
+            "lowest": lowest,
+            "runner_up": str([*ascending["algorithm"].values, ""][0]),
+            "seeds": _needed(pairs, verdict, standing, lowest, margin, level, redrawn),
+            "level": level,
+            "margin": margin,
+            "looks": len(looks),
+            **_floor(cell.facts),
         }
     )
-    if winner:
-        comparison["tied"] &= ~(gap["lower"].sel(rival=winner, drop=True) > 0)
     metric = at.attrs["metric"]
     rival = at.sel(algorithm=cell.rivals[0])
     facts = {
@@ -251,13 +267,33 @@ def _compared(cell: _Cell, level: float, level_of_pairs: float) -> xr.Dataset:
     return comparison.assign_coords(facts)
 
 
-def _floor(facts: xr.Dataset, level: float) -> dict[str, float | str]:
+def _needed(
+    pairs: xr.DataArray,
+    verdict: xr.DataArray,
+    standing: xr.DataArray,
+    lowest: str,
+    margin: float,
+    level: float,
+    redrawn: float,
+) -> float:
+    """Seeds that decide a cell: as many as its hardest pair with the lowest mean takes."""
+    found = [0.0]
+    for label in map(str, standing["algorithm"].values[(standing == "undecided").values]):
+        at = {"algorithm": label, "rival": lowest}
+        if label != lowest and verdict.sel(at) == "undecided":
+            own = pairs.sel(at).dropna("seed").values
+            spread = float(own.std(ddof=1)) if len(own) > 1 else math.inf
+            found.append(deciding.seeds_needed(float(own.mean()), spread, margin, level, redrawn))
+    return max(found)
+
+
+def _floor(facts: xr.Dataset) -> dict[str, float | str]:
     """Lowest mean of the methods of an experiment without a budget and without noise, and whose it is."""
     names = {"floor": "mean", "floor_lower": "lower", "floor_upper": "upper"}
     if math.inf in facts["epsilon"].values:
         at = facts.sel(epsilon=math.inf)
         values = statistics.unlost(at, at.attrs["metric"]).where(~statistics.noisy(at))
-        means = statistics.interval(values, level, statistics.redrawn(at))
+        means = statistics.interval(values, redrawn=statistics.redrawn(at))
         means = means.sortby(means["mean"]).dropna("algorithm", subset=["mean"])
         if means.sizes["algorithm"]:
             best = means.isel(algorithm=0)

@@ -6,6 +6,32 @@ import math
 from collections.abc import Iterable
 
 _MOST_DIGITS = 8
+_PROPER = {
+    "adult": "Adult",
+    "adult_a": "adult-a",
+    "adult_b": "adult-b",
+    "breast_cancer_wisconsin": "breast-cancer-wisc",
+    "digits": "Digits",
+    "femnist": "FEMNIST",
+    "gisette": "Gisette",
+    "mnist": "MNIST",
+    "monks1": "monks-1",
+    "he2023": "He et al. (2023)",
+    "hu2019": "Hu et al. (2019)",
+    "huang2019": "Huang et al. (2019)",
+    "ryu2021": "Ryu and Kim (2021)",
+    "ryu2022": "Ryu and Kim (2022)",
+}
+
+
+def proper(key: str) -> str:
+    """Write the name of a data set or a paper as people do; one that is not known here stays as it is."""
+    return _PROPER.get(key, key)
+
+
+def about(count: float) -> str:
+    """Write a forecast of a number with two digits."""
+    return "∞" if math.isinf(count) else f"{float(f'{count:.2g}'):,.0f}"
 
 
 def quantity(

@@ -110,6 +110,8 @@ MANIFEST, FIGURES = "manifest.json", "figures.json"
 AUDITS, TUNING = "audits", "tuning"
 # Beside the folder of experiments: settings that tuning chose, a file for each experiment.
 TUNED = "tuned"
+# Beside it: seeds that undecided rows asked for, likewise.
+SEEDS = "seeds"
 # Folders of results that belong to no experiment.
 _TAKEN = ("logs", "report", "runs")
 
@@ -149,7 +151,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
     config
         Content of ``config.yaml`` and overlays.
     own
-        Folder of the user's own ``experiments/`` and ``tuned/``; those of the papers come with the package.
+        Folder of the user's own ``experiments/``, ``tuned/`` and ``seeds/``; those of the papers come with the package.
 
     Raises
     ------
@@ -157,7 +159,8 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
         If anything is wrong: every fault on its own line, with the file and the path of the key.
     """
     checked = _validate(Config, dict(config), "configuration")
-    available, tuned = find_all("experiments", own), find_all(TUNED, own)
+    available = find_all("experiments", own)
+    kept = {kind: find_all(kind, own) for kind in (TUNED, SEEDS)}
     for pattern in checked.overrides:
         if not any(_matches(name, pattern) for name in available):
             fault = unknown("experiment", pattern, available)
@@ -180,14 +183,14 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(str(error)) from None
         content = read_mapping(available[name])
         changed = _overridden(content, name, checked.overrides)
-        found = read_mapping(tuned[name]) if name in tuned else None
+        found = {kind: read_mapping(files[name]) for kind, files in kept.items() if name in files}
         try:
             experiments[name] = check_experiment(
-                _with_tuned(changed, found), f"configuration: overrides: {name}"
+                _with_kept(changed, found), f"configuration: overrides: {name}"
             )
         except ConfigError:
             # A mistake of the file itself is not one of the overrides.
-            check_experiment(_with_tuned(content, found), str(available[name]))
+            check_experiment(_with_kept(content, found), str(available[name]))
             raise
     return Study(config=checked, experiments=experiments)
 
@@ -271,11 +274,14 @@ def _matches(name: str, pattern: str) -> bool:
     return name == pattern or fnmatch.fnmatchcase(name, pattern)
 
 
-def _with_tuned(content: dict[str, Any], found: dict[str, Any] | None) -> dict[str, Any]:
-    """Give an experiment the settings that tuning found, unless it has its own."""
-    if content.get("tuning") is None or found is None:
-        return content
-    return {"tuned": found, **content}
+def _with_kept(content: dict[str, Any], found: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Give an experiment the settings that tuning found and the seeds that were ordered, unless it has its own."""
+    kept = {}
+    if content.get("tuning") is not None and TUNED in found:
+        kept["tuned"] = found[TUNED]
+    if content.get("looks") is not None and SEEDS in found:
+        kept["ordered"] = found[SEEDS]
+    return {**kept, **content}
 
 
 def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:

@@ -119,6 +119,15 @@ class Experiment(Strict):
     """Seeds that one job computes together at most, 10 if absent."""
     seed_blocks: Annotated[list[Count] | None, Field(min_length=1)] = None
     """Size of each block of seeds, instead of seed_block."""
+    looks: Annotated[list[Count] | None, Field(min_length=1)] = None
+    """Numbers of seeds at which the study is judged, instead of seeds: the first is run at once, each further one where
+    `admmbench study --until-decided` finds a row undecided, see docs/sure.md."""
+    ordered: dict[str, dict[float, Count]] = {}
+    """Seeds beyond the first look, by label and budget: from config/seeds/, which `admmbench study --until-decided`
+    writes."""
+    margin: Annotated[Number, Field(ge=0)] = 0.0
+    """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
+    in its unit."""
     epsilon: Epsilons | None = None
     """Budgets of one iteration, unless privacy.total is given; .inf adds no noise."""
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
@@ -153,6 +162,7 @@ class Experiment(Strict):
                 "epsilon: give either budgets of one iteration here, or totals in privacy.total"
             )
         self._check_blocks()
+        self._check_looks()
         self._check_tuning()
         self._check_audit()
         labels = [method.label for method in self.algorithms]
@@ -235,6 +245,20 @@ class Experiment(Strict):
                     f"seed_blocks.{number}: its seeds {list(block)} have gaps; leave seed_blocks out"
                 )
 
+    def _check_looks(self) -> None:
+        looks = self.looks or []
+        if looks and (self.seeds or self.seed_blocks):
+            raise ValueError("looks: they say which seeds are run; leave seeds and seed_blocks out")
+        if looks != sorted(set(looks)):
+            raise ValueError(f"looks: expected numbers of seeds that increase, got {looks}")
+        labels = [method.label for method in self.algorithms]
+        for label, own in self.ordered.items():
+            if label not in labels:
+                raise ValueError(f"ordered: {unknown('label', label, labels)}")
+            for budget, n in own.items():
+                if n not in looks:
+                    raise ValueError(f"ordered.{label}.{budget:g}: {n} seeds are none of looks")
+
     def _check_audit(self) -> None:
         offered = {budget for _, budget in self._grid}
         for number, budget in enumerate((self.audit and self.audit.budgets) or []):
@@ -262,13 +286,31 @@ class Experiment(Strict):
 
     @cached_property
     def blocks(self) -> list[tuple[int, ...]]:
-        """Seeds that are computed together, block by block."""
+        """Seeds that are computed together, block by block; of the last look if there are looks."""
+        if self.looks:
+            return self._blocks_until(self.looks[-1])
         sizes = self.seed_blocks
         seeds = sorted(self.seeds or range(sum(sizes) if sizes else SEEDS))
         if sizes is None:
             return blocks(seeds, self.seed_block or SEED_BLOCK)
         ends = itertools.accumulate(sizes)
         return [tuple(seeds[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+    def _blocks_until(self, look: int) -> list[tuple[int, ...]]:
+        """Blocks of so many seeds; those of a look do not depend on looks that follow."""
+        looks, size = self.looks or [], self.seed_block or SEED_BLOCK
+        return [
+            tuple(range(first, min(first + size, end)))
+            for start, end in itertools.pairwise([0, *looks])
+            for first in range(start, end, size)
+            if end <= look
+        ]
+
+    def blocks_of(self, label: str, budget: float) -> list[tuple[int, ...]]:
+        """Blocks of seeds that a method is run with at a budget, as far as they were ordered."""
+        if not self.looks:
+            return self.blocks
+        return self._blocks_until(self.ordered.get(label, {}).get(budget, self.looks[0]))
 
     def _budgets(self, method: Method) -> list[float]:
         """Those of a method: of one iteration, or totals."""
@@ -293,7 +335,7 @@ class Experiment(Strict):
             for method, budget in self._grid
             if (settings := self.settings(method, budget)) is not None
             for spec in [self._complete(method, budget, settings)]
-            for seeds in self.blocks
+            for seeds in self.blocks_of(method.label, budget)
         ]
 
     @cached_property

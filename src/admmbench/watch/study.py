@@ -5,17 +5,26 @@ from __future__ import annotations
 import argparse
 import functools
 import logging
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from admmbench.files.core_yaml import parse_words
 from admmbench.forecast import timing
 from admmbench.forecast.cost import work
-from admmbench.jobs import interrupts
+from admmbench.jobs import interrupts, seal
 from admmbench.jobs.progress import shown
+from admmbench.results.who_wins import compare
+from admmbench.study import orders
 from admmbench.study.config import Study, read
 from admmbench.watch.logger import HOUR
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
@@ -48,6 +57,79 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
         except SystemExit as end:
             return interrupts.STATUS if heard else int(end.code or 0)
     return 0
+
+
+def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
+    """Run a study, judge it, and order the next look of undecided rows, until all are decided or have had their looks.
+
+    Orders are recorded in files of the configuration before they run: the loop can be killed, and goes on when it is
+    called again.
+
+    Parameters
+    ----------
+    overlays, options
+        As of :func:`run`.
+
+    Returns
+    -------
+    Exit status of the first run that did not end well, else 0.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration is wrong.
+    ValueError
+        If no experiment has looks, or the options do not make the results.
+    """
+    words = [sys.executable, "-m", "admmbench", "study", *map(str, overlays), *options]
+    while True:
+        study = read(overlays, changes=_changes(options))
+        if not any(each.looks for each in study.experiments.values()):
+            raise ValueError("--until-decided: no experiment of this study has looks")
+        if status := turn(words):
+            return status
+        comparison = compared(study)
+        ordered = False
+        for name, experiment in study.experiments.items():
+            found = experiment.ordered
+            for cell in _rows(comparison, name):
+                found = orders.merged(found, orders.further(experiment, cell))
+            if found != experiment.ordered:
+                print(f"Further seeds for undecided rows: {orders.record(name, found)}")
+                ordered = True
+        undecided = [
+            cell
+            for name in study.experiments
+            for cell in _rows(comparison, name)
+            if (cell["standing"] == "undecided").any()
+        ]
+        print(f"{len(undecided)} of {comparison.sizes['cell']} rows are undecided.", flush=True)
+        if not ordered:
+            return 0
+
+
+def turn(words: Sequence[str]) -> int:
+    """Call a command in a process of its own, as Snakemake keeps what it read, and return its exit status."""
+    status = subprocess.run(words, check=False).returncode
+    return interrupts.STATUS if status < 0 else status
+
+
+def compared(study: Study) -> xr.Dataset:
+    """Compare the methods of a study by its results, see `admmbench.results.who_wins.compare`."""
+    paths = [Path(study.config.results, name, "results.nc") for name in study.experiments]
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path} is not there: run the study first, with its target all")
+    comparison = compare(seal.read(path) for path in paths)
+    if comparison is None:
+        raise ValueError("no two methods of this study are equally private: nothing can be decided")
+    return comparison
+
+
+def _rows(comparison: xr.Dataset, name: str) -> list[xr.Dataset]:
+    """Rows of one experiment."""
+    cells = np.flatnonzero((comparison["experiment"] == name).values)
+    return [comparison.isel(cell=int(number)) for number in cells]
 
 
 @functools.cache

@@ -4,7 +4,7 @@ document.documentElement.classList.add("scripted");
 const stated = document.querySelector(".stated");
 if (stated) startClaims(stated);
 linkParts();
-document.querySelectorAll("main table").forEach(enliven);
+document.querySelectorAll("main table:not(.rows)").forEach(enliven);
 unfold();
 // The view takes its room when it is drawn: what the address names has moved by then.
 if (section) startExplore().then(() => document.getElementById(location.hash.slice(1))?.scrollIntoView());

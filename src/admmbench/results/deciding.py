@@ -1,0 +1,194 @@
+"""Verdicts of pairs, and the answer of a row, from simultaneous intervals alone: see docs/sure.md.
+
+A *row* is one place where methods compete: a data set and a budget. A *look* is a number of seeds at which a study is
+judged. Intervals of all pairs of a row, in all rows and at all looks of a study, hold together at the level `TOGETHER`.
+So what is read from them, whatever the data chose to read, is right with that probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr, ndtri, stdtrit
+
+from admmbench.results import statistics
+
+ERROR = 1 - statistics.LEVEL
+"""Probability of a false decision that a study may have, over its life."""
+
+SET_ASIDE = 0.2
+"""Part of `ERROR` that is kept for methods that are added later."""
+
+TOGETHER = 1 - (1 - SET_ASIDE) * ERROR
+"""Level at which the intervals of a study hold together."""
+
+POWER = 0.8
+"""Probability with which a number of seeds decides, if means and standard deviations are what they seem."""
+
+_MOST = 100_000
+"""Seeds beyond which nothing is forecast."""
+
+
+def level_of_pairs(pairs: int, rows: int, looks: int) -> float:
+    """Return the level of one interval, such that all of a study hold together at `TOGETHER` (Bonferroni).
+
+    Parameters
+    ----------
+    pairs
+        Of methods of the row.
+    rows
+        Of the study, each with the same share of the error.
+    looks
+        At which the row is judged, also those to come.
+    """
+    return 1 - (1 - TOGETHER) / (max(pairs, 1) * rows * looks)
+
+
+def intervals(
+    differences: xr.DataArray, level: float, looks: Sequence[int] = (), redrawn: float = 0.0
+) -> xr.Dataset:
+    """Compute the interval of a mean difference at each look so far, and intersect them.
+
+    Each is Student's t interval, see `admmbench.results.statistics.interval`. Where an early and a late one have
+    nothing in common, one of them is wrong, and the last one counts.
+
+    Parameters
+    ----------
+    differences
+        Over ``seed`` and others; NaN where one of two methods was not run.
+    level
+        Of each look, as `level_of_pairs` gives it.
+    looks
+        Numbers of seeds, increasing. Seeds beyond the last look that is complete do not count. Empty: all seeds are
+        one look.
+    redrawn
+        See `admmbench.results.statistics.interval`.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``, ``lower``, ``upper`` and ``n``, the number of seeds of the last look.
+    """
+    there = differences.notnull().sum("seed")
+    found = None
+    for look in [n for n in looks if n <= differences.sizes["seed"]] or [differences.sizes["seed"]]:
+        now = statistics.interval(differences.isel(seed=slice(look)), level, redrawn)
+        if found is None:
+            found = now
+            continue
+        low, high = found["lower"].fillna(-np.inf), found["upper"].fillna(np.inf)
+        lower = now["lower"].where(now["lower"] > low, low)
+        upper = now["upper"].where(now["upper"] < high, high)
+        agree = lower <= upper
+        met = now.assign(
+            lower=lower.where(agree, now["lower"]), upper=upper.where(agree, now["upper"])
+        )
+        # Where a pair has no seeds beyond an earlier look, that one is its last.
+        found = met.where(there >= look, found)
+    assert found is not None
+    return found
+
+
+def verdicts(gap: xr.Dataset, margin: float) -> xr.DataArray:
+    """Judge pairs by their intervals: ``equivalent``, ``better``, ``worse`` or ``undecided``.
+
+    Parameters
+    ----------
+    gap
+        ``lower`` and ``upper`` of the difference of a method and its rival, of a metric that should be low.
+    margin
+        Largest difference that does not matter, in the same unit.
+
+    Returns
+    -------
+    xarray.DataArray
+        Of the dims of ``gap``: equivalent if the interval lies within the margin, even if it excludes 0, else better
+        or worse if it excludes 0, else undecided; empty where there is no difference at all.
+    """
+    lower, upper = gap["lower"], gap["upper"]
+    words = xr.full_like(lower, "undecided", "U10").where(~(lower > 0), "worse")
+    words = words.where(~(upper < 0), "better")
+    words = words.where(~((lower >= -margin) & (upper <= margin)), "equivalent")
+    return words.where(gap["mean"].notnull(), "")
+
+
+def standing(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
+    """Say where each method of a row stands.
+
+    A method that is worse than another is out. The lowest mean among the rest stands for the row, which is decided if
+    every other method is equivalent to it or out. All pairs are covered, so that the data may choose it.
+
+    Parameters
+    ----------
+    means
+        Over ``algorithm``, perhaps of several rows; NaN for methods that do not compete.
+    verdict
+        Over ``algorithm`` and ``rival``, of the same rows.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm``: ``winner`` for a method that is left alone, ``equivalent`` for several that are equivalent
+        to the lowest, ``undecided`` for those among which the row is not decided, ``worse`` for the others, and empty
+        for those that do not compete.
+    """
+    competes = means.notnull()
+    out = (verdict == "worse").any("rival") & competes
+    out &= (competes & ~out).any("algorithm")  # intervals that contradict each other say nothing
+    place = means.where(competes & ~out, np.inf).argmin("algorithm")
+    lowest = xr.DataArray(np.arange(means.sizes["algorithm"]), dims="algorithm") == place
+    group = competes & (lowest | (verdict.isel(rival=place) == "equivalent"))
+    decided = (group | out | ~competes).all("algorithm")
+    words = xr.full_like(means, "undecided", "U10").where(competes, "").where(~out, "worse")
+    words = words.where(~(group & decided), "equivalent")
+    return words.where(~(group & decided & (group.sum("algorithm") == 1)), "winner")
+
+
+def seeds_needed(
+    difference: float, deviation: float, margin: float, level: float, redrawn: float = 0.0
+) -> float:
+    """Forecast how many seeds decide a pair with the probability `POWER`, if it is as it seems.
+
+    Parameters
+    ----------
+    difference, deviation
+        Mean and standard deviation over seeds of the difference of two methods.
+    margin
+        See `verdicts`.
+    level
+        Of an interval.
+    redrawn
+        See `admmbench.results.statistics.interval`.
+
+    Returns
+    -------
+    float
+        The number of seeds; infinite if it is above 100,000.
+    """
+    if deviation == 0:
+        return 2.0
+    low, high, size = 2, _MOST, abs(difference)
+
+    def decides(n: int) -> bool:
+        error, reach = deviation * math.sqrt(1 / n + redrawn), stdtrit(n - 1, (1 + level) / 2)
+        apart = ndtr(size / error - reach)
+        within = ndtr((margin - size) / error - reach) + ndtr((margin + size) / error - reach) - 1
+        return bool(max(apart, within) >= POWER)
+
+    if not decides(high):
+        return math.inf
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle + 1, high)
+    return float(low)
+
+
+def difference_shown(deviation: float, seeds: int, level: float) -> float:
+    """Return the difference that a number of seeds shows to be one, with the probability `POWER`."""
+    if seeds < 2:
+        return math.inf
+    reach = stdtrit(seeds - 1, (1 + level) / 2) + ndtri(POWER)
+    return float(reach * deviation / math.sqrt(seeds))

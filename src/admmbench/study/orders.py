@@ -1,0 +1,69 @@
+"""Seeds to order: which methods of an undecided row run further, and the file that records it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from admmbench.files import write
+from admmbench.files.core_yaml import dump_yaml
+from admmbench.files.installed import OWN
+from admmbench.study.config import SEEDS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from admmbench.study.experiment import Experiment
+
+Orders = dict[str, dict[float, int]]
+"""Numbers of seeds beyond the first look, by label and budget."""
+
+
+def further(experiment: Experiment, cell: xr.Dataset, until: float = 0) -> Orders:
+    """Order the next look for the methods among which a row is undecided, all alike.
+
+    Parameters
+    ----------
+    experiment
+        Its looks say how many seeds come next; none if it has no more.
+    cell
+        The row, of `admmbench.results.who_wins.compare`.
+    until
+        Order not the next look but the first with so many seeds, or the last.
+    """
+    looks, epsilon = experiment.looks or [], float(cell["epsilon"])
+    labels = cell["algorithm"].values[(cell["standing"] == "undecided").values].tolist()
+    so_far = [len_of(experiment, label, epsilon) for label in labels]
+    left = [look for look in looks if look > max(so_far, default=0)]
+    if not left:
+        return {}
+    look = next((each for each in left if each >= until), left[-1])
+    return {label: {epsilon: look} for label in labels}
+
+
+def len_of(experiment: Experiment, label: str, epsilon: float) -> int:
+    """Seeds that a method is run with at a budget."""
+    return sum(map(len, experiment.blocks_of(label, epsilon)))
+
+
+def merged(first: Orders, second: Orders) -> Orders:
+    """Add orders to those there are; later ones win."""
+    found = {label: dict(own) for label, own in first.items()}
+    for label, own in second.items():
+        found.setdefault(label, {}).update(own)
+    return found
+
+
+def record(name: str, orders: Orders, own: Path = OWN) -> Path:
+    """Write the orders of an experiment where its configuration finds them, and return the file."""
+    path = own / SEEDS / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = dump_yaml(
+        {label: dict(sorted(of.items())) for label, of in orders.items()},
+        default_flow_style=None,
+        sort_keys=False,
+        width=10_000,
+    )
+    head = "# Seeds that undecided rows asked for, by `admmbench study --until-decided`.\n"
+    write(path, head + text)
+    return path

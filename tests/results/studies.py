@@ -1,0 +1,107 @@
+"""Invented studies whose true means are known, judged look by look as a study is, and what is then said wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from admmbench.results import deciding
+
+
+class Setting(NamedTuple):
+    """What studies are like; a standard deviation of a method's errors is 1 unless ``spreads`` has others."""
+
+    means: tuple[float, ...]
+    margin: float
+    looks: tuple[int, ...] = (10,)
+    rows: int = 1
+    correlation: float = 0.0
+    """Of two methods' errors, by what a seed draws for all."""
+    spreads: tuple[float, ...] = ()
+    skewness: float = 0.0
+    """Of a method's errors, which are gamma variables then; the tail is at the worse end."""
+
+
+class Said(NamedTuple):
+    """Parts of the studies in which something is wrong at any look, and the part of the rows that were decided."""
+
+    pair: float
+    """A method is called better or worse without being so, or equivalent though it is further off than the margin."""
+    row: float
+    """A winner is not the only one with the lowest mean, or one of an equivalent group is beyond the margin."""
+    decided: float
+
+
+def judge(setting: Setting, studies: int = 2000, narrow: float = 1.0) -> Said:
+    """Run the studies; intervals are made narrower by a factor, to see whether anybody notices."""
+    size = 250  # at once
+    parts = [_judge(setting, size, seed, narrow) for seed in range(studies // size)]
+    return Said(*np.mean(parts, axis=0).tolist())
+
+
+def _judge(setting: Setting, studies: int, seed: int, narrow: float) -> Said:
+    values, truth = _drawn(setting, studies, seed), np.array(setting.means)
+    n_methods = len(truth)
+    apart = xr.DataArray(truth[:, None] - truth[None], dims=("algorithm", "rival"))
+    looks: Sequence[int] = setting.looks
+    level = deciding.level_of_pairs(n_methods * (n_methods - 1) // 2, setting.rows, len(looks))
+    false_pair = np.zeros(studies, bool)
+    false_row = np.zeros(studies, bool)
+    over = np.zeros((studies, setting.rows), bool)
+    for turn, look in enumerate(looks):
+        seen = values.isel(seed=slice(look))
+        pairs = seen - seen.rename(algorithm="rival")
+        gap = deciding.intervals(pairs, level, looks[: turn + 1])
+        if narrow != 1:
+            middle, half = gap["mean"], (gap["upper"] - gap["lower"]) / 2
+            gap = gap.assign(lower=middle - narrow * half, upper=middle + narrow * half)
+        verdict = deciding.verdicts(gap, setting.margin)
+        wrong = (verdict == "worse") & (apart <= 0) | (verdict == "better") & (apart >= 0)
+        wrong |= (verdict == "equivalent") & (abs(apart) > setting.margin)
+        false_pair |= wrong.any(["algorithm", "rival", "row"]).values
+        standing = deciding.standing(seen.mean("seed"), verdict)
+        words = standing.transpose("study", "row", "algorithm").values
+        false_row |= (_wrong(words, truth, setting.margin) & ~over).any(axis=1)
+        decided = (words == "winner") | (words == "equivalent")
+        over |= decided.any(axis=2)
+        # Only contenders of rows that are open get the seeds of the next look.
+        stops = xr.DataArray(
+            over[..., None] | (words == "worse"), dims=("study", "row", "algorithm")
+        )
+        values = values.where(~stops | (values["seed"] < look))
+    return Said(float(false_pair.mean()), float(false_row.mean()), float(over.mean()))
+
+
+def _drawn(setting: Setting, studies: int, seed: int) -> xr.DataArray:
+    random = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> np.ndarray:
+        if not setting.skewness:
+            return random.normal(size=shape)
+        shape_parameter = 4 / setting.skewness**2
+        return (random.gamma(shape_parameter, size=shape) - shape_parameter) / np.sqrt(
+            shape_parameter
+        )
+
+    n_methods, n_seeds = len(setting.means), setting.looks[-1]
+    shared = draw(studies, setting.rows, 1, n_seeds)
+    own = draw(studies, setting.rows, n_methods, n_seeds)
+    errors = np.sqrt(setting.correlation) * shared + np.sqrt(1 - setting.correlation) * own
+    spreads = np.array(setting.spreads or np.ones(n_methods))
+    return xr.DataArray(
+        np.array(setting.means)[:, None] + spreads[:, None] * errors,
+        dims=("study", "row", "algorithm", "seed"),
+        coords={"seed": np.arange(n_seeds)},
+    )
+
+
+def _wrong(standing: np.ndarray, truth: np.ndarray, margin: float) -> np.ndarray:
+    """Rows, over study and row, in which a winner or a member of a group is none."""
+    lowest = truth.min()
+    alone = (truth == lowest) & ((truth == lowest).sum() == 1)
+    return ((standing == "winner") & ~alone).any(axis=2) | (
+        (standing == "equivalent") & (truth > lowest + margin)
+    ).any(axis=2)

@@ -1,0 +1,91 @@
+"""Looks, the seeds that undecided rows order, and the file that records them."""
+
+from __future__ import annotations
+
+import pytest
+import xarray as xr
+import yaml
+
+from admmbench.study import orders
+from admmbench.study.config import ConfigError, check_experiment, load
+
+DIGITS = {
+    "title": "Digits",
+    "dataset": "digits",
+    "agents": 2,
+    "rounds": 3,
+    "privacy": {"total": [1, 2]},
+    "sensitivity": "global",
+    "looks": [5, 10, 25],
+    "margin": 0.5,
+    "algorithms": [
+        {"name": "objp", "label": "ObjP"},
+        {"name": "pvp", "label": "PVP"},
+        {"name": "dpsgd", "label": "DP-GD"},
+    ],
+}
+
+
+def cell(epsilon=1.0, **standing):
+    labels = [each["label"] for each in DIGITS["algorithms"]]
+    words = [standing.get(label.replace("-", ""), "worse") for label in labels]
+    return xr.Dataset({"standing": ("algorithm", words)}, {"algorithm": labels, "epsilon": epsilon})
+
+
+def seeds(experiment, label, epsilon):
+    return [
+        run.spec.seeds
+        for run in experiment.runs
+        if run.label == label and run.spec.stated_budget == epsilon
+    ]
+
+
+def test_the_first_look_is_run_and_what_was_ordered_besides():
+    first = check_experiment(DIGITS)
+    assert seeds(first, "ObjP", 1.0) == [tuple(range(5))]
+    further = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
+    # Blocks of a look do not change with what follows.
+    blocks = [range(5), range(5, 10), range(10, 20), range(20, 25)]
+    assert seeds(further, "ObjP", 1.0) == [*map(tuple, blocks)]
+    assert seeds(further, "ObjP", 2.0) == seeds(further, "PVP", 1.0) == [tuple(range(5))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"seeds": 10}, "looks: they say which seeds are run"),
+        ({"seed_blocks": [5]}, "looks: they say which seeds are run"),
+        ({"looks": [10, 5]}, "looks: expected numbers of seeds that increase"),
+        ({"looks": [0, 5]}, "looks.0"),
+        ({"margin": -1}, "margin"),
+        ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
+        ({"ordered": {"PVP": {1.0: 7}}}, "ordered.PVP.1: 7 seeds are none of looks"),
+    ],
+)
+def test_looks_that_make_no_sense_are_refused(changes, fault):
+    with pytest.raises(ConfigError, match=fault):
+        check_experiment({**DIGITS, **changes})
+
+
+def test_methods_of_an_undecided_row_order_the_next_look_all_alike():
+    experiment = check_experiment(DIGITS)
+    found = orders.further(experiment, cell(ObjP="undecided", PVP="undecided"))
+    assert found == {"ObjP": {1.0: 10}, "PVP": {1.0: 10}}
+    experiment = check_experiment({**DIGITS, "ordered": found})
+    assert orders.further(experiment, cell(ObjP="undecided")) == {"ObjP": {1.0: 25}}
+    assert orders.further(experiment, cell(2.0, ObjP="undecided")) == {"ObjP": {2.0: 10}}
+    assert orders.further(experiment, cell(2.0, ObjP="undecided"), until=11) == {"ObjP": {2.0: 25}}
+    last = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
+    assert orders.further(last, cell(ObjP="undecided")) == {}
+    for word in ("winner", "equivalent", "worse", ""):
+        assert orders.further(experiment, cell(ObjP=word)) == {}
+
+
+def test_the_record_is_part_of_the_configuration(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
+    ordered = orders.merged({"ObjP": {1.0: 10}}, {"ObjP": {2.0: 25}, "PVP": {1.0: 10}})
+    orders.record("own", ordered, tmp_path)
+    experiment = load({"experiments": ["own"]}, tmp_path).experiments["own"]
+    assert experiment.ordered == {"ObjP": {1.0: 10, 2.0: 25}, "PVP": {1.0: 10}}
+    assert len(seeds(experiment, "ObjP", 2.0)) == 4

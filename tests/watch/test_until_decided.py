@@ -1,0 +1,77 @@
+"""The loop around Snakemake: it judges, orders further seeds, records them, and ends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import xarray as xr
+import yaml
+
+from admmbench.study.config import read
+from admmbench.watch import study
+from tests.made import build, totals
+from tests.study.test_orders import DIGITS
+
+LABELS = ("ObjP", "PVP", "DP-GD")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A study of one experiment, whose runs are invented: two methods are alike, and the third is far behind."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    (tmp_path / "config/config.yaml").write_text("experiments: [own]\n")
+    (tmp_path / "config/experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
+    calls = []
+
+    def snakemake(words):
+        calls.append(words[4:])
+        experiment = read().experiments["own"]
+        n = max(sum(map(len, experiment.blocks_of(label, 1.0))) for label in LABELS)
+        errors = {"ObjP": 0.2, "PVP": 0.2, "DP-GD": 0.5}
+        found = totals(
+            build(
+                {label: {1.0: error, 2.0: error} for label, error in errors.items()},
+                seeds=n,
+                name="own",
+                spread=0.02 / n**1.5,
+                sensitivity="global",
+                methods={"PVP": "objp", "DP-GD": "objp"},
+                margin=0.005,
+                looks="[5, 10, 25]",
+            )
+        )
+        (tmp_path / "results/own").mkdir(parents=True, exist_ok=True)
+        found.to_netcdf(tmp_path / "results/own/results.nc", engine="h5netcdf")
+        return 0
+
+    monkeypatch.setattr(study, "turn", snakemake)
+    monkeypatch.setattr(study.seal, "read", xr.load_dataset)
+    return SimpleNamespace(path=tmp_path, calls=calls)
+
+
+def test_seeds_are_ordered_until_all_rows_are_decided(folder, capsys):
+    assert study.until_decided([], ["--cores", "1"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "0 of 2 rows are undecided."
+    assert len(folder.calls) > 1
+    assert folder.calls[0] == ["--cores", "1"]
+    ordered = yaml.safe_load((folder.path / "config/seeds/own.yaml").read_text())
+    assert ordered.keys() == {"ObjP", "PVP"}
+    # Called again, it runs what is recorded, and has nothing to order.
+    turns = len(folder.calls)
+    assert study.until_decided([], []) == 0
+    assert len(folder.calls) == turns + 1
+
+
+def test_a_study_without_looks_cannot_be_decided(folder):
+    given = {key: value for key, value in DIGITS.items() if key != "looks"}
+    (folder.path / "config/experiments/own.yaml").write_text(yaml.safe_dump(given))
+    with pytest.raises(ValueError, match="no experiment of this study has looks"):
+        study.until_decided([], [])
+
+
+def test_a_run_that_fails_ends_the_loop(folder, monkeypatch):
+    monkeypatch.setattr(study, "turn", lambda words: 3)
+    assert study.until_decided([], []) == 3
