@@ -121,8 +121,6 @@ def test_the_forecast_is_the_number_of_seeds_that_decides_four_studies_of_five()
     assert deciding.seeds_needed(1, 0, 0.1, level) == 2
     assert deciding.seeds_needed(0, 1, 0, level) == math.inf
     assert deciding.seeds_needed(0.1, 1, 0.2, level, redrawn=0.1) == math.inf
-    shown = deciding.difference_shown(2.0, 50, level)
-    assert deciding.seeds_needed(shown, 2.0, 0, level) == 50
 
 
 def limit(part: float, studies: int = STUDIES) -> float:

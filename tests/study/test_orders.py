@@ -74,7 +74,6 @@ def test_methods_of_an_undecided_row_order_the_next_look_all_alike():
     experiment = check_experiment({**DIGITS, "ordered": found})
     assert orders.further(experiment, cell(ObjP="undecided")) == {"ObjP": {1.0: 25}}
     assert orders.further(experiment, cell(2.0, ObjP="undecided")) == {"ObjP": {2.0: 10}}
-    assert orders.further(experiment, cell(2.0, ObjP="undecided"), until=11) == {"ObjP": {2.0: 25}}
     last = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
     assert orders.further(last, cell(ObjP="undecided")) == {}
     for word in ("winner", "equivalent", "worse", ""):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from admmbench.results import statistics
 
@@ -184,11 +184,3 @@ def seeds_needed(
         middle = (low + high) // 2
         low, high = (low, middle) if decides(middle) else (middle + 1, high)
     return float(low)
-
-
-def difference_shown(deviation: float, seeds: int, level: float) -> float:
-    """Return the difference that a number of seeds shows to be one, with the probability `POWER`."""
-    if seeds < 2:
-        return math.inf
-    reach = stdtrit(seeds - 1, (1 + level) / 2) + ndtri(POWER)
-    return float(reach * deviation / math.sqrt(seeds))

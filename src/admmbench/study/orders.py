@@ -19,7 +19,7 @@ Orders = dict[str, dict[float, int]]
 """Numbers of seeds beyond the first look, by label and budget."""
 
 
-def further(experiment: Experiment, cell: xr.Dataset, until: float = 0) -> Orders:
+def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
     """Order the next look for the methods among which a row is undecided, all alike.
 
     Parameters
@@ -28,22 +28,12 @@ def further(experiment: Experiment, cell: xr.Dataset, until: float = 0) -> Order
         Its looks say how many seeds come next; none if it has no more.
     cell
         The row, of `admmbench.results.who_wins.compare`.
-    until
-        Order not the next look but the first with so many seeds, or the last.
     """
     looks, epsilon = experiment.looks or [], float(cell["epsilon"])
     labels = cell["algorithm"].values[(cell["standing"] == "undecided").values].tolist()
-    so_far = [len_of(experiment, label, epsilon) for label in labels]
+    so_far = [sum(map(len, experiment.blocks_of(label, epsilon))) for label in labels]
     left = [look for look in looks if look > max(so_far, default=0)]
-    if not left:
-        return {}
-    look = next((each for each in left if each >= until), left[-1])
-    return {label: {epsilon: look} for label in labels}
-
-
-def len_of(experiment: Experiment, label: str, epsilon: float) -> int:
-    """Seeds that a method is run with at a budget."""
-    return sum(map(len, experiment.blocks_of(label, epsilon)))
+    return {label: {epsilon: left[0]} for label in labels} if left else {}
 
 
 def merged(first: Orders, second: Orders) -> Orders:
