@@ -14,6 +14,7 @@ class Centralized(Optimum):
 
     sharing = ("rows", "columns")
     role = "optimum"
+    keeps_feasible = True
     variables = {"optimum_norm": ("1", "norm of the optimal model")}
 
     def find(self, problem: Whole) -> Array:

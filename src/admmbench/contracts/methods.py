@@ -172,7 +172,7 @@ def what_it_measures_has_units_and_values(case: MethodCase) -> None:
     for name, variable in trace.data_vars.items():
         known = "units" in variable.attrs or "flag_values" in variable.attrs
         ensure(known and bool(variable.attrs["long_name"]), f"{name} has no units or long name")
-    for name in case.cls.variables:
+    for name in case.method.variables:
         found = np.isfinite(after_start(trace)[name])
         ensure(bool(found.all()), f"{name} is not measured in every round")
     ensure(bool(trace.status.isin(SUCCESSFUL).all()), "a run fails in the first rounds")

@@ -21,8 +21,10 @@ from admmbench.engine.trace import Trace
 from admmbench.engine.variables import measured
 from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.local_update import COMPILED, Strategy
+from admmbench.frames.projected import Projected
 from admmbench.privacy import Noise, Sampler
 from admmbench.problems.base import BoundProblem, State
+from admmbench.problems.rows import BoundRows
 
 Progress = Callable[[int, int], None]
 # Of a total, which is a sum over rounds.
@@ -170,6 +172,8 @@ def assemble(
         noise = Noise(keys, parts.release_shape, budget, spec.dtype, spec.release)
         sampler = Sampler(np.array([[sample_key(seed, p) for seed in spec.seeds] for p in agents]))
         blocks.append(Block(where, parts, noise, sampler))
+    if isinstance(problem, BoundRows) and problem.feasible:
+        strategy = Projected(strategy, problem.feasible)
     choices = [stream(seed, 0, "choices") for seed in spec.seeds] if spec.method.draws else []
     return Federation(problem, budget, blocks, choices, pool.map, strategy)
 

@@ -303,6 +303,11 @@ class RunSpec(Strict):
     def _check_sharing(self) -> None:
         """Refuse what does not agree on rows or columns, constraints or none: partition, problem and method."""
         given, taken = self.as_problem.sharing, self.method.sharing
+        if getattr(self.as_problem, "feasible", None) and not self.method.keeps_feasible:
+            raise MethodError(
+                f"problem.feasible: {self.algorithm} does not keep its models in a set; leave feasible out, or use a "
+                "method of consensus ADMM, such as objp"
+            )
         if given in taken:
             return
         if given == "constrained":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
@@ -171,12 +171,6 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         What may be shared out over agents: ``rows``, ``columns``, or both.
     variants
         What ``variant`` may be: ``reference`` only where authors published code.
-    variables
-        Variables that `measure` returns besides the usual ones: units and long name, by name. `UNIT_OF_LOSS` stands for
-        the unit of the problem's loss.
-    evaluated
-        Those of them that evaluate models on the agents' records, as the training loss does. No total covers them. All
-        others, and all that the state has, follow from what was released.
     release
         The noisy value that leaves an agent, `updates` times in a round; None if no noisy value leaves it.
     sums_only
@@ -201,12 +195,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         Whether it has a test of its own that ends a run, so that one of all rounds is not finished.
     examples
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
+    keeps_feasible
+        Whether its models stay in the problem's feasible set, if it has one.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
     variants: ClassVar[tuple[str, ...]] = ("paper",)
-    variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    evaluated: ClassVar[tuple[str, ...]] = ()
     release: ClassVar[Release | None] = None
     sums_only: ClassVar[bool] = False
     one_shot: ClassVar[bool] = False
@@ -217,6 +211,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     role: ClassVar[Role] = "contender"
     stops: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    keeps_feasible: ClassVar[bool] = False
 
     variant: Literal["paper", "reference"] = "paper"
 
@@ -231,6 +226,22 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the problem must have."""
+        return ()
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """What `measure` returns besides the usual: units and long name, by name of the variable.
+
+        `UNIT_OF_LOSS` stands for the unit of the problem's loss.
+        """
+        return {}
+
+    @property
+    def evaluated(self) -> Collection[str]:
+        """Names of those variables that evaluate models on the agents' records, as the training loss does.
+
+        No total covers them. All others, and all that the state has, follow from what was released.
+        """
         return ()
 
     def check(self, problem: Problem, agents: int) -> None:

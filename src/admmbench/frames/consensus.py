@@ -10,7 +10,7 @@ agents do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -93,6 +93,8 @@ class Subproblem:
     noise: Noise
     privacy: Privacy
     strategy: Strategy = COMPILED
+    agents: slice = field(default_factory=lambda: slice(None))
+    """Positions of the block's agents among all."""
 
     @property
     def n_samples(self) -> Array:
@@ -274,6 +276,7 @@ class Consensus(OverRows):
 
     order: ClassVar[Order]
     state_copies = 3
+    keeps_feasible = True
 
     rho: Rho = Field(default_factory=RhoSchedule)
 
@@ -321,6 +324,7 @@ class Consensus(OverRows):
                     block.noise,
                     privacy,
                     federation.strategy,
+                    p,
                 )
             )
 

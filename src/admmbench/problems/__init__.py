@@ -15,6 +15,7 @@ from pydantic import Field
 from admmbench.problems.base import RecordBounds, Sharing
 from admmbench.problems.columns import Columns
 from admmbench.problems.constrained import Constrained, Constraint, MeanLoss, Quadratic
+from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss, ScalarLoss
 from admmbench.problems.losses import as_loss
 from admmbench.problems.losses import list_losses as list_losses
@@ -43,6 +44,7 @@ class _Settings(Strict):
     per: Literal["agent", "total"] | None = None
     average: Literal["records", "agents"] | None = None
     records: RecordBounds | None = None
+    feasible: Feasible | None = None
     objective: _Objective | None = None
     constraints: tuple[Constraint, ...] | None = None
     server: Annotated[Number, Field(ge=0, le=1)] | None = None
@@ -55,9 +57,9 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     ----------
     spec
         Name or path of a loss, or a mapping with ``loss`` (a name, or a mapping with ``name`` and parameters) and
-        perhaps ``penalty``, ``strength``, ``per``, ``average`` and ``records``. Defaults are those of the literature
-        for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is constrained,
-        see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
+        perhaps ``penalty``, ``strength``, ``per``, ``average``, ``records`` and ``feasible``. Defaults are those of the
+        literature for the loss, see `Convention`. With ``objective``, ``constraints`` or ``server`` the problem is
+        constrained, see `admmbench.problems.constrained`; ``quadratic`` stands for drawn quadratics.
     sharing
         What the partition shares out; ``constrained`` shares rows.
 
@@ -75,7 +77,7 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
     name = given.loss if isinstance(given.loss, str) else str(given.loss["name"])
     usual = loss.convention
     if sharing == "columns":
-        for key in ("per", "average"):
+        for key in ("per", "average", "feasible"):
             if getattr(given, key) is not None:
                 raise ValueError(
                     f"problem.{key}: it is about shared rows, the partition shares columns"
@@ -96,12 +98,13 @@ def as_problem(spec: str | Mapping[str, Any], sharing: Sharing) -> AnyProblem:
         given.per or usual.per,
         given.average or usual.average,
         given.records or RecordBounds(max_l2_norm=usual.max_l2_norm),
+        given.feasible,
     )
 
 
 def _constrained(given: _Settings, name: str, loss: Loss) -> Constrained:
     """Make a constrained problem, without a penalty unless it is asked for."""
-    for key in ("per", "average", "records"):
+    for key in ("per", "average", "records", "feasible"):
         if getattr(given, key) is not None:
             raise ValueError(f"problem.{key}: it is for problems without constraints")
     if not isinstance(loss, ScalarLoss):

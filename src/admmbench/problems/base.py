@@ -16,6 +16,7 @@ from pydantic import Field
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
+from admmbench.problems.feasible import Feasible, minimize_in_ball
 from admmbench.problems.loss import Form, Loss
 from admmbench.problems.newton import lbfgs
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
@@ -234,8 +235,11 @@ class BoundLoss(BoundProblem[PartsT]):
     loss: Loss
     penalty: Penalty
 
+    feasible: Feasible | None = None
+    """W, where models are feasible; None: everywhere."""
+
     def minimize(self, X: Array, y: Array, weights: Array, strength: float) -> Array:
-        """Find the best model for some records, shape (K, J), as a `Fit` does, for a convex loss, in double precision.
+        """Find the best feasible model for some records, shape (K, J), for a convex loss, in double precision.
 
         With an l1 penalty, steps along both parts of an entry, or against a bound, can end a search of `lbfgs` early.
         Without what it remembers of them it goes on, until that gains nothing.
@@ -255,15 +259,23 @@ class BoundLoss(BoundProblem[PartsT]):
                 gradient += weight * penalty.gradient(W)
             return value, gradient.ravel()
 
-        start, least = np.zeros(math.prod(shape)), np.inf
-        if penalty.smooth:
-            return np.asarray(lbfgs(objective, start, 0.0, _SEARCH)[0].reshape(shape))
-        for _ in range(_MOST_SEARCHES):
-            start, value = lbfgs(objective, start, weight, _SEARCH)
-            if not value < least:
-                break
-            least = value
-        return start.reshape(shape)
+        most = (self.feasible and self.feasible.box) or math.inf
+
+        def search(function: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
+            if penalty.smooth:
+                return lbfgs(function, start, 0.0, _SEARCH, most)[0]
+            least = np.inf
+            for _ in range(_MOST_SEARCHES):
+                start, value = lbfgs(function, start, weight, _SEARCH, most)
+                if not value < least:
+                    break
+                least = value
+            return start
+
+        start = np.zeros(math.prod(shape))
+        if self.feasible and self.feasible.ball:
+            return minimize_in_ball(objective, search, start, self.feasible.ball).reshape(shape)
+        return search(objective, start).reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -121,6 +122,7 @@ def lbfgs(
     start: Array,
     strength: float,
     options: dict[str, Any],
+    most: float = math.inf,
 ) -> tuple[Array, float]:
     """Minimise a smooth function plus ``strength ||x||_1`` by L-BFGS-B of scipy.
 
@@ -136,6 +138,8 @@ def lbfgs(
         Weight of the norm; 0 for none.
     options
         When scipy stops.
+    most
+        Largest absolute entry of x.
 
     Returns
     -------
@@ -143,8 +147,11 @@ def lbfgs(
     """
     from scipy import optimize  # slow to import, and few methods need an optimum
 
+    bounds = None if math.isinf(most) else optimize.Bounds(-most, most)
     if not strength:
-        found = optimize.minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+        found = optimize.minimize(
+            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
         return found.x, found.fun
 
     def split(parts: Array) -> tuple[float, Array]:
@@ -152,7 +159,7 @@ def lbfgs(
         return value + strength * parts.sum(), np.concatenate([slope, -slope]) + strength
 
     both = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
-    bounds = optimize.Bounds(0, np.inf)
+    bounds = optimize.Bounds(0, most)
     found = optimize.minimize(
         split, both, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )

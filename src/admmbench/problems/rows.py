@@ -52,6 +52,7 @@ from admmbench.problems.batches import (
     scaled_down,
     sparse_width,
 )
+from admmbench.problems.feasible import Feasible
 from admmbench.problems.loss import Loss, Norms
 from admmbench.problems.needs import require
 from admmbench.problems.sparse import MOST, column_type, density
@@ -95,6 +96,8 @@ class Rows(LossProblem):
         ``records`` or ``agents``, see above.
     records
         Bounds on records; longer ones are scaled down.
+    feasible
+        W, where models are feasible; None: everywhere.
     """
 
     sharing: ClassVar[Sharing] = "rows"
@@ -102,6 +105,7 @@ class Rows(LossProblem):
     per: Literal["agent", "total"]
     average: Literal["records", "agents"]
     records: RecordBounds
+    feasible: Feasible | None = None
 
     def check_worst_case(self, data: DatasetInfo, who: str = "sensitivity: global") -> None:
         """Raise a ValueError if admissible records are not bounded, or a record's share of a gradient is not."""
@@ -112,7 +116,10 @@ class Rows(LossProblem):
     def describe(self) -> dict[str, Any]:
         """Settings as a user would write them, complete."""
         bounds = self.records.model_dump(exclude_none=True)
-        return {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
+        found = {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
+        if self.feasible:
+            found["feasible"] = self.feasible.model_dump(exclude_none=True)
+        return found
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
         """Return those of the loss, and where agents count alike the loss of their own models."""
@@ -151,6 +158,7 @@ class BoundRows(BoundLoss["RowParts"]):
         if setting.sensitivity == "global":
             problem.check_worst_case(data.info)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
+        self.feasible = problem.feasible
         self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
         self.dtype, self.released = dtype, setting.released
         self.split = split
@@ -243,6 +251,12 @@ class BoundRows(BoundLoss["RowParts"]):
         l1, l2, linf = self.worst_case(loss)
         return (l2 / l1, linf / l1) if math.isfinite(l1) else (1.0, 1.0)
 
+    @cached_property
+    def smoothness(self) -> Array:
+        """Lipschitz constant of the gradients of all ``f_p``, the largest of an agent's, shape (S,)."""
+        largest: Array = self.block(slice(None)).smoothness.max(axis=0)
+        return largest
+
     # Penalty
 
     @property
@@ -275,7 +289,7 @@ class BoundRows(BoundLoss["RowParts"]):
     # Solution and evaluation
 
     def optimum(self) -> Array:
-        """Find the minimiser of ``sum_p f_p`` for each seed, shape (S, K, J)."""
+        """Find the feasible minimiser of ``sum_p f_p`` for each seed, shape (S, K, J)."""
         return self.fitted(self.minimize)
 
     def fitted(self, fit: Fit) -> Array:
@@ -495,6 +509,23 @@ class RowParts:
             squared = self._measured(lambda share: share.largest_singular_value() ** 2)
         loss = whole.loss.curvature_bound * squared / whole.n_samples
         return loss + whole.penalty_curvature
+
+    @property
+    def slope_bound(self) -> Array:
+        """Bound on the l2 norm of the sum of the gradients of an agent's records, for all models, shape (B, S)."""
+        norms = self._measured(lambda share: float(share.norms.l2.sum()))
+        return self.whole.steepest(self.whole.loss).l2 * norms
+
+    @property
+    def contribution_bound(self) -> Array:
+        """Bound on the l1 norm of one record's gradient, for all models, shape (B, S).
+
+        Of the agent's own records (``local``) or of all admissible ones (``global``).
+        """
+        if self.whole.sensitivity == "global":
+            return np.full(self._shape, self.whole.worst_case(self.whole.loss).l1)
+        norms = self._measured(lambda share: share.norms.l1.max(initial=0.0))
+        return self.whole.steepest(self.whole.loss).l1 * norms
 
     def _measured(self, measure: Callable[[Share], float]) -> Array:
         values = np.empty(self._shape)

@@ -1,0 +1,112 @@
+"""Feasible sets W of a model: a box or a ball around 0, compact and convex as ryu2021 and ryu2022 suppose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from admmbench.validation import Number, Strict
+
+Array = NDArray[Any]
+Function = Callable[[Array], tuple[float, Array]]
+"""Value and gradient of a function of a vector."""
+
+
+class Feasible(Strict):
+    """W has all models whose entries, or whose norm, are at most a radius."""
+
+    box: Annotated[Number, Field(gt=0, description="largest absolute entry")] | None = None
+    ball: Annotated[Number, Field(gt=0, description="largest l2 norm")] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.box is None) == (self.ball is None):
+            raise ValueError("feasible: give either box or ball, a radius")
+        return self
+
+    @property
+    def radius(self) -> float:
+        """The radius, whichever it is."""
+        return self.ball or self.box or 0.0
+
+    def project(self, models: Array) -> Array:
+        """Return the nearest models of W, for models of shape (..., K, J)."""
+        if self.box is not None:
+            return models.clip(-self.radius, self.radius)
+        sizes = np.linalg.norm(models, axis=(-2, -1), keepdims=True)
+        shrunk: Array = models * np.minimum(1, self.radius / np.maximum(sizes, self.radius))
+        return shrunk.astype(models.dtype, copy=False)
+
+    def diameter(self, size: int) -> float:
+        """Largest distance of two models with so many entries: U_2 of (14) in ryu2022."""
+        return 2 * self.radius * (math.sqrt(size) if self.box is not None else 1.0)
+
+    def largest_norm(self, size: int) -> float:
+        """Largest l2 norm of a model with so many entries."""
+        return self.diameter(size) / 2
+
+    def farthest(self, ways: Array) -> Array:
+        """Return the models of W that go farthest along ways of shape (..., K, J)."""
+        if self.box is not None:
+            return np.asarray(self.radius * np.sign(ways))
+        sizes = np.linalg.norm(ways, axis=(-2, -1), keepdims=True)
+        return np.asarray(self.radius * ways / np.where(sizes > 0, sizes, 1))
+
+    def support(self, slopes: Array) -> Array:
+        """Largest scalar product of a model of W with slopes of shape (..., K, J)."""
+        axes = (-2, -1)
+        if self.box is not None:
+            return np.asarray(self.radius * np.abs(slopes).sum(axis=axes))
+        return np.asarray(self.radius * np.linalg.norm(slopes, axis=axes))
+
+
+def minimize_in_ball(
+    function: Function, search: Callable[[Function, Array], Array], start: Array, radius: float
+) -> Array:
+    """Minimise over a ball around 0: if the minimiser is outside, with the multiplier of ``||v||^2 / 2``.
+
+    Parameters
+    ----------
+    function
+        Smooth and convex.
+    search
+        Minimises such a function, plus another if need be, from a start.
+    start
+        Shape (d,).
+    radius
+        Of the ball.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (d,).
+    """
+    from scipy import optimize  # slow to import, and few methods need an optimum
+
+    at = search(function, start)
+    if np.linalg.norm(at) <= radius:
+        return at
+
+    def beyond(log: float) -> float:
+        nonlocal at
+
+        def penalized(v: Array) -> tuple[float, Array]:
+            value, slope = function(v)
+            return value + math.exp(log) * float(v @ v) / 2, slope + math.exp(log) * v
+
+        at = search(penalized, at)
+        return float(np.linalg.norm(at)) - radius
+
+    high = 0.0
+    while beyond(high) > 0:
+        high += 2
+    low = high
+    while beyond(low) < 0:
+        low -= 2
+    optimize.brentq(beyond, low, high, xtol=1e-13)
+    return at * min(1, radius / float(np.linalg.norm(at)))

@@ -1,0 +1,82 @@
+"""Local updates that end in a feasible set: every method, order and number of updates, with noise and audits."""
+
+import numpy as np
+import pytest
+
+from admmbench import simulate
+from tests.algorithms.records import in_unit_ball
+
+FREE = {"loss": "logistic", "strength": 1e-2, "per": "agent", "average": "agents"}
+METHODS = [
+    ("objp", {"local_updates": 3, "rho": 0.1}),
+    ("objp", {"rho": 0.1}),
+    ("objt", {"a": 0.2, "rho": 0.1}),
+    ("iadmm", {"rho": 0.1}),
+    ("outp", {"rho": 0.1}),
+    ("dp_admm", {}),
+    ("admm", {}),
+    ("pvp", {}),
+    ("dvp", {}),
+]
+
+
+def run(name, params, W, **given):
+    problem = FREE if W is None else FREE | {"feasible": W}
+    usual = {"agents": 3, "epsilon": 0.5, "rounds": 9, "evaluate_every": 3, "seeds": [0, 3]}
+    more = usual | {"problem": problem, "dtype": "float64"} | given
+    return simulate(in_unit_ball(), name, params, **more)
+
+
+@pytest.mark.parametrize(("name", "params"), METHODS)
+def test_a_set_that_holds_all_models_changes_nothing_but_rounding(name, params):
+    free, wide = run(name, params, None), run(name, params, {"ball": 1e6})
+    for each in ("train_loss", "consensus_violation", "epsilon_total", "noise_magnitude"):
+        assert wide[each].values == pytest.approx(free[each].values, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "params"), METHODS)
+@pytest.mark.parametrize("W", [{"box": 0.002}, {"ball": 0.005}])
+def test_a_small_set_holds_all_models_and_costs_no_privacy(name, params, W):
+    """Nothing else than the models changes."""
+    cut, free = run(name, params, W), run(name, params, None)
+    for each in ("epsilon_composed", "epsilon_claimed"):
+        assert (cut[each].values == free[each].values).all()
+    assert not np.allclose(cut.train_loss, free.train_loss)
+
+
+@pytest.mark.parametrize("W", [{"box": 0.002}, {"ball": 0.005}])
+def test_models_are_in_the_set_after_each_round(W):
+    from admmbench.engine.rounds import assemble
+    from admmbench.engine.spec import RunSpec
+    from admmbench.engine.threads import workers
+    from admmbench.problems.feasible import Feasible
+
+    data, of = in_unit_ball(), Feasible(**W)
+    for name, params in METHODS:
+        spec = RunSpec(
+            dataset=data,
+            algorithm=name,
+            params=params,
+            problem=FREE | {"feasible": W},
+            agents=3,
+            epsilon=0.5,
+            seeds=(0, 3),
+            dtype="float64",
+        )
+        with workers(1) as pool:
+            federation = assemble(spec, data, pool)
+            state = spec.method.init(federation)
+            for t in (1, 2, 3):
+                for block in federation.blocks:
+                    block.noise.begin_round(t)
+                spec.method.round(t, state, federation)
+                for models in (state.z, state.iterates):
+                    assert of.project(models) == pytest.approx(models, abs=1e-12)
+        assert np.abs(state.z).max() > 0.001
+
+
+def test_threads_and_precision_change_no_more_than_elsewhere():
+    one, two = (run("objp", {"local_updates": 2}, {"box": 0.02}, threads=n) for n in (1, 2))
+    assert (one.train_loss.values == two.train_loss.values).all()
+    single = run("objp", {"local_updates": 2}, {"box": 0.02}, dtype="float32")
+    assert single.train_loss.values == pytest.approx(one.train_loss.values, rel=1e-4)
