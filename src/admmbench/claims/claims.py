@@ -107,6 +107,11 @@ class Statement(Strict):
         """Yield every pair of a label and an epsilon that the claim looks at."""
         raise NotImplementedError
 
+    @property
+    def metrics(self) -> list[str]:
+        """Variables of the results that the claim looks at."""
+        return [self.metric]
+
 
 class Comparison(Statement):
     """A claim of this kind states differences, of which tiny ones do not count."""
@@ -257,7 +262,53 @@ class Spread(Comparison):
             yield from itertools.product(group.algorithms, group.epsilon)
 
 
-Claim = Annotated[Value | Order | Close | Trend | Spread, Field(discriminator="kind")]
+class Inequality(Statement):
+    """A theorem's left side, the metric, is at most its right side after every evaluated round.
+
+    Right sides have constants that are maxima, which are only enclosed: the smallest ones must do for the theorem to
+    hold, and not even the largest ones for it to be violated.
+    """
+
+    kind: Literal["bound"]
+    algorithms: Labels
+    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
+    right: Annotated[str, Field(description="variable with the right side, constants at most")]
+    least: Annotated[str, Field(description="the same with constants at least, if they differ")] = (
+        ""
+    )
+    each_run: Annotated[
+        bool, Field(description="it is of every run as drawn, instead of the mean over runs")
+    ] = False
+
+    def selections(self) -> Iterator[tuple[str, float]]:
+        """See :meth:`Statement.selections`."""
+        return itertools.product(self.algorithms, self.epsilon)
+
+    @property
+    def metrics(self) -> list[str]:
+        """See :attr:`Statement.metrics`."""
+        return [self.metric, self.right, *([self.least] if self.least else [])]
+
+
+class Rate(Statement):
+    """The metric falls at least as fast as a power of the round, over the last decade of rounds.
+
+    A slope can support that, and nothing contradicts it: the rounds to come may be steeper.
+    """
+
+    kind: Literal["rate"]
+    algorithms: Labels
+    epsilon: Annotated[list[Epsilon], Field(min_length=1)]
+    exponent: Annotated[float, Field(lt=0, description="of the round, as the paper prints it")]
+
+    def selections(self) -> Iterator[tuple[str, float]]:
+        """See :meth:`Statement.selections`."""
+        return itertools.product(self.algorithms, self.epsilon)
+
+
+Claim = Annotated[
+    Value | Order | Close | Trend | Spread | Inequality | Rate, Field(discriminator="kind")
+]
 
 
 class _File(Strict):
@@ -338,7 +389,7 @@ def check(
             refuse(claim.file, claim.id, "experiment", claim.experiment, known)
         for what, names, valid in (
             ("label", [label for label, _ in claim.selections()], known),
-            ("metric", [claim.metric], metrics or {}),
+            ("metric", claim.metrics, metrics or {}),
         ):
             for name in names:
                 if claim.experiment in valid and name not in valid[claim.experiment]:

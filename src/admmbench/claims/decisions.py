@@ -10,6 +10,7 @@ that is shown at a k-th of its level is enough, and it takes all parts to refute
 
 from __future__ import annotations
 
+import math
 import operator
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -125,6 +126,21 @@ def at_most(limit: float, words: str) -> Region:
         Evidence("all", (Bound(">", limit, TAIL),)),
         words,
     )
+
+
+def below(room: float, words: str) -> Region:
+    """Make the region of at most 0; only what has some room below 0 is shown to be there."""
+    return Region(
+        Evidence("all", (Bound("<=", -room, TEST),)),
+        Evidence("all", (Bound(">", 0.0, TAIL),)),
+        words,
+    )
+
+
+def no_flatter(slope: float, words: str) -> Region:
+    """Make the region of at most a slope, which nothing refutes."""
+    never = Evidence("all", (Bound(">", math.inf, TAIL),))
+    return Region(Evidence("all", (Bound("<=", slope, TEST),)), never, words)
 
 
 @dataclass(frozen=True)

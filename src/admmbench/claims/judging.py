@@ -9,10 +9,31 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from admmbench.claims.claims import Claim, Close, Group, Order, Spread, Trend, Value
-from admmbench.claims.decisions import TEST, Part, above_zero, apart, at_most, within
+import numpy as np
+
+from admmbench.claims.claims import (
+    Claim,
+    Close,
+    Group,
+    Inequality,
+    Order,
+    Rate,
+    Spread,
+    Trend,
+    Value,
+)
+from admmbench.claims.decisions import (
+    TEST,
+    Part,
+    above_zero,
+    apart,
+    at_most,
+    below,
+    no_flatter,
+    within,
+)
 from admmbench.claims.estimates import (
     Difference,
     Estimate,
@@ -27,6 +48,7 @@ from admmbench.results.wording import at, confidence, percent, quantity, short
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
 
 
 def judge(claim: Claim, runs: Selection) -> Verdict:
@@ -42,6 +64,10 @@ def judge(claim: Claim, runs: Selection) -> Verdict:
             return (_falls_in_rounds if claim.along == "round" else _falls_in_epsilon)(claim, runs)
         case Spread():
             return _judge_spread(claim, runs)
+        case Inequality():
+            return _judge_bound(claim, runs)
+        case Rate():
+            return _judge_rate(claim, runs)
 
 
 def published(claim: Claim) -> str:
@@ -58,6 +84,10 @@ def published(claim: Claim) -> str:
         return f"{claim.algorithm} close to {claim.reference.algorithm}{others}"
     if isinstance(claim, Trend):
         return "falls to 0" if claim.along == "round" else "falls as ε grows"
+    if isinstance(claim, Inequality):
+        return "left side ≤ right side"
+    if isinstance(claim, Rate):
+        return f"slope ≤ {short(claim.exponent)}"
     narrow, wide = claim.narrow, claim.wide
     return (
         f"{_OVER[narrow.over]} of {_span(narrow)} matter less than "
@@ -294,6 +324,88 @@ def _judge_spread(claim: Spread, runs: Selection) -> Verdict:
             f"{runs.gap(size)} {name}" for size, name in zip((narrow, wide), names, strict=True)
         ),
         interval=f"second − first: {_bounds(part, runs.gap)}",
+    )
+
+
+def _judge_bound(claim: Inequality, runs: Selection) -> Verdict:
+    """Ask the left side to be at most the right one, after every evaluated round, in the mean or in every run."""
+    parts: list[Part] = []
+    ours: list[str] = []
+    for label, epsilon in runs.present:
+        left, right, least = (
+            statistics.after_start(runs.ds[name]).sel(algorithm=label, epsilon=epsilon, drop=True)
+            for name in (claim.metric, claim.right, claim.least or claim.right)
+        )
+        for t in left["round"].values:
+            sides = (each.sel(round=t, drop=True) for each in (left, right, least))
+            parts.append(_bounded(claim, runs, (label, epsilon), int(t), *sides))
+        loose = (right.mean("seed") / left.mean("seed")).values
+        if claim.each_run:
+            loose = (right / left.where(left > 0)).min("seed").values
+        ours.append(f"{at(label, epsilon)}: {_factors(loose)}")
+    held = "in every run" if claim.each_run else f"at {confidence(1 - 2 * TEST)}"
+    return runs.verdict(
+        parts,
+        f"The left side is at most the right side after every evaluated round, {held}.",
+        runs.gap,
+        ours="right / left:\n" + "\n".join(ours),
+        interval="",
+    )
+
+
+def _bounded(
+    claim: Inequality,
+    runs: Selection,
+    run: tuple[str, float],
+    t: int,
+    left: xr.DataArray,
+    right: xr.DataArray,
+    least: xr.DataArray,
+) -> Part:
+    """One round of a bound: left less right side, with the largest constants; with the smallest it must be below."""
+    excess, estimate = left - right, None
+    if claim.each_run:
+        worst = float((excess - statistics.ROUNDING * np.abs(right)).max("seed"))
+        estimate = Estimate(worst, 0.0, int(excess.notnull().sum()))
+    room = float((right - least).max("seed"))
+    return runs.part(
+        f"Left less right side, {at(run[0], run[1])}, after {t:,} rounds",
+        below(room, "at most 0"),
+        excess,
+        [run],
+        estimate,
+    )
+
+
+def _factors(loose: NDArray[Any]) -> str:
+    """Write by what factors a bound is loose, over the rounds."""
+    finite = loose[np.isfinite(loose)]
+    if not len(finite):
+        return "–"
+    low, high = f"{finite.min():.2g}", f"{finite.max():.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _judge_rate(claim: Rate, runs: Selection) -> Verdict:
+    """Ask the slope of the mean over the last decade of rounds, on logarithmic axes, to be at most the exponent."""
+    left = statistics.after_start(runs.ds[claim.metric])
+    parts = [
+        runs.part(
+            f"The slope of {at(label, epsilon)}",
+            no_flatter(claim.exponent, f"at most {short(claim.exponent)}"),
+            jackknife(left.sel(algorithm=label, epsilon=epsilon, drop=True), statistics.last_slope),
+            [(label, epsilon)],
+        )
+        for label, epsilon in runs.present
+    ]
+    names = [at(label, epsilon) for label, epsilon in runs.present]
+    pairs = list(zip(names, parts, strict=True))
+    return runs.verdict(
+        parts,
+        f"Every slope is at most {short(claim.exponent)}.",
+        runs.gap,
+        ours="\n".join(f"{name}: {runs.gap(part.estimate.value)}" for name, part in pairs),
+        interval="\n".join(f"{name}: {_bounds(part, runs.gap)}" for name, part in pairs),
     )
 
 

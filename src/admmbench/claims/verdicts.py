@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from admmbench.claims import requirements
-from admmbench.claims.claims import Claim, Order, Trend, check
+from admmbench.claims.claims import Claim, Inequality, Order, Rate, Trend, check
 from admmbench.claims.judging import judge, published
 from admmbench.claims.selection import Selection, Verdict
 
@@ -62,14 +62,14 @@ def _judged(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
     if ds is None:
         why = f"The experiment {claim.experiment} is not part of this configuration."
         return Verdict(claim=claim, verdict="not run", why=why)
-    if claim.metric not in ds:
-        why = f"No run measures {claim.metric}."
+    if unmeasured := [metric for metric in claim.metrics if metric not in ds]:
+        why = f"No run measures {unmeasured[0]}."
         return Verdict(claim=claim, verdict="not run", why=why)
     if claim.at_round is not None and claim.at_round not in ds["round"].values:
         why = f"Round {claim.at_round:,} was not evaluated."
         return Verdict(claim=claim, verdict="not run", why=why)
     present, absent = requirements.split(claim, ds)
-    if not present or (absent and not isinstance(claim, Order | Trend)):
+    if not present or (absent and not isinstance(claim, Order | Trend | Inequality | Rate)):
         why = f"Not run: {requirements.named(absent)}."
         return Verdict(claim=claim, verdict="not run", why=why)
     lacking = requirements.lacking(claim, ds, present)

@@ -67,6 +67,18 @@ def after_start(values: Labelled) -> Labelled:
     return values.sel(round=values["round"] > 0)
 
 
+def last_slope(values: xr.DataArray) -> float:
+    """Fit a line to the mean over seeds, on logarithmic axes, over the last decade of rounds; returns its slope.
+
+    Parameters
+    ----------
+    values
+        Above 0, over ``round`` and ``seed``.
+    """
+    means = values.sel(round=values["round"] >= values["round"].max() / 10).mean("seed")
+    return float(np.polyfit(np.log(means["round"].values), np.log(means.values), 1)[0])
+
+
 def unlost(ds: xr.Dataset, metric: str) -> xr.DataArray:
     """Do as :func:`final`, with NaN for all seeds of a method at a budget where it lost one: the rest favours it."""
     return final(ds, metric).where(~lost_any(ds))

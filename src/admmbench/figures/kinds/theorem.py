@@ -1,0 +1,94 @@
+"""Both sides of a theorem's inequality against the round, and the slope of its left side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from admmbench.figures.base import Figure
+from admmbench.figures.tidy import COURSES, ran, together
+from admmbench.results import wording
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from admmbench.figures.style import Look
+
+
+class Theorem(Figure):
+    """The metric is a theorem's left side, in the interval of its mean; above it is the right side, on log axes.
+
+    There is a panel for each method and epsilon. A straight line is fitted to the last decade of rounds; its slope is
+    in the title.
+    """
+
+    log: Annotated[bool, Field(description="logarithmic vertical axis")] = True
+    right: Annotated[str, Field(description="variable with the right side")]
+
+    @property
+    def metrics(self) -> list[str]:
+        """See `Figure.metrics`."""
+        return [self.metric, self.right]
+
+    def says(self, n_seeds: int) -> str:
+        """See `Figure.says`."""
+        from admmbench.results import statistics
+
+        level = wording.confidence(statistics.LEVEL)
+        return f"Means over {n_seeds} seeds; band: {level} interval of the mean of the left side."
+
+    def axes(self, shown: xr.Dataset) -> tuple[str, str]:
+        """See `Figure.axes`."""
+        return COURSES["round"], ""
+
+    def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
+        """Sides look as their order says."""
+        from admmbench.figures import style
+
+        return style.looks_of_lines(table["line"].unique())
+
+    def table(self, shown: xr.Dataset) -> pd.DataFrame:
+        """Three lines for each method and epsilon."""
+        panels, parts = [], []
+        for label in map(str, shown["algorithm"].values):
+            for budget in self.budgets(shown):
+                if ran(shown, label, budget):
+                    own = shown.sel(algorithm=label, epsilon=budget)
+                    rows, slope = self._lines(own)
+                    text = f"{slope:.2f}".replace("-", "−")
+                    panels.append(f"{label}, {wording.budget(budget)}: slope {text}")
+                    parts.append(rows.assign(panel=panels[-1]))
+        return together(parts, panels)
+
+    def _lines(self, own: xr.Dataset) -> tuple[pd.DataFrame, float]:
+        """Rows of one panel, and the slope."""
+        import numpy as np
+        import pandas as pd
+
+        from admmbench.results import statistics
+
+        left, right = (statistics.after_start(own[name]) for name in self.metrics)
+        x, means = left["round"].values, statistics.interval(left)
+        slope = statistics.last_slope(left)
+        end = x[x >= x[-1] / 10]
+        middle = np.log(means["mean"].sel(round=end)).mean().item() - slope * np.log(end).mean()
+        lines = {
+            "left side": {"x": x, "y": means["mean"].values},
+            "right side": {"x": x, "y": right.mean("seed").values},
+            "fit of the last decade": {"x": end, "y": np.exp(middle) * end**slope},
+        }
+        low, high = means["lower"].values, means["upper"].values
+        if (low > 0).all() and (high > low).any():
+            lines["left side"] |= {"lower": low, "upper": high}
+        return pd.concat([pd.DataFrame(v).assign(line=k) for k, v in lines.items()]), slope
+
+    def plot(self, panel: Axes, table: pd.DataFrame, looks: Mapping[str, Look]) -> None:
+        """See `Figure.plot`."""
+        from admmbench.figures import style
+
+        style.draw_lines(panel, table, looks, marks=5)
+        panel.set_xscale("log")

@@ -1,0 +1,100 @@
+"""Claims that are theorems: bounds and rates on made-up sides, and what a planted fault comes to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from admmbench.claims.verdicts import evaluate
+from tests.claims.test_claims import make
+from tests.made import ERRORS, build
+
+BOUND = {
+    "kind": "bound",
+    "metric": "left",
+    "right": "right",
+    "least": "least",
+    "unit": "1",
+    "algorithms": ["ObjP", "ObjPM"],
+    "epsilon": [0.1, 1.0],
+}
+RATE = {
+    "kind": "rate",
+    "metric": "left",
+    "unit": "1",
+    "exponent": -0.5,
+    "algorithms": ["ObjP"],
+    "epsilon": [0.1],
+}
+LAW = BOUND | {"each_run": True}
+
+
+def sides(slope=-0.5, spread=0.05, right=2.0, least=None) -> xr.Dataset:
+    """A left side that falls as a power of the round, and right sides that are multiples of its mean."""
+    ds = build(ERRORS)
+    like = ds["test_error"]
+    rng = np.random.default_rng(0)
+    falls = xr.ones_like(like) * ds["round"].clip(1).astype(float) ** slope
+    left = falls * (1 + spread * rng.standard_normal(like.shape))
+    mean = left.mean("seed")
+    more = {"right": right * mean, "least": (least or right) * mean}
+    return ds.assign(left=left, **{k: v.broadcast_like(like) for k, v in more.items()})
+
+
+def judge(tmp_path, ds, **given):
+    (verdict,) = evaluate(make(tmp_path, **given), {"study": ds})
+    return verdict
+
+
+def test_a_bound_holds_and_says_by_how_much(tmp_path):
+    verdict = judge(tmp_path, sides(right=2.0), **BOUND)
+    assert verdict.verdict == "supported"
+    assert verdict.published == "left side ≤ right side"
+    assert "ObjP at ε = 0.1: 2" in verdict.ours
+
+
+def test_nine_tenths_of_the_left_side_are_refuted_at_every_round(tmp_path):
+    ds = sides(right=0.9)
+    assert judge(tmp_path, ds, **BOUND).verdict == "contradicted"
+    for t in ds["round"].values[ds["round"].values > 0]:
+        alone = ds.sel(round=[t])
+        assert judge(tmp_path, alone, **BOUND).verdict == "contradicted"
+
+
+def test_what_lies_between_the_constants_is_undecided(tmp_path):
+    """Below the right side with the largest constants, above that with the smallest."""
+    assert judge(tmp_path, sides(right=1.5, least=0.8), **BOUND).verdict == "undecided"
+    assert judge(tmp_path, sides(right=0.9, least=0.8), **BOUND).verdict == "contradicted"
+    assert judge(tmp_path, sides(right=1.5, least=1.2), **BOUND).verdict == "supported"
+
+
+def test_noise_that_hides_the_difference_leaves_a_bound_undecided(tmp_path):
+    assert judge(tmp_path, sides(spread=0.5, right=1.02), **BOUND).verdict == "undecided"
+
+
+def test_one_run_refutes_an_inequality_of_every_run(tmp_path):
+    ds = sides(right=2.0)
+    assert judge(tmp_path, ds, **LAW).verdict == "supported"
+    left = ds["left"].copy()
+    left[{"seed": 3, "round": -1, "algorithm": 0, "epsilon": 0}] *= 2.5
+    first = {"algorithms": [str(ds["algorithm"].values[0])], "epsilon": [float(ds["epsilon"][0])]}
+    bad = ds.assign(left=left)
+    assert judge(tmp_path, bad, **LAW | first).verdict == "contradicted"
+    assert judge(tmp_path, bad, **BOUND | first).verdict == "supported"
+
+
+@pytest.mark.parametrize(
+    ("slope", "outcome"), [(-0.6, "supported"), (-0.4, "undecided"), (-0.1, "undecided")]
+)
+def test_a_slope_supports_a_rate_and_contradicts_none(tmp_path, slope, outcome):
+    verdict = judge(tmp_path, sides(slope, spread=0.01), **RATE)
+    assert verdict.verdict == outcome
+    assert verdict.published == "slope ≤ -0.5"
+    value = float(verdict.ours.removeprefix("ObjP at ε = 0.1: ").replace("−", "-"))
+    assert value == pytest.approx(slope, abs=0.02)
+
+
+def test_sides_that_are_not_measured(tmp_path):
+    verdict = judge(tmp_path, sides().drop_vars("least"), **BOUND)
+    assert (verdict.verdict, verdict.why) == ("not run", "No run measures least.")
