@@ -5,8 +5,10 @@ import pytest
 from admmbench import list_algorithms, list_datasets, list_losses
 from admmbench.cli import main
 
+NAMES = {*list_algorithms(), *list_datasets(), *list_losses()} - {"table"}  # which needs a file
 
-@pytest.mark.parametrize("name", [*list_algorithms(), *list_datasets(), *list_losses()])
+
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_everything_has_a_description(name, capsys):
     assert main(["describe", name]) == 0
     said = capsys.readouterr().out
@@ -35,6 +37,18 @@ def test_a_file_is_described(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     assert main(["describe", "mine.py"]) == 0
     assert "mine.py" in capsys.readouterr().out
+
+
+def test_a_table_is_described_by_what_is_in_it(tmp_path, capsys):
+    path = tmp_path / "patients.csv"
+    rows = [f"{20 + k % 9},{k % 2}" for k in range(50)]
+    path.write_text("\n".join(["age,label", *rows]))
+    assert main(["describe", f"{{name: table, path: {path}, target: label}}"]) == 0
+    said = capsys.readouterr().out
+    assert "40 + 10 records" in said
+    assert "2 classes" in said
+    assert main(["describe", "table"]) == 1
+    assert "dataset.path: name the file of the table" in capsys.readouterr().err
 
 
 def test_what_there_is_not_is_one_line(capsys):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from admmbench.cli.options import argument, collect_garbage, command, place, plugin_names
 from admmbench.files import write
+from admmbench.files.core_yaml import parse_yaml
 
 if TYPE_CHECKING:
     from admmbench.datasets import DatasetInfo
@@ -33,14 +34,19 @@ def _list(options: argparse.Namespace) -> None:
 @command(
     "describe",
     "say what a method, a loss or a data set is",
-    argument("name", help="of it, or the path of a method or a loss", complete=plugin_names),
+    argument(
+        "name",
+        help="of it, the path of a method or a loss, or YAML such as '{name: table, path: a.csv, target: y}'",
+        complete=plugin_names,
+    ),
 )
 def _describe(options: argparse.Namespace) -> None:
     from admmbench import algorithms, datasets, list_datasets, list_losses
     from admmbench.problems import losses
 
-    if options.name in list_datasets():
-        facts = _facts_of_data(datasets.describe(options.name))
+    spec = parse_yaml(options.name, "NAME")
+    if isinstance(spec, dict) or spec in list_datasets():
+        facts = _facts_of_data(datasets.describe(spec))
     elif options.name in list_losses():
         facts = _documented(losses.resolve(options.name))
     else:
