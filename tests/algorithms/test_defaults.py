@@ -14,7 +14,7 @@ CONSTRAINED = {"dataset": "synthetic_qp"}
 PROXIMAL = {"beta": 1, "s": 0.01, "eps1": 1e-3, "eps2": 1e-3, "start": 1, "reach": 100}
 DEFAULTS = {
     "iadmm": {"rho": RYU, "a": 1, "local_updates": 1, "subproblem": "proximal"},
-    "objp": {"rho": RYU, "a": 1, "local_updates": 1, "proximity": "sqrt"},
+    "objp": {"rho": RYU, "a": 1, "local_updates": 1, "proximity": "sqrt", "average": None},
     "objt": {"rho": RYU, "a": 1, "local_updates": 1},
     "outp": {"rho": RYU, "a": 1, "c_w": None},
     "admm": {"rho": HUANG, "tolerance": 1e-5},

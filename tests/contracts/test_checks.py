@@ -282,11 +282,6 @@ DATASETS = [
         "two values of writer have the same name",
     ),
     (
-        "arrays are as described",
-        WRITERS + READ.format(ATTRIBUTE.format("'ab'", "-1")),
-        "not in the order of their writers",
-    ),
-    (
         "preparing it again gives the same bytes",
         READ.format("X_train=np.random.random((142, 13)).astype(np.float32)"),
         "X_train.npy has other bytes the second time",

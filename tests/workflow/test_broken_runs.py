@@ -256,7 +256,7 @@ def test_methods_that_fail(project, finished):
     project.configure(algorithms=[*STUDY["algorithms"], *added])
     before = untouched(project)
     shown = project.fails("--keep-going")
-    assert "✗ Killed, epsilon 0.5, seeds 0-1 failed" in shown
+    assert "✗ Killed, epsilon=0.5+seeds=0-1 failed" in shown
     assert "out of memory" in shown
     assert "seed_block" in shown
     assert "Faulty.round raised in round 3: KeyError: 'gamma'" in shown

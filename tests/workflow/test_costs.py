@@ -30,7 +30,7 @@ def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
     jobs = re.search(r"^total +(\d+)$", dry, re.MULTILINE)
     assert jobs is not None
     # It fits on a screen, the plan's summary included.
-    assert re.search(rf"^runs on digits +{len(RUNS)}$", dry, re.MULTILINE)
+    assert re.search(rf"^run +{len(RUNS)}$", dry, re.MULTILINE)
     assert "rule " not in dry
     assert re.search(r"^About .* on 2 cores", dry, re.MULTILINE)
     assert re.search(r"^About .* on 2 cores", shown, re.MULTILINE)

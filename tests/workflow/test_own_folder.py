@@ -44,7 +44,7 @@ use rule * from suite as suite_*
     shown = own.run("--dry-run")
     assert "printed" in shown
     assert "suite_aggregate" in shown
-    assert "runs on digits" in shown
+    assert "suite_run" in shown
     assert "suite_report" not in shown  # one's own rule comes first
     assert "suite_report" in own.run("--dry-run", "suite_all")
     own.run("results/my_study/manifest.json")  # from a template of the workflow

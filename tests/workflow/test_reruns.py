@@ -131,7 +131,7 @@ CHANGES = {
 # What changes nothing.
 NOTHING = {
     "a docstring": edit(
-        "algorithms/objp.py", "Theorem 2 is about smooth f_p.", "It is about smooth f_p."
+        "algorithms/objp.py", "Theorem 2 is about smooth f_p,", "It is about smooth f_p,"
     ),
     "formatting, and a comment": edit(
         "engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1  # next"
