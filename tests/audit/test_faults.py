@@ -393,7 +393,9 @@ SECURE = {
 def test_parts_of_the_noise_that_agents_without_records_do_not_add(monkeypatch):
     data = written_by(TWO, np.arange(60) % 2, [str(k) for k in range(20)])
     part = Noise._gaussian
-    monkeypatch.setattr(Noise, "_gaussian", lambda self, s, parts, *rest: part(self, s, 20, *rest))
+    monkeypatch.setattr(
+        Noise, "_gaussian", lambda self, s, q, _, *rest: part(self, s, q, 20, *rest)
+    )
     for average in ("records", "agents"):
         given = {**SECURE, "problem": {"loss": "logistic", "average": average}}
         sentence = failed(short_audit("dpsgd", data, **given))["likelihood"]

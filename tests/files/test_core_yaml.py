@@ -73,7 +73,7 @@ BILLION = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: !!int x", "the tag !!int"),
         ("a: !!set {b}", "the tag !!set"),
         ("a: 1e400", "1e400, which is too large"),
-        ("a: " + "9" * 5000, r"9\.\.\. \(5000 characters\), which is too large"),
+        ("a: " + "9" * 5000, r"9\.\.\. \(5,000 characters\), which is too large"),
         ("a:\n\tb: 1", "line 2 is no YAML: found character that cannot start any token"),
         ("a: 1\nb: \0", "line 2 has the character 0x0000"),
         (r'a: "\x07"', "line 1 has the character 0x0007, which is not printed"),

@@ -1,6 +1,7 @@
 """Problems on small data, shared out; and records of an agent, as the schemes say in words."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,8 +22,8 @@ def bind_rows(
     dataset, loss, scheme=1, seeds=(0,), sensitivity="local", dtype="float64", **settings
 ):
     """A problem over rows; records are as they are unless settings say otherwise."""
-    permutations = [np.random.default_rng(seed).permutation for seed in seeds]
-    split = partition.as_partition(scheme).split(dataset, permutations)
+    draws = [partial(np.random.default_rng, seed) for seed in seeds]
+    split = partition.as_partition(scheme).split(dataset, draws)
     problem = as_problem({"loss": loss, "records": {}, **settings}, "rows")
     return problem.bind(split, len(seeds), sensitivity, dtype)
 

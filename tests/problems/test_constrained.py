@@ -1,6 +1,7 @@
 """Constrained problems: functions against plain formulas and differences, and what is refused."""
 
 import itertools
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,7 +56,7 @@ def people(n=40, seed=0):
 
 
 def bound(spec, data, agents=3, seeds=2, shuffle=False):
-    draws = [np.random.default_rng(seed).permutation for seed in range(seeds)]
+    draws = [partial(np.random.default_rng, seed) for seed in range(seeds)]
     partition = as_partition({"scheme": "iid", "agents": agents, "shuffle": shuffle})
     return as_problem(spec, "rows").bind(partition.split(data, draws), seeds)
 

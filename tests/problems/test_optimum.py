@@ -35,7 +35,8 @@ CLOSE = 1e-7
 
 def minimum(loss, penalty, strength, X, y, weights, outputs=1):
     """The best model for records of one holder."""
-    problem = SimpleNamespace(loss=loss, penalty=penalty, model_shape=(outputs, X.shape[1]))
+    shape = (outputs, X.shape[1])
+    problem = SimpleNamespace(loss=loss, penalty=penalty, model_shape=shape, feasible=None)
     return base.BoundLoss.minimize(problem, X, y, weights, strength)
 
 

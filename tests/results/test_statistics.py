@@ -65,11 +65,6 @@ def test_runs_that_did_not_complete_have_no_value_and_are_counted(how):
     assert counts["not_run"].sel(algorithm="ObjP", epsilon=INF) == 10
 
 
-def test_reduce_names_the_valid_reductions():
-    with pytest.raises(ValueError, match="average"):
-        statistics.reduce(build(ERRORS), "test_error", "median")
-
-
 def test_metrics_without_seeds_pass_through():
     ds = build(ERRORS)
     assert statistics.final(ds, "epsilon_total").dims == ("algorithm", "epsilon")
@@ -217,5 +212,5 @@ def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
             diverged={("ObjP", 1.0): 9},
         )
     )
-    rows = {row[0]: row[1].best for row in tables.errors(ds, "final").rows}
-    assert rows == {"ObjP": False, "OutP": True, "ObjT": False}
+    rows = {row[0]: row[1].standing for row in tables.errors(ds, "final").rows}
+    assert rows == {"ObjP": "", "OutP": "winner", "ObjT": "worse"}

@@ -68,7 +68,7 @@ def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
         read()
         return shown.decode(errors="replace")
 
-    wait_for(lambda: re.search("Slow, epsilon 0.5, seeds 0-1 .*round ", seen()))
+    wait_for(lambda: re.search(r"Slow, epsilon=0\.5\+seeds=0-1.*round ", seen()))
     os.write(terminal, b"\x03")
     wait_for(lambda: "the same command goes on from there" in seen())
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
@@ -89,7 +89,7 @@ def test_a_failure_is_shown_with_the_end_of_its_log(project):
     project.configure(algorithms=[*STUDY["algorithms"], {"name": "slow.py", "label": "Slow"}])
     done = study(project, "--cores", "1")
     assert done.returncode == 1
-    assert "✗ Slow, epsilon 0.5, seeds 0-1 failed after" in done.stdout
+    assert "✗ Slow, epsilon=0.5+seeds=0-1 failed after" in done.stdout
     assert "    KeyError: 'gamma'" in done.stdout
     assert "1 failed. The same command tries them again" in done.stdout
     assert "Exiting because a job" in done.stdout
