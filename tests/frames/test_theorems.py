@@ -205,21 +205,24 @@ def test_a_wrong_constant_in_the_proof_is_refuted_in_one_dimension(theorem):
     assert refuted >= 3
 
 
+CONSTANTS = Constants(*(np.array([value]) for value in (2.0, 3.0, 0.5)))
+FACTS = Facts(
+    T=16,
+    P=4,
+    size=5,
+    E=2,
+    epsilon=0.5,
+    first=1.0,
+    last=2.0,
+    gamma=np.array([6.0]),
+    L=7.0,
+    alpha=0.1,
+)
+
+
 def test_right_sides_are_those_printed():
     """(16a), (20a), (23) of ryu2022 and (19a) of ryu2021, by hand."""
-    k = Constants(*(np.array([value]) for value in (2.0, 3.0, 0.5)))
-    f = Facts(
-        T=16,
-        P=4,
-        size=5,
-        E=2,
-        epsilon=0.5,
-        first=1.0,
-        last=2.0,
-        gamma=np.array([6.0]),
-        L=7.0,
-        alpha=0.1,
-    )
+    k, f = CONSTANTS, FACTS
     right = {name: float(theorem.right(k, f)[0]) for name, theorem in THEOREMS.items()}
     noise = 2 * 4 * 5 * 0.25
     assert right["theorem2"] == pytest.approx(
@@ -249,19 +252,7 @@ def test_theorem_2_is_violated_by_28_equal_agents_as_printed():
 @pytest.mark.parametrize("theorem", THEOREMS)
 def test_more_local_updates_lower_every_right_side(theorem):
     """Corollary 1 of ryu2022."""
-    k = Constants(*(np.array([value]) for value in (2.0, 3.0, 0.5)))
-    f = Facts(
-        T=16,
-        P=4,
-        size=5,
-        E=1,
-        epsilon=0.5,
-        first=1.0,
-        last=2.0,
-        gamma=np.array([6.0]),
-        L=7.0,
-        alpha=0.1,
-    )
+    k, f = CONSTANTS, FACTS
     sides = [float(THEOREMS[theorem].right(k, f._replace(E=E))[0]) for E in (1, 2, 5, 10)]
     assert sides == sorted(sides, reverse=True)
     assert len(set(sides)) == 4
