@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES ?= all
 MINUTES ?= 0
 
-.PHONY: env quick test explore test-cluster coverage check docs lock schema vendor clean
+.PHONY: env quick test test-slow explore test-cluster coverage check docs lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -23,7 +23,11 @@ quick: env
 # Processes share the cores already; more threads for products would wait for each other.
 # Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not cluster and not explore" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
+
+# Those that run whole studies, judge all kept results, or kill a run again and again.
+test-slow: env
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
 
 # Thousands of invented studies, and property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
 explore: env

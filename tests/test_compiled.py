@@ -247,6 +247,7 @@ def run(path, cache):
     return float(done.stdout)
 
 
+@pytest.mark.slow
 def test_an_edited_equation_changes_the_numbers_at_once(tmp_path):
     """Also if it comes back: what was compiled before is found again."""
     path, cache = tmp_path / "mine.py", tmp_path / "cache"

@@ -28,6 +28,8 @@ from admmbench.study.config import labels
 from tests.bindings import Section, sections, word
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/findings.md"
 INF = math.inf
 ON_PAGE = {section.heading: section for section in sections((ROOT / PAGE).read_text())}

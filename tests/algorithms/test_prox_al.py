@@ -369,6 +369,7 @@ def test_dual_feasibility_is_that_of_the_worst_agent():
     np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])
 
 
+@pytest.mark.slow
 def test_an_l1_penalty_goes_with_constraints_at_the_server():
     """Problem (1) with h and c_0: the solution of scipy's SLSQP on ``w = p - m``, with the same zeros."""
     agents, strength = 3, 4.0

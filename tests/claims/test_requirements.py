@@ -240,6 +240,7 @@ def rejudged(results, claim, **change):
     return verdict.verdict
 
 
+@pytest.mark.slow
 def test_no_verdict_on_a_kept_study_is_one_that_its_requirements_forbid(kept):
     """By what the files of results say themselves, not by the code that judges."""
     results, verdicts = kept
@@ -262,6 +263,7 @@ def test_no_verdict_on_a_kept_study_is_one_that_its_requirements_forbid(kept):
                 assert json.loads(str(run.params.item()))[name] == value
 
 
+@pytest.mark.slow
 def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(kept):
     results, verdicts = kept
     for verdict in verdicts.values():
@@ -286,6 +288,7 @@ def test_verdicts_on_the_kept_studies_change_with_the_claim_and_with_the_runs(ke
                 assert rejudged(results, claim, published=moved) != "supported", claim.id
 
 
+@pytest.mark.slow
 def test_limits_of_the_kept_studies_blame_no_paper(kept):
     """Verdicts that were once wrong: by fewer rounds, or by runs that ended before the method's own test."""
     _, verdicts = kept

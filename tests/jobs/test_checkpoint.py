@@ -204,6 +204,7 @@ def saved(path):
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_in_the_same_bytes(tmp_path, prepared):
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     for folder in (undisturbed, killed):

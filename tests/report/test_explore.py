@@ -106,6 +106,7 @@ def test_suboptimality_is_the_distance_to_the_optimum_of_the_same_seed():
         assert "suboptimality" not in explore._with_suboptimality(without)
 
 
+@pytest.mark.slow
 def test_a_large_study_fits_into_fifteen_megabytes():
     """One of its figures is drawn, which takes time, and stands for the others."""
     figure = Figure.model_validate({"name": "error", "kind": "curves"})
@@ -117,6 +118,7 @@ def test_a_large_study_fits_into_fifteen_megabytes():
     assert len(page.encode()) < 15e6
 
 
+@pytest.mark.slow
 def test_the_largest_of_the_kept_results_has_a_small_part_of_the_page():
     """That of all kept results has 5.1 MB."""
     (results,) = reference.load(["huang2019_l2"]).values()

@@ -315,6 +315,7 @@ def test_numbers_as_yaml_leaves_them(tmp_path):
     assert experiment.delta == 1e-5
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 5))
 def test_an_appended_block_leaves_the_runs_that_are_there(sizes, more):
@@ -417,6 +418,7 @@ def test_every_setting_is_in_the_folder_s_name(tmp_path, change):
     assert before.address.folder != after.address.folder
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(min_value=1e-9, max_value=1e9), min_size=2, max_size=2, unique=True))
 def test_two_budgets_share_no_file(budgets):
     runs = Experiment.model_validate({**SMALL, "epsilon": budgets}).runs
@@ -430,6 +432,7 @@ def test_one_method_under_two_labels_is_refused(tmp_path):
         load(tmp_path, algorithms=again)
 
 
+@pytest.mark.slow
 def test_what_is_computed_can_be_read_from_the_command(tmp_path):
     """The words of a job's command, read as the command line does, make the same run."""
     for path in EXPERIMENTS:

@@ -14,6 +14,8 @@ import yaml
 from admmbench.datasets import describe
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
+pytestmark = pytest.mark.slow
+
 FAULTY = """
 from admmbench.frames.base import parameters
 from admmbench.algorithms.objp import ObjP

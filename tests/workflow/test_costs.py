@@ -4,10 +4,13 @@ import os
 import re
 import subprocess
 
+import pytest
 import xarray as xr
 
 from tests.workflow import forked
 from tests.workflow.project import RUNS, STUDY, assert_same
+
+pytestmark = pytest.mark.slow
 
 
 def admmbench(project, *words):

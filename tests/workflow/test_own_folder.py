@@ -12,6 +12,8 @@ from tests.wheel import ROOT, install
 from tests.workflow.own import OwnFolder
 from tests.workflow.project import kill, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):

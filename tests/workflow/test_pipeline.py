@@ -13,6 +13,8 @@ import yaml
 from tests.workflow import forked
 from tests.workflow.project import RUNS, STUDY
 
+pytestmark = pytest.mark.slow
+
 
 def test_everything_is_made(finished):
     files = finished.files()

@@ -10,6 +10,8 @@ import xarray as xr
 
 from tests.workflow.project import RUNS, STUDY, assert_same, runs
 
+pytestmark = pytest.mark.slow
+
 RESULTS = {"aggregate", "figures", "report", "overview"}
 # Another study: what says what it is, and what follows.
 STUDY_RESULTS = RESULTS | {"define"}

@@ -6,6 +6,8 @@ import pytest
 
 from tests.workflow.project import RUNS, STUDY, Project
 
+pytestmark = pytest.mark.slow
+
 
 class SharingProject(Project):
     """A copy of the project that shares data and runs."""

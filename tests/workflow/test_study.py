@@ -7,8 +7,12 @@ import select
 import subprocess
 import sys
 
+import pytest
+
 from tests.workflow import forked
 from tests.workflow.project import STUDY, wait_for
+
+pytestmark = pytest.mark.slow
 
 SLOW = """
 import os

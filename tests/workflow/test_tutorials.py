@@ -15,6 +15,8 @@ from tests.pages import ROOT, blocks, save
 from tests.workflow import forked
 from tests.workflow.project import Project
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs/tutorials"
 PAGES = re.findall(r"^\| \[.*?\]\((\w+)\.md\)", (FOLDER / "index.md").read_text(), re.MULTILINE)
 # What a page promises to leave behind, besides what it prints.
