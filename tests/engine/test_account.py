@@ -59,9 +59,22 @@ def test_the_command_says_budget_and_totals(capsys):
     assert "500 releases, multiplier 30 each" in capsys.readouterr().out
 
 
+def test_a_search_costs_more_than_a_run(capsys):
+    """The numbers that the page on totals has."""
+    words = ["account", "gaussian", "--total", "2", "--rounds", "100", "--delta", "1e-5"]
+    assert main([*words, "--trials", "25"]) == 0
+    said = capsys.readouterr().out
+    assert "\n 0.01          0.0339 " in said
+    assert "mu of Gaussian differential privacy 0.5007" in said
+    assert "13.23 if every trial is seen" in said
+    assert "4.807 if the best alone is seen, of a geometric number" in said
+    assert "3.942 if the best alone is seen, of a logarithmic number" in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["gaussian", "--total", "1", "--trials", "1"], "trials: "),
         (["gaussian", "--epsilon", "1"], "give the multiplier of a release, or a total"),
         (["laplace"], "give the epsilon of a release, or a total"),
         (["laplace", "--epsilon", "1", "--sampling", "0.1"], "sampling: its totals are known for"),

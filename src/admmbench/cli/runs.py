@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from admmbench.cli.options import (
     DATA,
@@ -22,6 +22,11 @@ from admmbench.cli.options import (
 )
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from admmbench.privacy.curves import Curve
 
 
 @command(
@@ -107,12 +112,13 @@ def _run(options: argparse.Namespace) -> None:
     argument("--total", help="total epsilon to solve for"),
     argument("--delta", help="failure probability of totals"),
     argument("--sampling", help="probability that a record takes part in a release"),
+    argument("--trials", help="of a search for settings, whose total is said as well"),
 )
 def _account(options: argparse.Namespace) -> None:
     from rich.table import Table
 
     from admmbench.datasets import load_dataset
-    from admmbench.engine.account import Mechanism, of_run
+    from admmbench.engine.account import Mechanism, Search, of_run
     from admmbench.engine.spec import RunSpec
     from admmbench.privacy import ACCOUNTANTS
     from admmbench.validation import checked
@@ -122,21 +128,43 @@ def _account(options: argparse.Namespace) -> None:
     given |= parse_words(options.settings)
     if options.name in get_args(Mechanism.model_fields["name"].annotation):
         mechanism = checked(Mechanism, {"name": options.name, **given}, "")
-        found, delta = mechanism.account(), mechanism.delta
+        found = mechanism.account()
         what, releases = options.name, f"{mechanism.rounds} releases"
     else:
         given["params"] = {**given.get("params", {}), **_moved(given, "sampling")}
         given["privacy"] = {**given.get("privacy", {}), **_moved(given, "total")}
         spec = checked(RunSpec, {"algorithm": options.name, "sensitivity": "global", **given}, "")
-        found, delta = of_run(spec, load_dataset(spec.dataset)), spec.delta
+        found = of_run(spec, load_dataset(spec.dataset))
         what, releases = f"{options.name} on {spec.info.name}", f"{spec.rounds} rounds"
     table = Table("accountant", "total epsilon", "", box=None)
     for name, total in found.totals.items():
         said = "no total of such releases" if math.isnan(total) else f"{total:.4g}"
         table.add_row(name, said, ACCOUNTANTS[name].comment)
     console = wide_console()
-    console.print(f"{what}: {releases}, {found.one} each; at delta {delta:g}:")
+    console.print(f"{what}: {releases}, {found.one} each; at delta {found.delta:g}:")
     console.print(table)
+    _print_curve(console, found.curve)
+    if options.trials:
+        search = checked(Search, {"trials": parse_yaml(options.trials, "--trials")}, "")
+        console.print(
+            f"A search of {search.trials:g} trials, each with these releases, costs in total:"
+        )
+        for who, total in search.totals(found).items():
+            console.print(f"  {total:.4g} if {who}")
+
+
+def _print_curve(console: Console, curve: Curve) -> None:
+    """Print what an attacker who sees all releases finds at most."""
+    from rich.table import Table
+
+    table = Table("false alarms", "hits, at most", box=None)
+    rates = (0.0001, 0.001, 0.01, 0.1)
+    for alarms, hits in zip(rates, curve.power(rates).tolist(), strict=True):
+        table.add_row(f"{alarms:g}", f"{hits:.3g}")
+    console.print("An attacker who sees all releases, and looks for one record:")
+    console.print(table)
+    mu = "" if math.isnan(curve.mu) else f"; mu of Gaussian differential privacy {curve.mu:.4g}"
+    console.print(f"Advantage (hits less false alarms) at most {curve.advantage:.3g}{mu}.")
 
 
 def _moved(given: dict[str, Any], key: str) -> dict[str, Any]:

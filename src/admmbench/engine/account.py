@@ -10,6 +10,8 @@ from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
+from admmbench.privacy.curves import Curve, curve
+from admmbench.privacy.selection import SHAPES, selected
 from admmbench.validation import Count, Number, Strict
 
 Positive = Annotated[Number, Field(gt=0)]
@@ -20,17 +22,27 @@ class Account(NamedTuple):
 
     one: str
     """What one release has."""
-    totals: dict[str, float]
-    """Total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
+    ledger: Ledger
+    """All its releases."""
+    delta: float
+    """Failure probability of the totals."""
+
+    @property
+    def totals(self) -> dict[str, float]:
+        """Total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
+        return {name: self.ledger.epsilon(self.delta, name) for name in ACCOUNTANTS}
+
+    @property
+    def curve(self) -> Curve:
+        """What an attacker who sees all releases finds at most."""
+        return curve(self.ledger.spending())
 
 
 def of_run(spec: RunSpec, dataset: Dataset) -> Account:
     """Account for a run; where a total is stated, with the budget of a release that leads to it."""
     problem = bind(spec, dataset)
     budget = spec.budget(problem)
-    return Account(
-        f"epsilon {budget.epsilon:.4g}", _totals(spec.ledger(problem, budget), spec.delta)
-    )
+    return Account(f"epsilon {budget.epsilon:.4g}", spec.ledger(problem, budget), spec.delta)
 
 
 class Mechanism(Strict):
@@ -71,7 +83,7 @@ class Mechanism(Strict):
             epsilon = calibrate(self._ledger, self.total, self.delta)
         gaussian = self.name == "gaussian"
         one = f"multiplier {1 / epsilon:.4g}" if gaussian else f"epsilon {epsilon:.4g}"
-        return Account(one, _totals(self._ledger(epsilon), self.delta))
+        return Account(one, self._ledger(epsilon), self.delta)
 
     def _ledger(self, epsilon: float) -> Ledger:
         """All releases; of normal noise, with a multiplier of 1 / epsilon."""
@@ -85,5 +97,23 @@ class Mechanism(Strict):
         return ledger
 
 
-def _totals(ledger: Ledger, delta: float) -> dict[str, float]:
-    return {name: ledger.epsilon(delta, name) for name in ACCOUNTANTS}
+class Search(Strict):
+    """A search for settings, each of whose trials has the same releases."""
+
+    trials: Annotated[Number, Field(gt=1)]
+    """How many there are, or their mean number where it is drawn."""
+
+    def totals(self, account: Account) -> dict[str, float]:
+        """Return the total of the search, by who sees what of its trials."""
+        spending, seen = account.ledger.spending(), Ledger()
+        for cost, count in spending:
+            seen.add(cost, self.trials * count)
+        return {
+            "every trial is seen": seen.epsilon(account.delta),
+            **{
+                f"the best alone is seen, of a {shape} number": selected(
+                    spending, account.delta, self.trials, shape
+                )
+                for shape in SHAPES
+            },
+        }

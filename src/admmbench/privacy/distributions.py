@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,37 +93,70 @@ def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
 
 def total_epsilon(spending: Spending, delta: float) -> float:
     """Return the total epsilon; infinite where losses are too large, or delta is too small, to find it."""
+    return max(side.epsilon for side in _sides(spending, delta))
+
+
+def divergences(spending: Spending, delta: float) -> list[tuple[Array, Array]]:
+    """Return losses, and the hockey-stick divergence of all releases at each, on a grid that is fine at this delta.
+
+    There is one pair for each order of the neighbours, and one alone if both orders have the same divergences. None is
+    too small; all are 1 where losses are too large to find them.
+    """
+    found: list[tuple[Array, Array]] = []
+    for side in _sides(spending, delta):
+        if side.losses is None:
+            found.append((np.zeros(1), np.ones(1)))
+            continue
+        upper, lower = _tails(side.losses)
+        found.append((side.losses.losses, np.clip(upper - lower + side.rounded, 0, 1)))
+    return found
+
+
+class _Side(NamedTuple):
+    """Losses of one order of the neighbours."""
+
+    epsilon: float
+    losses: Grid | None = None
+    rounded: float = 0.0
+    """What divergences are rounded by is less than this."""
+
+
+def _sides(spending: Spending, delta: float) -> list[_Side]:
+    """Compose all releases: both orders of the neighbours differ for samples alone."""
     parts = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
     tail = -math.log(_CUT * delta / (1 + sampled))
     tail = 3 * math.ceil(tail / 3)  # runs of similar lengths share what is kept
     sides = (False, True) if sampled else (False,)
-    return max(_total(parts, delta, absent, tail) for absent in sides)
+    return [_side(parts, delta, absent, tail) for absent in sides]
 
 
-def _total(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: float) -> float:
-    """Total epsilon of the losses of one of two neighbours."""
+def _side(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: float) -> _Side:
+    """Compose the losses of one of two neighbours."""
     if not parts:
-        return 0.0
+        return _Side(0.0, Grid(1.0, 0, np.ones(1), 0.0))
     # What Fourier transforms and divergences are rounded by is less than this.
-    left = delta - 2.0**-52 * sum(10 + number for _, number in parts)
+    rounded = 2.0**-52 * sum(10 + number for _, number in parts)
     lengths = [high - low for cost, _ in parts for low, high in [cost.ends(absent, tail)] if high]
     longest, least = max(lengths, default=1.0), min(lengths, default=1.0)
-    if left <= 0 or not longest < _RANGE[1] or not least > _RANGE[0]:
-        return math.inf
+    if rounded >= delta or not longest < _RANGE[1] or not least > _RANGE[0]:
+        return _Side(math.inf)
     spacing = min(_spacing(cost, tail) for cost, _ in parts)
     while longest > _POINTS * spacing:
         spacing *= 2
-    epsilon = math.inf
+    best = _Side(math.inf)
     while True:
         grids = [(on_grid(cost, absent, tail, spacing), number) for cost, number in parts]
         low, high = _window(grids, _CUT * delta)
         if high - low < _POINTS_OF_SUM:
-            epsilon = min(epsilon, _epsilon(_sum(grids, low, high, _CUT * delta), left))
+            losses = _sum(grids, low, high, _CUT * delta)
+            epsilon = _epsilon(losses, delta - rounded)
+            if epsilon < best.epsilon or best.losses is None:
+                best = _Side(epsilon, losses, rounded)
             # A total that is small beside the losses needs a finer grid than they do.
-            small = 0 < epsilon < _PER_TOTAL * spacing
+            small = 0 < best.epsilon < _PER_TOTAL * spacing
             if not small or 4 * max(longest / spacing, high - low) > _POINTS_OF_SUM:
-                return epsilon
+                return best
             spacing /= 4
         else:
             spacing *= 2
@@ -175,15 +208,22 @@ def _sum(grids: Sequence[tuple[Grid, int]], low: int, high: int, cut: float) -> 
     return Grid(grids[0][0].spacing, low, chances, cut - math.expm1(finite))
 
 
-def _epsilon(total: Grid, delta: float) -> float:
-    """Smallest epsilon at which the divergence of some losses is at most delta."""
+def _tails(total: Grid) -> tuple[Array, Array]:
+    """Sums over the losses from each on: of chances, and of chances times the exponential of what it is below them.
+
+    Their difference is the divergence at each loss.
+    """
     from scipy.signal import lfilter  # slow to import
 
-    # Sums over the losses from each on: of chances, and of chances times the exponential of what it is below them.
     upper = total.infinite + np.cumsum(total.chances[::-1])[::-1]
     decay = math.exp(-total.spacing)
-    lower = lfilter([1.0], [1.0, -decay], total.chances[::-1])[::-1]
-    (above,) = np.nonzero(upper - lower > delta)  # the divergence at each loss
+    return upper, lfilter([1.0], [1.0, -decay], total.chances[::-1])[::-1]
+
+
+def _epsilon(total: Grid, delta: float) -> float:
+    """Smallest epsilon at which the divergence of some losses is at most delta."""
+    upper, lower = _tails(total)
+    (above,) = np.nonzero(upper - lower > delta)
     k = above[-1] + 1 if above.size else 0
     if k == len(upper):
         return math.inf

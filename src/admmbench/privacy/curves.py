@@ -1,0 +1,90 @@
+"""Trade-off curves: how well anybody can tell, from all releases, whether a record is in the data.
+
+A total epsilon at one delta is one line above the curve; the curve is all that can be said (Dong, Roth and Su 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from admmbench.privacy.costs import Spending
+from admmbench.privacy.distributions import divergences
+
+Array = NDArray[np.floating[Any]]
+
+# The grid of losses is fine at this delta.
+_FINE = 1e-6
+# Lines that a curve keeps, at most: leaving some out makes it no smaller.
+_LINES = 4096
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The trade-off between the false alarms and the hits of an attacker who sees all releases of an agent.
+
+    An attacker who takes a share alpha of the runs without a record for runs with it finds at most a share of those
+    with it: that of the normal curve if there is one, otherwise ``min(delta + exp(epsilon) alpha)`` over all lines.
+
+    Attributes
+    ----------
+    mu
+        The releases are mu-Gaussian-differentially private, exactly; NaN where no such mu is known.
+    lines
+        Epsilons, of either sign, and the divergence at each, for each order of the neighbours.
+    """
+
+    mu: float
+    lines: Sequence[tuple[Array, Array]] = ()
+
+    def power(self, alarms: ArrayLike) -> Array:
+        """Return the largest rate of hits at each rate of false alarms, in the same shape."""
+        alpha = np.asarray(alarms, float)
+        if not math.isnan(self.mu):
+            return np.asarray(ndtr(ndtri(alpha) + self.mu))
+        most = np.zeros(alpha.shape)
+        for epsilons, deltas in self.lines:
+            with np.errstate(over="ignore"):
+                hits = np.exp(epsilons) * alpha[..., None] + deltas
+            most = np.maximum(most, np.minimum(hits.min(axis=-1), 1))
+        return most
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta with which the releases are (epsilon, delta)-private, as far as it is known."""
+        if not math.isnan(self.mu):
+            if not self.mu:
+                return 0.0
+            high, low = self.mu / 2 - epsilon / self.mu, -self.mu / 2 - epsilon / self.mu
+            return float(ndtr(high) - math.exp(epsilon) * ndtr(low))
+        # Divergences are convex in the exponential of epsilon: chords lie above them.
+        return max(
+            float(np.interp(math.exp(epsilon), np.exp(np.minimum(epsilons, 700)), deltas))
+            for epsilons, deltas in self.lines
+        )
+
+    @property
+    def advantage(self) -> float:
+        """Largest difference between hits and false alarms: the total variation distance of the neighbours."""
+        return self.delta(0.0)
+
+
+def curve(spending: Spending) -> Curve:
+    """Return the trade-off curve of some releases: exact if all are Gaussian, otherwise never too low."""
+    if not spending.sound:
+        return Curve(math.inf)
+    gaussian = math.nan if spending.sampled else spending.gaussian
+    if not math.isnan(gaussian):
+        return Curve(math.sqrt(gaussian))
+    return Curve(math.nan, [_thinned(*side) for side in divergences(spending, _FINE)])
+
+
+def _thinned(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
+    """Keep some of the lines, the last one among them, and one at minus infinity: nobody finds more than all."""
+    kept = np.unique(np.linspace(0, len(epsilons) - 1, _LINES).astype(int))
+    return np.append(-np.inf, epsilons[kept]), np.append(1.0, deltas[kept])
