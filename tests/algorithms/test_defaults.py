@@ -20,7 +20,7 @@ DEFAULTS = {
     "admm": {"rho": HUANG, "tolerance": 1e-5},
     "pvp": {"rho": HUANG, "tolerance": 1e-5},
     "dvp": {"rho": HUANG, "tolerance": 1e-5},
-    "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto"},
+    "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto", "average": None},
     "dpsgd": {"learning_rate": 0.1, "sampling": 1.0},
     "centralized": {},
     # The suite's: their papers have other data, and other neighbours.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -13,31 +13,21 @@ from admmbench.frames.base import (
     HUANG2019_RHO,
     UNIT_OF_LOSS,
     Array,
-    Messages,
     Rho,
-    RowBlock,
     RowFederation,
     parameters,
 )
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.linearized import Schedule
 from admmbench.frames.output_perturbation import OutputPerturbation
+from admmbench.frames.theorems import Averaged, OfTheorems, Theorem, objective
+from admmbench.frames.theorems_huang2019 import THEOREMS
 from admmbench.problems.base import Problem
-from admmbench.problems.needs import require
-
-
-@dataclass
-class Averaged(ConsensusState):
-    """Consensus state with the sums over rounds that the theorems are about."""
-
-    w_sum: Array
-    """Of w^1 to w^t, shape (S, K, J), float64."""
-    z_sum: Array
-    """Of the local models, shape (P, S, K, J), float64."""
+from admmbench.problems.needs import Need, require
 
 
 @parameters
-class DPADMM(OutputPerturbation):
+class DPADMM(OfTheorems, OutputPerturbation):
     """Algorithm 3; for the logistic problem its steps are (38) with l1 and (39) with l2.
 
     Parameters
@@ -46,21 +36,34 @@ class DPADMM(OutputPerturbation):
         Penalty parameter; 0.1 as in the paper.
     step_size
         ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 penalty; ``auto``: what fits the penalty.
+    average
+        ``theorem3``, ``theorem4``: both sides of the theorem are measured, with beta = rho.
     """
 
-    variables = {
-        "augmented_objective": (UNIT_OF_LOSS, "augmented objective of the averaged models"),
-    }
-    evaluated = ("augmented_objective",)
+    theorems = THEOREMS
     # The sums are in double precision.
     state_copies = 5
-    needs = ("bounded slope",)  # c1 bounds gradients
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"
+    average: Literal["theorem3", "theorem4"] | None = None
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """c1 bounds gradients."""
+        return ("bounded slope", *super().needs)
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """What the paper plots, and what a theorem says."""
+        long_name = "augmented objective of the averaged models"
+        return {"augmented_objective": (UNIT_OF_LOSS, long_name), **super().variables}
 
     def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""
+        super().check(problem, agents)
+        if self.average and self.theorems[self.average] is not self.averaged(problem):
+            raise ValueError(f"average: {self.average} supposes another step_size")
         if self.step_size == "smooth":
             require("step_size: smooth", ("smooth penalty",), problem)
         if self.step_size == "nonsmooth":
@@ -71,22 +74,9 @@ class DPADMM(OutputPerturbation):
             return problem.penalty.smooth
         return self.step_size == "smooth"
 
-    def init(self, federation: RowFederation) -> Averaged:
-        """All variables start at zero."""
-        start = OutputPerturbation.init(self, federation)
-        sums = np.zeros(start.w.shape), np.zeros(start.z.shape)
-        return Averaged(start.w, start.z, start.dual, start.chain, start.average, *sums)
-
-    def round(self, t: int, state: Averaged, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """Do algorithm 3, and average as section V does: to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for 4."""
-        smooth = self._smooth(federation.problem.problem)
-        if not smooth:
-            state.z_sum += state.z
-        sent = OutputPerturbation.round(self, t, state, federation)
-        if smooth:
-            state.z_sum += state.z
-        state.w_sum += state.w
-        return sent
+    def averaged(self, problem: Problem) -> Theorem:
+        """Average as section V does: to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
+        return self.theorems["theorem4" if self._smooth(problem) else "theorem3"]
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta_i^t`` of (29) or (34)."""
@@ -107,17 +97,11 @@ class DPADMM(OutputPerturbation):
         )
         return inverse / self.a
 
-    def measure(self, t: int, state: Averaged, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
+    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
         """Measure ``sum_i (f_i(w_i) + rho ||w_i - w||)`` of the averaged models (section VI)."""
-        whole = federation.problem
-        w, z = ((total / t).astype(whole.dtype) for total in (state.w_sum, state.z_sum))
-
-        def objectives(block: RowBlock) -> Array:
-            own, m = z[block.agents], block.parts.n_samples[:, None].clip(1)
-            value: Array = block.parts.losses(own) / m
-            return value + whole.own_strength * whole.penalty.value(own)
-
-        rho = self.rho(t, federation.privacy.epsilon)
+        assert isinstance(state, Averaged)
+        dtype, rho = federation.problem.dtype, self.rho(t, federation.privacy.epsilon)
+        w, z = ((total / t).astype(dtype) for total in (state.w_sum, state.z_sum))
         gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))
-        total = np.concatenate(federation.each(objectives)) + rho * gaps
-        return {"augmented_objective": total.sum(axis=0)}
+        total = objective(z, federation, self.mean_over) + rho * gaps
+        return {"augmented_objective": total.sum(axis=0), **super().measure(t, state, federation)}

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
-from admmbench.frames import theorems
-from admmbench.frames.base import Array, Messages, RowFederation, parameters
-from admmbench.frames.consensus import ConsensusState, Subproblem
+from admmbench.frames.base import parameters
+from admmbench.frames.consensus import Subproblem
 from admmbench.frames.inexact import ObjectivePerturbation
 from admmbench.frames.linearized import Schedule, proximal_step
-from admmbench.frames.theorems import RYU2021, THEOREMS, VARIABLES, Average
+from admmbench.frames.theorems import OfTheorems
+from admmbench.frames.theorems_ryu2022 import THEOREMS
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need
-from admmbench.problems.rows import Rows
 
 
 @parameters
-class ObjP(ObjectivePerturbation):
+class ObjP(OfTheorems, ObjectivePerturbation):
     """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021. ObjPM has E = 10 local updates.
 
     Parameters
@@ -35,10 +30,11 @@ class ObjP(ObjectivePerturbation):
         measured. L of theorem 2 is then the largest of all agents, and not each agent's own.
     """
 
+    theorems = THEOREMS
     examples = ({"local_updates": 3}, {"proximity": "strong"})
 
     proximity: Literal["sqrt", "smooth", "strong"] = "sqrt"
-    average: Average | None = None
+    average: Literal["theorem2", "theorem3", "theorem4"] | None = None
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -48,77 +44,13 @@ class ObjP(ObjectivePerturbation):
             "smooth": ("smooth penalty",),
             "strong": ("quadratic penalty",),
         }
-        return kinds[self.proximity] + (("convex loss",) if self.average else ())
+        return kinds[self.proximity] + super().needs
 
     def check(self, problem: Problem, agents: int) -> None:
-        """A theorem supposes its proximity parameter, a compact W, and that all records count alike."""
+        """Strong convexity comes from the penalty."""
+        super().check(problem, agents)
         if self.proximity == "strong" and problem.strength == 0:
             raise ValueError("proximity: strong needs a problem with a strength above 0")
-        if self.average is None:
-            return
-        assert isinstance(problem, Rows)
-        if problem.feasible is None:
-            raise ValueError("average: theorems are about a compact W; set problem.feasible")
-        if problem.average != "records":
-            raise ValueError("average: the theorems are about problem.average: records")
-        wanted = THEOREMS[self.average].proximity
-        if self.proximity != wanted or self.a != 1 or self.reference:
-            raise ValueError(
-                f"average: {self.average} supposes proximity: {wanted}, a: 1, variant: paper"
-            )
-
-    @property
-    def variables(self) -> Mapping[str, tuple[str, str]]:
-        """Both sides of the theorem that is asked for."""
-        more = RYU2021 if self.average == "theorem3" else {}
-        return {**VARIABLES, **more} if self.average else {}
-
-    @property
-    def evaluated(self) -> Collection[str]:
-        """Name all of them."""
-        return self.variables
-
-    def init(self, federation: RowFederation) -> ConsensusState:
-        """All variables start at zero; a theorem needs the optimum."""
-        state = ObjectivePerturbation.init(self, federation)
-        return theorems.start(state, federation) if self.average else state
-
-    def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
-        """See `Consensus.round`; where a theorem is asked for, its sums follow."""
-        if self.average is None:
-            return ObjectivePerturbation.round(self, t, state, federation)
-        assert isinstance(state, theorems.Course)
-        theorem, epsilon = THEOREMS[self.average], federation.privacy.epsilon
-        then, rho = theorems.distances(state), self.rho(t, epsilon)
-        if self.average == "theorem4" and t > 1 and rho > t / (t - 1) * self.rho(t - 1, epsilon):
-            raise ValueError(f"rho: in round {t} it grows faster than assumption 2 (ii) allows")
-        followed = theorems.Followed(federation.strategy, theorem, state)
-        sent = ObjectivePerturbation.round(self, t, state, replace(federation, strategy=followed))
-        theorems.after_round(t, state, theorem, rho, then)
-        return sent
-
-    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
-        """Both sides of the theorem that is asked for."""
-        if self.average is None:
-            return {}
-        assert isinstance(state, theorems.Course)
-        whole, epsilon = federation.problem, federation.privacy.epsilon
-        gamma = 2 * state.multiplier
-        if self.average == "theorem4":  # assumption 2 (i)
-            gamma = np.maximum(gamma, state.largest)
-        facts = theorems.Facts(
-            T=t,
-            P=whole.n_agents,
-            size=whole.size,
-            E=self.local_updates,
-            epsilon=epsilon,
-            first=self.rho(1, epsilon),
-            last=self.rho(t, epsilon),
-            gamma=gamma,
-            L=whole.smoothness if self.proximity == "smooth" else 0.0,
-            alpha=whole.penalty_curvature,
-        )
-        return theorems.sides(THEOREMS[self.average], state, facts, federation)
 
     @property
     def family(self) -> str:

@@ -1,0 +1,97 @@
+"""Theorems 3 and 4 of huang2019: their right sides."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from admmbench.frames.base import Array, RowBlock, RowFederation
+from admmbench.frames.output_perturbation import OutputPerturbation
+from admmbench.frames.theorems import Course, Theorem, objective
+from admmbench.privacy import Privacy
+from admmbench.problems.rows import RowParts
+
+
+class OfHuang2019(Theorem):
+    """With Gaussian noise, beta = rho, and c_w that of the step size; W may be everything."""
+
+    compact = False
+    law = "gaussian"
+    variables = {
+        **{name: Theorem.variables[name] for name in Theorem.variables if "least" not in name},
+        "theorem_farthest": ("1", "largest distance of a local model from w* so far"),
+    }
+
+    def against(self, t: int, rho: float, last: float) -> str:
+        """Rho is one number."""
+        return "" if rho == last else "the theorems are about one that is constant"
+
+    def smoothness(self, parts: RowParts) -> Array | float:
+        """``c3 + (lambda / n) c4``, from an agent's records."""
+        return parts.curvature_bound + parts.whole.penalty_curvature if self.smooth else 0.0
+
+    def constants(self, course: Course, federation: RowFederation, slopes: Array) -> list[Array]:
+        """None: those of the step size are all."""
+        return []
+
+    @abstractmethod
+    def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
+        """Part of each agent in the right side, shape (B, S)."""
+
+    def sides(
+        self, t: int, method: Any, course: Course, federation: RowFederation
+    ) -> dict[str, Array]:
+        """See `Theorem`; the distance is the sum over agents."""
+        privacy, whole = federation.privacy, federation.problem
+        assert isinstance(method, OutputPerturbation)
+        rho, c_w = method.rho(t, privacy.epsilon), method.norm_of_optimum(whole.size)
+
+        def of_block(block: RowBlock) -> Array:
+            return self.right(t, c_w, rho, block.parts, privacy).sum(axis=0)
+
+        z, apart = self.averages(t, course)
+        gap = objective(z, federation, method.mean_over).sum(axis=0) - course.least
+        return {
+            "theorem_left": gap + rho * apart.sum(axis=0),
+            "theorem_right": np.sum(federation.each(of_block), axis=0),
+            "theorem_drawn_left": gap,
+            "theorem_farthest": course.farthest,
+        }
+
+
+def _noise(parts: RowParts, privacy: Privacy) -> Array:
+    """``d p ln(1.25 / delta) c1^2 / (m_i epsilon)^2``, shape (B, S)."""
+    size, m = parts.whole.size, parts.n_samples[:, None].clip(1)
+    found: Array = size * math.log(1.25 / privacy.delta) * (parts.gradient_bound / m) ** 2
+    return found / privacy.epsilon**2
+
+
+class Theorem3(OfHuang2019):
+    """Convex f_i: (32), and (28) summed."""
+
+    def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
+        """(30), (31)."""
+        slope = parts.gradient_bound + parts.whole.penalty_gradient_bound
+        M1 = c_w * np.sqrt(2 * slope**2 + 16 * _noise(parts, privacy))
+        M2 = rho * (c_w**2 + 1) / 2
+        return np.asarray(M1 / math.sqrt(t) + M2 / t)
+
+
+class Theorem4(OfHuang2019):
+    """Smooth convex f_i: (37), and (33) summed."""
+
+    before = False
+    smooth = True
+
+    def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
+        """(35), (36)."""
+        M3 = 4 * c_w * np.sqrt(_noise(parts, privacy))
+        M4 = (c_w**2 * (self.smoothness(parts) + rho) + rho) / 2
+        return np.asarray(M3 / math.sqrt(t) + M4 / t)
+
+
+THEOREMS: Mapping[str, Theorem] = {"theorem3": Theorem3(), "theorem4": Theorem4()}
