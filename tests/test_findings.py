@@ -32,6 +32,8 @@ pytestmark = pytest.mark.slow
 
 PAGE = "docs/findings.md"
 INF = math.inf
+# Kinds of claims about theorems, which have a page of their own.
+THEOREMS = ("bound", "rate")
 ON_PAGE = {section.heading: section for section in sections((ROOT / PAGE).read_text())}
 BINDINGS: dict[str, Callable[[Section], None]] = {}
 
@@ -952,9 +954,8 @@ def mnist_at_scale(page: Section) -> None:
         and verdicts_of(*(f"ryu2021-mnist-{name}-0.05-as-printed" for name in ("objt", "outp")))
         == {"contradicted"},
     )
-    theorems = ("bound", "rate")
     others = [
-        each for name, each in ryu.items() if name not in first and each.claim.kind not in theorems
+        each for name, each in ryu.items() if name not in first and each.claim.kind not in THEOREMS
     ]
     about = Counter(each.claim.experiment for each in others)
     femnist = results("ryu2021_femnist")
@@ -1223,7 +1224,9 @@ def huang2019(page: Section) -> None:
         int(ds.attrs["n_train"]) + int(ds.attrs["n_test"]),
     )
     page.aside(TIME, "It takes 30 minutes of processor time.")
-    verdicts = judged("huang2019")
+    verdicts = {
+        name: each for name, each in judged("huang2019").items() if each.claim.kind not in THEOREMS
+    }
     supported, contradicted, undecided, not_run = counted(verdicts.values())
     times = [each for name, each in verdicts.items() if name.startswith("huang2019-times-")]
     rates = [
@@ -1232,9 +1235,9 @@ def huang2019(page: Section) -> None:
         if name.endswith("-rate") and each.verdict != "not run"
     ]
     page.says(
-        "a verdict on each of the paper's {} claims: {} are supported, {} contradicted, and {} undecided, of "
-        "which {} depend on a solver that the paper does not name, {} on how it judged learning rates, and {} have "
-        "too few seeds; {} not run.",
+        "a verdict on each of the paper's {} claims, theorems aside: {} are supported, {} contradicted, and {} "
+        "undecided, of which {} depend on a solver that the paper does not name, {} on how it judged learning rates, "
+        "and {} have too few seeds; {} not run.",
         len(verdicts),
         supported,
         word(contradicted),
