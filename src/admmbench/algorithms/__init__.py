@@ -6,6 +6,9 @@ outside the package are found by the entry-point group ``admmbench.algorithms`` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from admmbench import plugins
 from admmbench.frames.base import Algorithm
 
@@ -16,6 +19,41 @@ _ALGORITHMS = plugins.Registry(
     base=Algorithm,  # type: ignore[type-abstract]
 )
 find_module, resolve = _ALGORITHMS.find_module, _ALGORITHMS.resolve
+
+#: Names that people look for, the methods that they stand for, and the parameters that these then have.
+ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "dp_gd": ("dpsgd", {"sampling": 1.0}),
+    "dp_sgd": ("dpsgd", {}),
+    "objpm": ("objp", {"local_updates": 10}),
+}
+
+
+def unalias(values: Any, key: str) -> Any:
+    """Write a method's own name, with its parameters, in the place of another name for it.
+
+    Parameters
+    ----------
+    values
+        What a user wrote, perhaps with ``params``.
+    key
+        Key of the method's name.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is another one than the name stands for.
+    """
+    alias = values.get(key) if isinstance(values, Mapping) else None
+    if not isinstance(alias, str) or alias not in ALIASES:
+        return values
+    name, fixed = ALIASES[alias]
+    params = values.get("params") or {}
+    for parameter, value in fixed.items():
+        if isinstance(params, Mapping) and params.get(parameter, value) != value:
+            raise ValueError(
+                f"params.{parameter}: {alias} is {name} with {parameter}: {value:g}; write {key}: {name}"
+            )
+    return {**values, key: name, "params": {**params, **fixed}}
 
 
 def list_algorithms() -> list[str]:

@@ -63,6 +63,7 @@ class AMP(OverRows):
     one_shot = True
     state_copies = 1
     examples = ({"noise_share": 0.5, "output_share": 0.2, "tolerance": 1e-6},)
+    tune = {"params.noise_share": {"start": 0.9, "most": 0.99}}
     # What the proof covers.
     needs = ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
     gradients = 200  # about so many steps

@@ -41,6 +41,7 @@ class DPADMM(OfTheorems, OutputPerturbation):
     """
 
     theorems = THEOREMS
+    tune = {"rounds": 20, "params.rho": 0.02, "params.a": 32}
     # The sums are in double precision.
     state_copies = 5
 

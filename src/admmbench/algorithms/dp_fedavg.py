@@ -40,6 +40,12 @@ class DPFedAvg(OverRows):
     release = Release("gaussian", "solution", scaled_for="replace")
     state_copies = 1
     examples = ({"local_updates": 1}, {"clip": 0.01})
+    tune = {
+        "rounds": 20,
+        "params.learning_rate": 0.2,
+        "params.local_updates": {"start": 8, "whole": True},
+        "params.clip": 10,
+    }
     # c1 bounds gradients; a step along clipped slopes, which are no gradients, may move models apart.
     needs = ("bounded slope", "unclipped slope")
 

@@ -45,6 +45,11 @@ class DPScaffold(OverRows):
     release = Release("gaussian", "gradient", scaled_for="replace")
     examples = ({"local_updates": 1},)
     needs = ("bounded slope",)  # c1 bounds gradients
+    tune = {
+        "rounds": 20,
+        "params.learning_rate": 2,
+        "params.local_updates": {"start": 2, "whole": True},
+    }
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     local_updates: Annotated[int, Field(ge=1)] = 5

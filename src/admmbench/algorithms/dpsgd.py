@@ -38,6 +38,11 @@ class DPSGD(OverRows):
     sums_only = True
     examples = ({"sampling": 0.3},)
     needs = ("bounded slope",)  # c1 bounds gradients
+    tune = {
+        "rounds": 40,
+        "params.learning_rate": 4,
+        "params.sampling": {"start": 0.25, "most": 1},
+    }
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     sampling: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -32,6 +32,7 @@ class ObjP(OfTheorems, ObjectivePerturbation):
 
     theorems = THEOREMS
     examples = ({"local_updates": 3}, {"proximity": "strong"})
+    tune = {"rounds": 20, "params.rho": 0.02, "params.a": 100}
 
     proximity: Literal["sqrt", "smooth", "strong"] = "sqrt"
     average: Literal["theorem2", "theorem3", "theorem4"] | None = None

@@ -13,7 +13,7 @@ class ObjT(ObjectivePerturbation):
     """DP-IADMM-Trust: Algorithm 2 of ryu2021, with the infinity norm; the paper has one local update."""
 
     family = "objective perturbation in a trust region"
-
+    tune = {"rounds": 20, "params.rho": 0.005, "params.a": 0.5}
     examples = ({"local_updates": 3},)
 
     # Closed form of (9).

@@ -12,6 +12,7 @@ class PVP(PerturbedSolution):
     """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
 
     family = "perturbation of primal variables"
+    tune = {"rounds": 10, "params.rho": 0.25}
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the subproblem of line 4, and add the noise of line 5."""

@@ -24,11 +24,22 @@ if TYPE_CHECKING:
     "list methods, losses and data sets",
 )
 def _list(options: argparse.Namespace) -> None:
-    from admmbench import list_algorithms, list_datasets, list_losses
+    from admmbench import algorithms, list_algorithms, list_datasets, list_losses
 
     print("methods:", ", ".join(list_algorithms()))
+    others = (f"{alias} ({_stands_for(alias)})" for alias in algorithms.ALIASES)
+    print("other names:", ", ".join(others))
     print("losses:", ", ".join(list_losses()))
     print("data sets:", ", ".join(list_datasets()))
+
+
+def _stands_for(alias: str) -> str:
+    """Say which method with which parameters another name stands for."""
+    from admmbench.algorithms import ALIASES
+
+    name, params = ALIASES[alias]
+    given = ", ".join(f"{key} {value:g}" for key, value in params.items())
+    return f"{name} with {given}" if given else name
 
 
 @command(
@@ -49,6 +60,9 @@ def _describe(options: argparse.Namespace) -> None:
         facts = _facts_of_data(datasets.describe(spec))
     elif options.name in list_losses():
         facts = _documented(losses.resolve(options.name))
+    elif options.name in algorithms.ALIASES:
+        print(f"{options.name} is {_stands_for(options.name)}.", end="\n\n")
+        facts = _facts_of_method(algorithms.resolve(algorithms.ALIASES[options.name][0]))
     else:
         facts = _facts_of_method(algorithms.resolve(options.name))
     for name, value in facts.items():

@@ -6,6 +6,8 @@ import argparse
 import itertools
 import os
 import shlex
+import sys
+from pathlib import Path
 
 from admmbench.cli.options import (
     CONFIGFILE,
@@ -16,9 +18,10 @@ from admmbench.cli.options import (
     find_overlays,
     overlay_names,
     place,
+    plugin_names,
     wide_console,
 )
-from admmbench.files.core_yaml import parse_words
+from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
 
 
 @command(
@@ -70,6 +73,95 @@ def _study(options: argparse.Namespace) -> int:
     return (until_decided if _DECIDE in options.words else run)(
         find_overlays(names), words[len(names) :]
     )
+
+
+@command(
+    "rank",
+    "say which private method predicts best on your table, each tuned",
+    argument("table", type=place, help="file of the table, or a folder of LEAF files"),
+    argument(
+        "settings",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="further settings of the data set table, such as missing=impute",
+    ),
+    argument("--target", default="", help="column to predict"),
+    argument("--group", default="", help="column that says whose a record is: each has an agent"),
+    argument("--total", required=True, help="total epsilon of the whole run, or several: 1,8"),
+    argument(
+        "--methods",
+        default="",
+        help="names, or paths of your own, separated by commas (default: all that compete and suit)",
+        complete=plugin_names,
+    ),
+    argument("--delta", help="failure probability of totals (default: 1e-5)"),
+    argument("--agents", help="with equal shares (default: one for each group, or 10)"),
+    argument("--loss", help="default: logistic, softmax, or huber for numbers"),
+    argument("--noise", help="published, laplace or gaussian (default), where a method has it"),
+    argument("--seeds", help="of the first look (default: 10)"),
+    argument("--trials", help="settings that are tried for each method and total (default: 24)"),
+    argument(
+        "--margin", help="difference that does not matter, in points of an error (default: 0)"
+    ),
+    argument("--audit", action="store_true", help="attack the privacy of each method, too"),
+    argument("--output", type=place, help="folder of the study (default: rank-TABLE)"),
+    argument("--open", action="store_true", help="open the report in a browser"),
+    in_folder=True,
+)
+def _rank(options: argparse.Namespace) -> int:
+    import webbrowser
+
+    from admmbench import scaffold
+    from admmbench.datasets import describe
+    from admmbench.jobs import seal
+    from admmbench.report import answer
+    from admmbench.results.who_wins import compare
+    from admmbench.study.ranking import HEAD, NAME, Question, experiment
+    from admmbench.validation import checked
+    from admmbench.watch.study import turn
+
+    given = {
+        key: parse_yaml(text, f"--{key}")
+        for key in ("delta", "agents", "loss", "noise", "seeds", "trials", "margin")
+        if (text := getattr(options, key))
+    }
+    columns = {key: text for key in ("target", "group") if (text := getattr(options, key))}
+    table = {"name": "table", "path": str(options.table), **columns}
+    question = checked(
+        Question,
+        {
+            **given,
+            "dataset": table | parse_words(options.settings),
+            "methods": [name for name in options.methods.split(",") if name],
+            "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
+            "audit": options.audit,
+        },
+        "",
+    )
+    folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
+    content, left_out = experiment(question, folder)
+    scaffold.write_experiment(
+        NAME, HEAD + dump_yaml(content, default_flow_style=None, sort_keys=False, width=120), folder
+    )
+    for line in describe(question.dataset).summary:
+        print(line)
+    for line in left_out:
+        print(f"not ranked: {line}")
+    for target in ("tune", "all"):
+        if status := turn([sys.executable, "-m", "admmbench", "study", target], folder):
+            return status
+    comparison = compare([seal.read(folder / "results" / NAME / "results.nc")])
+    if comparison is not None:
+        print(answer.content(comparison)["short"])
+    report = folder / "results/report/config/index.html"
+    print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
+    print(
+        "  admmbench study --until-decided   # more seeds, up to the last look, until the answer is decided"
+    )
+    print(f"  admmbench study                   # after changes to config/experiments/{NAME}.yaml")
+    if options.open:
+        webbrowser.open(report.absolute().as_uri())
+    return 0
 
 
 _DECIDE = "--until-decided"

@@ -209,6 +209,12 @@ class RunSpec(Strict):
 
     _with_delta = model_validator(mode="before")(with_delta)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_name(cls, values: Any) -> Any:
+        """Take another name of a method for what it stands for, so that its runs are shared."""
+        return algorithms.unalias(values, "algorithm")
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Resolve every name and refuse what cannot run, without touching data but a user's own."""

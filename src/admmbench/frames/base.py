@@ -197,6 +197,9 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         Parameters that change what the method does; the checks run with each of them, besides the defaults.
     keeps_feasible
         Whether its models stay in the problem's feasible set, if it has one.
+    tune
+        Settings that ``admmbench rank`` tunes, with where a search begins, as an experiment's ``tune`` has them; for
+        objectives that count records alike. Bounds on records are tuned besides.
     """
 
     sharing: ClassVar[tuple[str, ...]] = ("rows",)
@@ -212,6 +215,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     stops: ClassVar[bool] = False
     examples: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     keeps_feasible: ClassVar[bool] = False
+    tune: ClassVar[Mapping[str, Any]] = {"rounds": 20}
 
     variant: Literal["paper", "reference"] = "paper"
 

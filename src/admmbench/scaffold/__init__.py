@@ -9,6 +9,7 @@ from admmbench import files
 from admmbench.files.installed import PROFILES
 
 _FOLDER = Path(__file__).parent
+_STUDY = _FOLDER / "study"
 
 
 def write(kind: str, name: str, folder: Path) -> Path:
@@ -58,11 +59,49 @@ def write_study(folder: Path) -> None:
     FileExistsError
         If it is not a folder, or not empty.
     """
+    _begin(folder)
+    shutil.copytree(_STUDY / "config", folder / "config")
+    shutil.copy(_STUDY / "README.md", folder)
+    write("method", "my_method", folder / "plugins")
+
+
+def write_experiment(name: str, text: str, folder: Path) -> None:
+    """Write a folder for a study of one experiment; one that has this study already is left as it is.
+
+    Parameters
+    ----------
+    name
+        Name of the experiment.
+    text
+        Content of its file.
+    folder
+        It is made if there is none.
+
+    Raises
+    ------
+    FileExistsError
+        If there is something else in it.
+    """
+    path = folder / "config/experiments" / f"{name}.yaml"
+    if path.exists():
+        if path.read_text("utf-8") != text:
+            raise FileExistsError(
+                f"{path} asks something else; nothing was written: give the name of a new folder, or go on with that "
+                "study by `admmbench study` in its folder"
+            )
+        return
+    _begin(folder)
+    files.write(folder / "config/config.yaml", f"experiments: [{name}]\n")
+    files.write(path, text)
+
+
+def _begin(folder: Path) -> None:
+    """Write what all studies have, into a folder that is new or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise FileExistsError(
             f"{folder} is not empty; nothing was written: give the name of a new folder"
         )
-    shutil.copytree(_FOLDER / "study", folder, dirs_exist_ok=True)
-    (folder / "gitignore").rename(folder / ".gitignore")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(_STUDY / "Snakefile", folder)
+    shutil.copy(_STUDY / "gitignore", folder / ".gitignore")
     shutil.copytree(PROFILES, folder / "profiles")
-    write("method", "my_method", folder / "plugins")

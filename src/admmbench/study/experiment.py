@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
-from admmbench import datasets
+from admmbench import algorithms, datasets, partition
 from admmbench.audit.settings import AuditSettings
 from admmbench.engine.spec import (
     MOST_SEEDS,
@@ -73,6 +73,12 @@ class Method(Strict):
     """Settings that are tuned at each budget, by the path of their key, such as params.rho; a value is a number to
     start from, or an axis; see docs/experiments.md."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_name(cls, values: Any) -> Any:
+        """Take another name of a method for what it stands for."""
+        return algorithms.unalias(values, "name")
+
     @property
     def starts(self) -> Settings:
         """Where the search for its settings begins."""
@@ -95,6 +101,12 @@ class Search(NamedTuple):
     axes: Axes
 
 
+def usual_agents(given: Mapping[str, Any]) -> Agents:
+    """Return the partition if an experiment states none: the data set knows whose records are."""
+    scheme = partition.usual(datasets.describe(given["dataset"]))
+    return {"scheme": scheme.scheme, **scheme.model_dump(exclude_defaults=True)}
+
+
 class Experiment(Strict):
     """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
 
@@ -106,8 +118,8 @@ class Experiment(Strict):
     """Figures and tables of the paper."""
     dataset: str | dict[str, Any]
     """Name, or name and settings."""
-    agents: Agents
-    """Agents with equal shares, or a partition."""
+    agents: Agents = Field(default_factory=usual_agents)
+    """Agents with equal shares, or a partition; 10 if absent, or an agent for each group of data that have groups."""
     problem: str | dict[str, Any] | None = None
     """The data set's default if absent."""
     rounds: Count

@@ -108,9 +108,9 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
             return 0
 
 
-def turn(words: Sequence[str]) -> int:
-    """Call a command in a process of its own, as Snakemake keeps what it read, and return its exit status."""
-    status = subprocess.run(words, check=False).returncode
+def turn(words: Sequence[str], folder: Path = Path()) -> int:
+    """Call a command in a folder, in a process of its own, as Snakemake keeps what it read; return its exit status."""
+    status = subprocess.run(words, check=False, cwd=folder).returncode
     return interrupts.STATUS if status < 0 else status
 
 

@@ -1,0 +1,167 @@
+"""What ``admmbench rank`` asks, as an experiment: methods that are tuned alike, at equal totals, on one data set."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from admmbench import algorithms, datasets
+from admmbench.datasets import DatasetInfo
+from admmbench.problems.losses import as_loss
+from admmbench.study.config import ConfigError, check_experiment
+from admmbench.validation import Count, Epsilons, Number, Strict, expanded
+
+# The experiment, and what the file says of itself.
+NAME = "ranking"
+HEAD = """\
+# By `admmbench rank`, and yours to change. `admmbench study tune` looks for settings that are not in config/tuned/,
+# `admmbench study` runs what is missing, and `admmbench study --until-decided` orders seeds where the answer is open.
+"""
+# Looks, as multiples of the first, and how an audit that is asked for attacks.
+_LOOKS = (1, 2, 4, 8)
+_AUDIT = {"rounds": 2, "repeats": 100, "canaries": ["worst"]}
+
+
+class Question(Strict):
+    """Which method predicts best on a data set, at these totals."""
+
+    dataset: dict[str, Any]
+    """Data set with its settings; paths are relative to the folder in which the command runs."""
+    methods: list[str] = []
+    """Names of methods, or paths of plug-ins; all that compete and suit the data, if there are none."""
+    total: Epsilons
+    """Totals of whole runs."""
+    delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-5
+    agents: Count | None = None
+    """Agents with equal shares; if absent, an agent for each group, or ten."""
+    loss: str = ""
+    """Loss; if absent that of the data set, or for numbers one whose slope is bounded."""
+    noise: Literal["published", "laplace", "gaussian"] = "gaussian"
+    """Law of the noise of methods that have it; the others keep that of their papers."""
+    seeds: Count = 10
+    """Seeds of the first look."""
+    trials: Count = 24
+    """Settings that are tried for each method at each total."""
+    margin: Annotated[Number, Field(ge=0)] = 0.0
+    """Largest difference of two methods that does not matter, in percentage points of an error."""
+    audit: bool = False
+    """Whether to attack every method at every total."""
+
+
+def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Write the experiment that answers a question.
+
+    Parameters
+    ----------
+    question
+        What is asked.
+    folder
+        Folder of the study: paths in the experiment are relative to it.
+
+    Returns
+    -------
+    dict, list of str
+        Content of the experiment's file, and which methods do not take part, with the reason.
+
+    Raises
+    ------
+    ConfigError
+        If a method that is named does not suit, or something else is wrong.
+    ValueError
+        If fewer than two methods suit.
+    """
+    info = datasets.describe(question.dataset)
+    content, methods, left_out = _frame(question, info), [], []
+    for name in question.methods or _candidates():
+        method = _method(name, question.noise, info)
+        try:
+            check_experiment({**content, "algorithms": [method]}, name)
+            methods.append(method)
+        except ConfigError as error:
+            if question.methods:
+                raise
+            left_out.append(" ".join(str(error).split()))
+    if len(methods) < 2:
+        raise ValueError("--methods: there is nothing to rank with fewer than two methods")
+    optimum = {"label": "without privacy", "epsilon": math.inf, "rounds": 1}
+    content["algorithms"] = [*methods, {"name": _of_role("optimum")[0], **optimum}]
+    check_experiment(content)
+    for method in methods:
+        if method["name"].endswith(".py"):
+            method["name"] = _from(folder, method["name"])
+    content["dataset"] = {
+        key: _from(folder, value) if key in ("path", "test") and isinstance(value, str) else value
+        for key, value in question.dataset.items()
+    }
+    return content, left_out
+
+
+def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
+    """Everything but the methods. All records count alike, as they do in the error."""
+    loss = question.loss or (info.default_problem if info.n_classes else "huber")
+    metric = as_loss(loss).metric
+    source = Path(str(question.dataset.get("path", info.name))).name
+    content: dict[str, Any] = {
+        "title": f"{source}: who wins at equal totals",
+        "dataset": question.dataset,
+        "problem": {"loss": loss, "strength": 1e-6, "per": "total", "average": "records"},
+        "rounds": 20,
+        "evaluate_every": 1,
+        "looks": [times * question.seeds for times in _LOOKS],
+        "margin": question.margin,
+        "sensitivity": "global",
+        "privacy": {"total": question.total, "delta": question.delta},
+        "tuning": {"trials": question.trials},
+        "figures": [{"name": "rounds", "kind": "curves", "metric": metric}],
+    }
+    if question.agents:
+        content["agents"] = question.agents
+    if question.audit:
+        content["audit"] = _AUDIT
+    if len(question.total) > 1:
+        content["figures"].append({"name": "totals", "kind": "tradeoff", "metric": metric})
+    return content
+
+
+def _candidates() -> list[str]:
+    """Methods that compete, with noise in what they send."""
+    found = (name for name in _of_role("contender") if algorithms.resolve(name).release)
+    return [name for name in found if "rows" in algorithms.resolve(name).sharing]
+
+
+def _of_role(role: str) -> list[str]:
+    return [n for n in algorithms.list_algorithms() if algorithms.resolve(n).role == role]
+
+
+def _method(name: str, noise: str, info: DatasetInfo) -> dict[str, Any]:
+    """Return a method with the axes along which it is tuned: its own, and the bound on records."""
+    own, params = algorithms.ALIASES.get(name, (name, {}))
+    cls = algorithms.resolve(own)
+    method: dict[str, Any] = {"name": own, "label": Path(name).stem}
+    if params:
+        method["params"] = dict(params)
+    law = cls.release.law if cls.release else ""
+    if cls.release and cls.release.or_law == noise:
+        law, method["noise"] = noise, noise
+        method["label"] += f", {noise.capitalize()}"
+    if cls.one_shot:
+        method["rounds"] = 1
+    # Features are in [0, 1] or so: half of them at their ends make a usual record.
+    half = info.n_features / 2
+    bound = {"max_l1_norm": half} if law == "laplace" else {"max_l2_norm": math.sqrt(half)}
+    method["tune"] = {
+        **{
+            key: axis for key, axis in cls.tune.items() if key.removeprefix("params.") not in params
+        },
+        **{f"problem.records.{norm}": float(f"{size:.2g}") for norm, size in bound.items()},
+    }
+    return method
+
+
+def _from(folder: Path, path: str) -> str:
+    """Write a path as it is from a folder."""
+    return os.path.relpath(expanded(path), folder)

@@ -1,0 +1,155 @@
+"""What `admmbench rank` asks: an experiment on a table, whose methods are tuned alike."""
+
+import pytest
+import yaml
+
+from admmbench import scaffold
+from admmbench.cli import main
+from admmbench.study.config import ConfigError, check_experiment, read
+from admmbench.study.ranking import NAME, Question, experiment
+from admmbench.watch import study
+from tests.datasets.test_table import patients
+
+TABLE = {"name": "table", "path": "patients.csv", "target": "label", "group": "hospital"}
+
+
+@pytest.fixture(autouse=True)
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patients().to_csv("patients.csv", index=False)
+
+
+def asked(**changes):
+    return experiment(Question.model_validate({"dataset": TABLE, "total": 1, **changes}), ROOT)
+
+
+ROOT = scaffold.Path("answer")
+
+
+def test_a_question_is_an_experiment_in_a_folder_of_its_own(monkeypatch):
+    content, left_out = asked(methods=["objp", "dp_gd"], total=[1, 8], seeds=3)
+    assert not left_out
+    scaffold.write_experiment(NAME, yaml.safe_dump(content), ROOT)
+    monkeypatch.chdir(ROOT)  # where paths of the experiment hold
+    found = read().experiments[NAME]
+    assert found.agents == {"scheme": "by", "column": "hospital"}
+    assert found.looks == [3, 6, 12, 24]
+    assert {(each.label, each.budget) for each in found.searches.values()} == {
+        ("objp, Gaussian", 1),
+        ("objp, Gaussian", 8),
+        ("dp_gd", 1),
+        ("dp_gd", 8),
+    }
+    specs = {each.label: each for each in found.searches.values()}
+    assert specs["dp_gd"].spec.method.sampling == 1
+    assert "params.sampling" not in specs["dp_gd"].axes
+    assert specs["objp, Gaussian"].spec.release.law == "gaussian"
+    assert all(each.spec.guarantee.kind != "none" for each in specs.values())
+
+
+def test_all_methods_that_suit_take_part():
+    """A table of three classes: DVP has one output, and says so."""
+    data = patients()
+    data["label"] = data["ward"]
+    data.drop(columns="ward").to_csv("patients.csv", index=False)
+    content, left_out = asked()
+    names = {method["name"] for method in content["algorithms"]}
+    assert {"objp", "dpsgd", "outp", "amp", "centralized"} <= names
+    assert "dvp" not in names
+    assert any("dvp" in line and "one output" in line for line in left_out)
+    law = {
+        method["name"]: method.get("noise") for method in asked(noise="published")[0]["algorithms"]
+    }
+    assert law["objp"] is None
+
+
+def test_a_plug_in_takes_part(tmp_path):
+    scaffold.write("method", "mine", tmp_path)
+    content, _ = asked(methods=["mine.py", "objp"])
+    own = content["algorithms"][0]
+    assert own["name"] == "../mine.py"
+    assert set(own["tune"]) == {"rounds", "problem.records.max_l1_norm"}
+
+
+def test_numbers_have_a_loss_whose_slope_is_bounded():
+    content, _ = asked(dataset={**TABLE, "target": "bmi"}, methods=["objp", "dp_gd"])
+    assert content["problem"]["loss"] == "huber"
+
+
+def test_paths_of_a_second_file_follow(tmp_path):
+    (tmp_path / "more").mkdir()
+    patients().to_csv("more/test.csv", index=False)
+    content, _ = asked(dataset={**TABLE, "test": "more/test.csv"}, methods=["objp", "outp"])
+    assert content["dataset"]["path"] == "../patients.csv"
+    assert content["dataset"]["test"] == "../more/test.csv"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": ["objp"]}, "fewer than two"),
+        ({"methods": ["objp", "admm"]}, "sends everything without noise"),
+        ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),
+        ({"dataset": {**TABLE, "target": "labels"}}, "did you mean 'label'"),
+    ],
+)
+def test_what_cannot_be_ranked_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        asked(**changes)
+
+
+def test_another_question_has_another_folder(capsys, monkeypatch):
+    """The same command goes on, and nothing is overwritten."""
+    calls = []
+
+    def fail(words, folder):
+        calls.append((words[3:], folder))
+        return 1
+
+    monkeypatch.setattr(study, "turn", fail)
+    words = ["rank", "patients.csv", "--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+    assert main(words) == 1
+    assert main(words) == 1
+    assert calls == [(["study", "tune"], scaffold.Path("rank-patients"))] * 2
+    assert main([*words, "--seeds", "4"]) == 1
+    assert "asks something else" in capsys.readouterr().err
+    assert len(calls) == 2
+
+
+def test_an_experiment_may_leave_its_agents_to_the_data():
+    given = {
+        "title": "t",
+        "rounds": 2,
+        "epsilon": 1,
+        "algorithms": [{"name": "objp", "label": "a"}],
+    }
+    assert check_experiment({**given, "dataset": TABLE}).agents == {
+        "scheme": "by",
+        "column": "hospital",
+    }
+    assert check_experiment({**given, "dataset": "digits"}).runs[0].spec.n_agents == 10
+
+
+def test_another_name_of_a_method_is_the_same_run():
+    given = {"title": "t", "rounds": 2, "epsilon": 1, "dataset": "digits"}
+
+    def address(**method):
+        (run,) = check_experiment({**given, "algorithms": [{"label": "a", **method}]}).runs
+        return run.address
+
+    assert address(name="dp_gd") == address(name="dpsgd", params={"sampling": 1})
+    assert address(name="objpm") == address(name="objp", params={"local_updates": 10})
+    with pytest.raises(ConfigError, match="write name: dpsgd"):
+        address(name="dp_gd", params={"sampling": 0.5})
+
+
+def test_a_path_may_begin_with_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    for path in ("~/patients.csv", "$HOME/patients.csv"):
+        content, _ = asked(dataset={**TABLE, "path": path}, methods=["objp", "dp_gd"])
+        assert content["dataset"]["path"] == "../../patients.csv"
+    with pytest.raises(ValueError, match="no such user or variable"):
+        asked(dataset={**TABLE, "path": "$NOBODY/patients.csv"})
