@@ -9,10 +9,19 @@ if TYPE_CHECKING:
     from admmbench.datasets import list_datasets, load_dataset
     from admmbench.jobs.simulate import simulate
     from admmbench.problems.losses import list_losses
+    from admmbench.watch.sweep import plot, sweep
 
 __version__ = "0.1.0"
 
-__all__ = ["list_algorithms", "list_datasets", "list_losses", "load_dataset", "simulate"]
+__all__ = [
+    "list_algorithms",
+    "list_datasets",
+    "list_losses",
+    "load_dataset",
+    "plot",
+    "simulate",
+    "sweep",
+]
 
 # Loaded when first used: a second of imports that planning a study does not need.
 _HOMES = {
@@ -20,7 +29,9 @@ _HOMES = {
     "list_datasets": "admmbench.datasets",
     "list_losses": "admmbench.problems.losses",
     "load_dataset": "admmbench.datasets",
+    "plot": "admmbench.watch.sweep",
     "simulate": "admmbench.jobs.simulate",
+    "sweep": "admmbench.watch.sweep",
 }
 
 

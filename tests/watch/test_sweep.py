@@ -1,0 +1,104 @@
+"""Sweeps from Python: one labelled data set, of runs that a study of the same folder finds."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import xarray as xr
+
+from admmbench import plot, sweep
+from admmbench.cli import main
+from admmbench.study.config import ConfigError
+from admmbench.watch import sweep as module
+
+GRID = {"epsilons": [0.5, 1], "rounds": 2, "seeds": 2, "agents": 3}
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Runs by the command, in this process; what was run."""
+    calls = []
+
+    def run(words, stdout, **_):
+        calls.append(words[4:])
+        return SimpleNamespace(returncode=main(words[3:]))
+
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
+    return calls
+
+
+def test_a_grid_is_one_labelled_data_set_and_made_once(tmp_path, made):
+    found = sweep("digits", ["objp", "dp_gd"], folder=tmp_path, workers=1, **GRID)
+    assert dict(found.sizes) == {"algorithm": 2, "epsilon": 2, "seed": 2, "round": 2}
+    assert list(found["algorithm"].values) == ["objp", "dp_gd"]
+    assert found.test_error.notnull().all()
+    assert len(made) == 4
+    again = sweep("digits", ["objp", "dp_gd"], folder=tmp_path, workers=1, **GRID)
+    xr.testing.assert_identical(again, found)
+    sweep("digits", ["objp"], folder=tmp_path, workers=1, **{**GRID, "epsilons": [0.5, 1, 2]})
+    assert len(made) == 5
+    assert len(plot(found, "tradeoff").axes) == 1
+
+
+def test_several_data_sets_are_a_dimension(tmp_path, made):
+    grid = {**GRID, "epsilons": 1, "seeds": 1}
+    names = ["digits", "breast_cancer_wisconsin"]
+    found = sweep(names, [{"name": "objp", "label": "ObjP"}], folder=tmp_path, workers=1, **grid)
+    assert list(found["dataset"].values) == names
+    assert found.test_error.sel(dataset="digits", algorithm="ObjP").notnull().all()
+
+
+def test_totals_are_those_of_whole_runs(tmp_path, made):
+    grid = {"totals": 1, "rounds": 2, "seeds": 1, "sensitivity": "global", "workers": 1}
+    found = sweep("digits", ["objp"], folder=tmp_path, **grid)
+    assert found["epsilon"].attrs["budget_of"] == "the whole run"
+    assert found.epsilon_total.isel(round=-1).item() == pytest.approx(1, rel=0.01)
+
+
+def test_a_run_that_fails_is_named_with_what_its_log_says(tmp_path, monkeypatch):
+
+    def run(words, stdout, **_):
+        stdout.write("admmbench: it is broken\n")
+        return SimpleNamespace(returncode=1)
+
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run))
+    with pytest.raises(RuntimeError, match=r"2 of 2 runs failed: .*objp at 0.5: .*it is broken"):
+        sweep("digits", ["objp"], folder=tmp_path, workers=1, **GRID)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilons": None}, "give either budgets of one iteration here, or totals"),
+        ({"agnets": 3}, "did you mean 'agents'"),
+        ({"seeds": 0}, "number of seeds"),
+    ],
+)
+def test_slips_are_named(changes, message, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        sweep("digits", ["objp"], folder=tmp_path, **{**GRID, **changes})
+
+
+@pytest.mark.slow
+def test_a_study_finds_what_a_sweep_ran(tmp_path):
+    """And the other way round: Snakemake has no run to make, and joins those that are there."""
+    folder = tmp_path / "own"
+    assert main(["init", str(folder)]) == 0
+    (folder / "config/experiments/my_study.yaml").write_text(
+        "{title: own, dataset: digits, agents: 3, rounds: 2, seeds: 2, epsilon: [0.5, 1],"
+        " algorithms: [{name: objp, label: ObjP}]}\n"
+    )
+    found = sweep("digits", ["objp"], folder=folder, workers=2, **GRID)
+    done = subprocess.run(
+        [sys.executable, "-m", "admmbench", "study", "results", "--cores", "1"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 jobs" in done.stdout + done.stderr  # manifest, join, target
+    theirs = xr.load_dataset(folder / "results/my_study/results.nc")
+    assert (theirs.test_error.values == found.test_error.values).all()
