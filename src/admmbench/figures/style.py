@@ -47,6 +47,8 @@ STYLE = {
     "svg.fonttype": "none",
     # Lines leave out points that are nearer than half a point to the line without them.
     "path.simplify_threshold": 0.5,
+    # Ends of lines are those of an SVG that says nothing of them.
+    "lines.solid_capstyle": "butt",
     # A small range far from 0 has long ticks, and no offset that a reader must add.
     "axes.formatter.useoffset": False,
     "pdf.fonttype": 42,

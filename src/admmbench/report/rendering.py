@@ -235,6 +235,8 @@ def _inline(text: str, prefix: str, label: str) -> Markup:
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', head))
     # What nothing asks for: names of groups, rotations by nothing, indentation.
     body = re.sub(r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^)]*\)"|(?<=\n) +', "", body)
+    # The page's style says the font.
+    body = re.sub(r" font-family: 'DejaVu Sans'(, 'Verdana', sans-serif)?;", "", body)
     body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{prefix}-", body)
     body = re.sub(r"\d+\.\d{4,}", lambda found: f"{float(found[0]):.1f}", body)
     place = f"--w:{width * _ZOOM:.0f}px;aspect-ratio:{width:.3f}/{height:.3f}"
