@@ -24,7 +24,7 @@ Scores = tuple[Array, Array]
 
 
 def of_trajectory(pair: Pair, sampling: float) -> Scores:
-    """Scores of an attacker who sees all messages: the log-likelihood ratio of the noisy values, the best score."""
+    """Score runs as who sees all messages does: by the log-likelihood ratio of noisy values, the best score."""
     return (
         log_ratio(pair.first, pair.first_taken, pair.second_as_first, sampling),
         log_ratio(pair.second, pair.first_as_second, pair.second, sampling),
@@ -32,7 +32,7 @@ def of_trajectory(pair: Pair, sampling: float) -> Scores:
 
 
 def of_model(pair: Pair, row: int) -> Scores:
-    """Scores of an attacker who sees the final global model: how much better it fits the first world's record."""
+    """Score runs as who sees the final global model does: by how much better it fits the first world's record."""
     first, second = (
         _loss(run.model, pair.second, row) - _loss(run.model, pair.first, row)
         for run in (pair.first, pair.second)
@@ -41,7 +41,7 @@ def of_model(pair: Pair, row: int) -> Scores:
 
 
 def of_lattice(pair: Pair) -> Scores | None:
-    """Scores of an attacker who knows the grid of noise inside a problem; None if there is no such noise.
+    """Score runs as who knows the grid of noise inside a problem does; return None if there is no such noise.
 
     The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
     """
@@ -121,12 +121,12 @@ def lower_bound(
 
 
 def power(runs: int, delta: float, confidence: float) -> float:
-    """What an attack without an error shows with so many runs in each world."""
+    """Return what an attack without an error would show with so many runs in each world."""
     return bound_of_scores(np.ones(runs), np.zeros(runs), delta, confidence)
 
 
 def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> float:
-    """Lower bound of an attack that takes runs with large scores for runs of the first world.
+    """Bound epsilon from below by an attack that takes runs with large scores for runs of the first world.
 
     The first quarter of the scores chooses the threshold, and the rest tests it: so the bound is valid.
 

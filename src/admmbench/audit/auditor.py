@@ -135,7 +135,7 @@ def _attack(
 
 
 def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
-    """So many rounds of a run: the first, the last, and others that its first seed draws at random."""
+    """Choose so many rounds of a run: the first, the last, and others that its first seed draws at random."""
     last = all_rounds(spec)
     if count >= last:
         return tuple(range(1, last + 1))
@@ -145,7 +145,7 @@ def chosen(spec: RunSpec, count: int) -> tuple[int, ...]:
 
 
 class Seen:
-    """What an audit keeps of the runs with one canary.
+    """It remembers what an audit needs of the runs with one canary.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Seen:
             self.scores[TRAJECTORY, ON_GRID].append(lattice)
 
     def findings(self, confidence: float, total: float) -> Iterator[Finding]:
-        """Findings of all levels."""
+        """Return what all levels found, with this confidence in each lower bound."""
         canary, attacked = self.worlds.canary, [TRAJECTORY, MODEL]
         for level in _CHECKED:
             if not self.uncovered:
@@ -233,7 +233,7 @@ def _nothing(spec: RunSpec) -> str:
 
 
 def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]:
-    """Findings of the levels that need no statistics, the worst of all rounds; none if releases are not on tape.
+    """Return what the levels without statistics found, the worst of all rounds; nothing if releases are not on tape.
 
     The statistical levels need many runs, so that they look at some rounds. Whether both worlds are the same with the
     same noisy values, and how far values move, shows in a single run: so these two levels look at all rounds here.

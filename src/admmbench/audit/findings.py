@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Finding(Strict):
-    """What one level found with one canary.
+    """A finding is what one level found with one canary.
 
     Attributes
     ----------
@@ -42,19 +42,19 @@ class Finding(Strict):
 def checked(
     level: str, canary: str, value: float, bound: float, fault: str | None, good: str
 ) -> Finding:
-    """Finding of a level that looks for faults: the first one in words, or what is good if there is none."""
+    """Make the finding of a level that looks for faults: the first one in words, or what is good if there is none."""
     found = {"level": level, "canary": canary, "value": value, "bound": bound}
     return Finding(**found, passed=fault is None, sentence=fault or good)
 
 
 def not_covered(level: str, canary: str, why: str) -> Finding:
-    """Finding of a level that does not apply."""
+    """Make the finding of a level that does not apply."""
     sentence = f"{why}, so that this level does not apply."
     return Finding(level=level, canary=canary, passed=None, value=0, bound=0, sentence=sentence)
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """The first that failed, else the one with the largest value; with the largest value of all."""
+    """Choose the first finding that failed, else the one with the largest value; it gets the largest value of all."""
     every = list(findings)
     largest = max(every, key=lambda finding: finding.value)
     shown = next((each for each in every if each.passed is False), largest)
@@ -62,7 +62,7 @@ def worst(findings: Iterable[Finding]) -> Finding:
 
 
 class Audit(Strict):
-    """All findings, and the three epsilons of the audited rounds.
+    """An audit holds all findings, and the three epsilons of the audited rounds.
 
     Attributes
     ----------
@@ -104,28 +104,28 @@ class Audit(Strict):
 
     @property
     def passed(self) -> bool | None:
-        """Whether nothing was wrong; None if nothing was audited."""
+        """Tell whether nothing was wrong; None if nothing was audited."""
         verdicts = {finding.passed for finding in self.findings}
         return False if False in verdicts else True if True in verdicts else None
 
     @property
     def failures(self) -> Sequence[Finding]:
-        """Findings that did not pass."""
+        """Return the findings that did not pass."""
         return [finding for finding in self.findings if finding.passed is False]
 
     @property
     def uncovered(self) -> Sequence[Finding]:
-        """Findings of levels that do not apply."""
+        """Return the findings of levels that do not apply."""
         return [finding for finding in self.findings if finding.passed is None]
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was wrong, and every level applied."""
+        """Tell whether nothing was wrong, and every level applied."""
         return bool(self.findings) and all(finding.passed for finding in self.findings)
 
     @property
     def summary(self) -> str:
-        """The result, in words."""
+        """Say the result in words."""
         if not self.findings:
             return self.comment
         tried = len(self.findings) - len(self.uncovered)
@@ -142,17 +142,17 @@ class Audit(Strict):
         return ". ".join(said) + "."
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON has it."""
+        """Return everything as JSON has it."""
         return self.model_dump(mode="json")
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Audit from what `to_dict` returned, or from a file that has a checksum besides."""
+        """Make an audit of what `to_dict` returned, or of a file that has a checksum besides."""
         return cls.model_validate({name: each for name, each in values.items() if name != SEAL})
 
 
 def table(found: Audit) -> Table:
-    """All findings, for a terminal."""
+    """Lay out all findings for a terminal."""
     from rich.table import Table
 
     marks = {True: "[green]✓[/]", False: "[red]✗[/]", None: "–"}

@@ -298,7 +298,7 @@ def _gaussian_epsilon(shift: float, delta: float) -> float:
 
 
 def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
-    """Logarithm of the likelihood of a run's noisy values in the first world over that in the second, shape (S,).
+    """Return by how much a run's noisy values are likelier in the first world, as a logarithm, shape (S,).
 
     An attacker who does not see the sample sees a mixture in the first world: the ratio is (1 - q) p + q p' over p,
     where p' is the density with the canary, and p is the density without it, which is that of the second world.

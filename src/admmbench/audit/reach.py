@@ -23,12 +23,12 @@ _GIVEN = (ModuleType, type, Federation, Block, Dataset)
 
 
 def variables(what: Any) -> dict[str, Array]:
-    """All numbers that can be reached from an object, by the path to them; text counts as well."""
+    """Return all numbers that can be reached from an object, by the path to them; text counts as well."""
     return {name.lstrip("."): array for name, array in _walk(what, "", {}, 0)}
 
 
 def beside(method: Algorithm[Any, Any]) -> dict[str, Array]:
-    """Numbers with a fraction that a method from outside the package keeps in its classes and its module."""
+    """Return numbers with a fraction that a method from outside the package keeps in its classes and its module."""
     classes = [cls for cls in type(method).__mro__ if cls.__module__.split(".")[0] not in _OWN]
     modules = {cls.__module__: vars(sys.modules[cls.__module__]) for cls in classes}
     kept = {cls.__name__: dict(vars(cls)) for cls in classes}

@@ -24,7 +24,7 @@ Name = Literal["worst", "extreme", "natural"]
 
 
 class AuditSettings(Strict):
-    """How much is audited.
+    """These settings say how much is audited.
 
     Attributes
     ----------
@@ -53,23 +53,23 @@ class AuditSettings(Strict):
 
 
 def all_rounds(spec: RunSpec) -> int:
-    """Those of the whole run."""
+    """Count the rounds of the whole run."""
     return spec.rounds + spec.method.extra_rounds
 
 
 def audited_rounds(spec: RunSpec, data: DatasetInfo, settings: AuditSettings) -> int:
-    """As many as asked for, if a run has so many, and their releases are not too much for memory."""
+    """Count the rounds to attack: as many as asked for, if the run has them and their releases fit into memory."""
     fit = max(1, int(_MOST_OF_A_SEED / tape_bytes(spec, data)))
     return min(settings.rounds, all_rounds(spec), fit)
 
 
 def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
-    """Rounds in which both worlds are compared with the same noisy values; a few runs are enough for that."""
+    """Count the rounds in which both worlds get the same noisy values; a few runs are enough for that."""
     return min(max(settings.rounds, _COMPARED), all_rounds(spec))
 
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
-    """What an audit keeps of a round, for each seed."""
+    """Estimate the bytes that an audit keeps of a round, for each seed."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.n_agents
     runs = 4 if spec.method.sampling == 1 else 5
     return 8 * runs * _KEPT * size * spec.method.updates

@@ -32,7 +32,7 @@ _LOUDEST = 64
 
 
 class OnTape(Strategy):
-    """Strategy of a federation whose noise is on tape: plain arrays show what it is added to.
+    """A federation whose noise is on tape computes so: plain arrays show what noise is added to.
 
     Solutions are put on tape as well, where their noise is in the subproblem.
     """
@@ -40,7 +40,7 @@ class OnTape(Strategy):
     def update(
         self, fused: Pass, sub: Subproblem, gradient: Gradient, draw: Draw | None, *rest: Any
     ) -> None:
-        """See `Strategy`."""
+        """Update the models of a block as `Strategy.update` does, but in plain arrays."""
         in_plain_arrays(fused, sub, lambda: gradient.value, draw, *rest)
 
     def released(self, sub: Subproblem, solution: Array) -> Array:

@@ -27,7 +27,7 @@ SPHERICAL = "spherical"
 
 
 class Entry(NamedTuple):
-    """What a ledger was told of a release."""
+    """An entry is what a ledger was told of a release."""
 
     cost: Cost
     times: float
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def entries(then: Spending, now: Spending) -> list[Entry]:
-    """What a ledger was told in between; of Gaussian releases of all records it does not keep the number."""
+    """Return what a ledger was told in between; it does not keep the number of Gaussian releases of all records."""
     before, after = dict(then), dict(now)
     found = []
     for cost in before | after:
@@ -53,7 +53,7 @@ def entries(then: Spending, now: Spending) -> list[Entry]:
 
 
 class Curved(NamedTuple):
-    """How a subproblem turns its noise into a solution."""
+    """It says how a subproblem turns its noise into a solution."""
 
     convexity: Array
     """Of all but the loss, shape (B, S)."""
@@ -63,7 +63,7 @@ class Curved(NamedTuple):
 
 @dataclass(frozen=True)
 class Taped:
-    """A noisy release of a block of B agents, for S seeds.
+    """A noisy release of a block of B agents is kept so, for S seeds.
 
     Attributes
     ----------
@@ -109,22 +109,22 @@ class Taped:
 
     @property
     def parts(self) -> list[Taped]:
-        """The release, and the part inside."""
+        """Return the release, and the part inside."""
         return [self, self.inside] if self.inside else [self]
 
     @property
     def solution(self) -> bool:
-        """Whether its noise is inside a problem, whose solution is released."""
+        """Tell whether its noise is inside a problem, whose solution is released."""
         return self.law == SPHERICAL or self.drawn is not None
 
     def noise(self, world: Taped) -> Array:
-        """Noise that it is due to in a world, shape (B, S, entries)."""
+        """Return the noise that it is due to in a world, shape (B, S, entries)."""
         found: Array = (self.total - world.value).reshape(*self.scale.shape, -1)
         return found
 
     @property
     def added(self) -> Array:
-        """Noise that was added, likewise."""
+        """Return the noise that was added, shape (B, S, entries)."""
         return self.noise(self) if self.drawn is None else self.drawn.reshape(*self.scale.shape, -1)
 
 
@@ -133,7 +133,7 @@ Tape = list[Taped]
 
 
 class TapedNoise(Noise):
-    """Noise source that notes releases, and plays those of a tape instead of its own if there is one.
+    """The source notes releases, and plays those of a tape instead of its own if there is one.
 
     Parameters
     ----------
@@ -197,16 +197,16 @@ class TapedNoise(Noise):
 
     @property
     def next(self) -> Taped | None:
-        """The release of the tape that is played next, if there is one."""
+        """Return the release of the tape that is played next, None if there is none."""
         place = len(self.tape)
         return None if self.again is None or place >= len(self.again) else self.again[place]
 
     def played(self, own: Array) -> Array:
-        """What is released next: the source's own, or that of the tape."""
+        """Return what is released next: the source's own, or that of the tape."""
         return own if self.next is None else self.next.released
 
     def spherical(self, scale: Array) -> Array | float:
-        """See `Noise`; whoever solves the subproblem says what it is added to."""
+        """Draw as `Noise.spherical` does; whoever solves the subproblem says what it is added to."""
         place = self._t, self._releases
         noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
         self.inner = Taped(
@@ -255,7 +255,7 @@ class TapedNoise(Noise):
 
 
 def sums(tapes: Sequence[Tape]) -> list[Tape]:
-    """Tapes of what the adversary sees of secure sums: the first has one release for each sum, the others have none.
+    """Make tapes of what the adversary sees of secure sums: the first has a release for each sum, the others have none.
 
     Any agent may own the record in which the worlds differ, so a sum costs what the agent was told that was told least.
     """
@@ -277,7 +277,7 @@ def sums(tapes: Sequence[Tape]) -> list[Tape]:
 
 
 def sent_by_one(tapes: Sequence[Tape], blocks: Sequence[Block[Any]]) -> list[Tape]:
-    """Tapes to play: the first agent sends all of each sum, and the others send 0.
+    """Make tapes to play: the first agent sends all of each sum, and the others send 0.
 
     Who sees the sum cannot tell. A method whose server looks at single messages, or whose agents compute at models that
     depend on their own, goes on in another way.

@@ -24,7 +24,7 @@ from admmbench.problems.rows import BoundRows
 
 
 class Run:
-    """Rounds of a method on tape, in one world.
+    """A run does rounds of a method on tape, in one world.
 
     Some rounds may be left out. How far a release moves must be what the ledger is told, wherever earlier releases have
     led, so that a round may follow any other.
@@ -109,12 +109,12 @@ class Run:
 
     @property
     def model(self) -> Array:
-        """Final global model, shape (S, K, J)."""
+        """Return the final global model, shape (S, K, J)."""
         return self.state.w
 
     @property
     def uncovered(self) -> str:
-        """Why releases are not on tape; empty if they are."""
+        """Say why releases are not on tape; empty if they are."""
         if not any(source.missed for source in self._noise):
             return ""
         return (
@@ -138,20 +138,20 @@ def play(
 
 
 def side_by_side(*runs: Run) -> Iterator[tuple[Taped, ...]]:
-    """The same release of several runs, block by block, as far as each run has made it."""
+    """Give the same release of several runs, block by block, as far as each run has made it."""
     for tapes in zip(*(run.tapes for run in runs), strict=True):
         yield from zip(*tapes, strict=False)
 
 
 def innermost(*runs: Run) -> Iterator[tuple[Taped, ...]]:
-    """The same release of several runs, or where noise is inside a problem too, that part of it."""
+    """Give the same release of several runs, or where noise is inside a problem too, that part of it."""
     for releases in side_by_side(*runs):
         yield tuple(each.parts[-1] for each in releases)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Runs of both worlds, for a batch of seeds, and each world again with the noisy values of the other.
+    """A pair has runs of both worlds, for a batch of seeds, and each world again with the noisy values of the other.
 
     The attacker does not see which records a round has sampled, but knows what they would add if they were sampled.
 
@@ -175,7 +175,7 @@ class Pair:
 
     @property
     def diverged(self) -> bool:
-        """Whether a run has no finite models."""
+        """Tell whether a run has no finite models."""
         return not all(np.isfinite(run.model).all() for run in (self.first, self.second))
 
 
@@ -201,7 +201,7 @@ def play_both(
 
 @dataclass(frozen=True, eq=False)
 class Taking(Sampler):
-    """Source of samples with one record in all of them.
+    """A source of samples takes one record into all of them.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Taking(Sampler):
     record: int
 
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
-        """See `Sampler`."""
+        """Draw as `Sampler.draw` does, and add the record."""
         found = super().draw(t, n_records, sampling)
         found[self.agent] = [np.union1d(own, [self.record]) for own in found[self.agent]]
         return found
@@ -234,7 +234,7 @@ def _with_taken(federation: Federation[Any, Any], row: int) -> list[Block[Any]]:
 
 @dataclass(frozen=True)
 class Worlds:
-    """Two data sets that are neighbours.
+    """These data sets are neighbours.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class Worlds:
 
 
 def unshuffled(spec: RunSpec) -> RunSpec:
-    """Specification whose seeds all share out the training rows in the same way, so that a row has one owner."""
+    """Return the specification with the training rows shared out alike in all seeds, so that a row has one owner."""
     return spec.model_copy(update={"agents": spec.scheme.fixed.model_dump()})
 
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Check:
-    """One contract.
+    """A check is one contract.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Check:
 
     @classmethod
     def of(cls, function: Callable[[T], None], case: T, label: str = "") -> Self:
-        """Check of a case by a function, whose name says what should hold."""
+        """Make the check of a case by a function, whose name says what should hold."""
         return cls(function.__name__.replace("_", " ") + label, partial(function, case))
 
 

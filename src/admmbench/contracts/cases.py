@@ -26,7 +26,7 @@ _REACHED = 0.99
 
 
 class LossCase:
-    """A loss, and data that suit it."""
+    """A loss comes with data that suit it."""
 
     def __init__(
         self, spec: str | Mapping[str, Any], data: Iterable[Dataset] | None = None
@@ -40,19 +40,19 @@ class LossCase:
 
     @cached_property
     def points(self) -> list[tuple[Array, Array]]:
-        """Predictions (n, K) and targets (n,) where losses have their extremes: near, far and in between."""
+        """Return predictions (n, K) and targets (n,) where losses have their extremes: near, far and in between."""
         return [_points(self.loss, data) for data in self.suited]
 
     def slopes(self, u: Array, y: Array) -> Array:
-        """Slopes of predictions (n, K)."""
+        """Return the slopes of predictions, shape (n, K)."""
         return self.loss.slopes(u[:, None].copy(), y[:, None])[:, 0]
 
     def values(self, u: Array, y: Array) -> Array:
-        """Losses of predictions (n, K)."""
+        """Return the losses of predictions (n, K), shape (n,)."""
         return self.loss.losses(u[:, None].copy(), y[:, None])[:, 0]
 
     def hessians(self, u: Array, y: Array) -> Array:
-        """Second derivatives (n, K, K), by differences of slopes."""
+        """Return second derivatives, shape (n, K, K), by differences of slopes."""
         K = u.shape[1]
         found = np.empty((len(u), K, K))
         for k, way in enumerate(STEP * np.eye(K)):
@@ -61,7 +61,7 @@ class LossCase:
 
 
 def data_sets() -> Iterator[Dataset]:
-    """Two classes, three, and numbers; 14 records of 3 features."""
+    """Make data with two classes, with three, and with numbers; 14 records of 3 features."""
     for n_classes in (2, 3):
         yield replace(make_dataset(14, 6, 3, n_classes), name=f"made with {n_classes} classes")
     yield replace(make_regression(14, 6, 3), name="made with numbers", target_unit="m")
@@ -108,7 +108,7 @@ def close(found: Array, wanted: Array, allowed: Any, what: str) -> None:
 
 
 def supremum(values: Array, bound: float, what: str) -> None:
-    """The largest value found is at most the bound, and nearly reaches it where that is finite."""
+    """Raise if the largest value found is above the bound, or well below it where the bound is finite."""
     found = float(np.max(values))
     ensure(
         found <= bound * (1 + 1e-6), f"{what} reaches {found:.6g}, more than the bound {bound:.6g}"

@@ -30,13 +30,13 @@ _CHECKSUM = re.compile(r"[a-z0-9-]+:[0-9a-f]{32,}")
 
 @dataclass(frozen=True, eq=False)
 class DatasetCase:
-    """A data set, prepared when it is first asked for."""
+    """A data set is prepared when it is first asked for."""
 
     spec: str | Mapping[str, Any]
 
     @cached_property
     def info(self) -> DatasetInfo:
-        """What is said of it."""
+        """Return what is said of it."""
         return describe(self.spec)
 
     @cached_property
@@ -45,12 +45,12 @@ class DatasetCase:
 
     @cached_property
     def folder(self) -> Path:
-        """Its prepared form."""
+        """Return the folder of its prepared form."""
         return self.prepare(Path(self._folder.name) / "one")
 
     @cached_property
     def dataset(self) -> Dataset:
-        """Its arrays, as a run reads them."""
+        """Return its arrays, as a run reads them."""
         return open_prepared(self.folder)
 
     def prepare(self, folder: Path) -> Path:
@@ -76,7 +76,7 @@ def of_dataset(spec: str | Mapping[str, Any]) -> Iterator[Check]:
 
 
 def facts_are_complete(case: DatasetCase) -> None:
-    """What a report says of it."""
+    """A report says them."""
     info = case.info
     for fact in ("name", "title", "licence", "citation"):
         ensure(bool(getattr(info, fact)), f"describe() gives no {fact}")

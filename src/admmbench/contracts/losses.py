@@ -109,7 +109,7 @@ def _curvatures(case: LossCase, u: Array, y: Array) -> Array:
 
 
 def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
-    """Suprema of the slope, in each norm."""
+    """Bounds are suprema of the slope, in each norm."""
     loss = case.loss
     slopes = [case.slopes(u, y) for u, y in case.points]
     for order, bound in ((1, loss.slope_l1), (2, loss.slope_l2), (np.inf, loss.slope_linf)):
@@ -127,7 +127,7 @@ def slopes_are_as_steep_as_it_says(case: LossCase) -> None:
 
 
 def curvature_is_as_large_as_it_says(case: LossCase) -> None:
-    """Supremum of the second derivative's spectral norm."""
+    """The bound is the supremum of the second derivative's spectral norm."""
     norms = [np.linalg.norm(_near(case, u, y), 2, axis=(1, 2)).max() for u, y in case.points]
     # Differences of slopes have an error of their own.
     bound = case.loss.curvature_bound
@@ -139,7 +139,7 @@ def curvature_is_as_large_as_it_says(case: LossCase) -> None:
 
 
 def slopes_lie_in_a_space_as_small_as_it_says(case: LossCase) -> None:
-    """Dimension of their span."""
+    """The number is the dimension of their span."""
     for u, y in case.points:
         rank = int(np.linalg.matrix_rank(case.slopes(u, y), rtol=1e-9))
         declared = case.loss.rank(u.shape[1])
@@ -171,7 +171,7 @@ def it_is_convex_or_not_as_it_says(case: LossCase) -> None:
 
 
 def slopes_are_scaled_in_place(case: LossCase) -> None:
-    """What gradients are made of: scaled slopes in place of the predictions, and norms of those before."""
+    """Gradients are made of them: scaled slopes in place of the predictions, and norms of those before."""
     rng = np.random.default_rng(5)
     for points, y in case.points:
         u = np.stack([points, points[::-1]], axis=1)

@@ -20,7 +20,7 @@ def make_dataset(
     writers: int = 0,
     seed: int = 0,
 ) -> Dataset:
-    """Random records in [0, 1] whose class depends on them.
+    """Make random records in [0, 1] whose class depends on them.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def make_dataset(
 def written_by(
     data: Dataset, writers: NDArray[np.integer[Any]], names: Sequence[str] | None = None
 ) -> Dataset:
-    """A data set whose training rows have writers, in the order of these; the first wrote all test rows.
+    """Make a data set whose training rows have writers, in the order of these; the first wrote all test rows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def written_by(
 def make_regression(
     n_train: int = 60, n_test: int = 30, n_features: int = 7, seed: int = 0
 ) -> Dataset:
-    """Random records in [0, 1] with a number that depends on them, about 0, of the size of 1.
+    """Make random records in [0, 1] with a number that depends on them, about 0, of the size of 1.
 
     Parameters
     ----------

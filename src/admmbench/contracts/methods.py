@@ -99,7 +99,7 @@ def is_a_frozen_dataclass_of_checked_parameters(case: MethodCase) -> None:
 
 
 def facts_are_complete(case: MethodCase) -> None:
-    """What the report, the ledger and the forecast read."""
+    """The report, the ledger and the forecast read them."""
     method = case.method
     text = vars(case.cls).get("__doc__") or ""
     # A dataclass without one gets its signature.
@@ -167,7 +167,7 @@ def state_copies_bounds_the_state(case: MethodCase) -> None:
 
 
 def what_it_measures_has_units_and_values(case: MethodCase) -> None:
-    """Whatever the method."""
+    """Results of any method have labels."""
     trace = case.usual
     for name, variable in trace.data_vars.items():
         known = "units" in variable.attrs or "flag_values" in variable.attrs
@@ -329,7 +329,7 @@ def approaches_a_solution(case: MethodCase) -> None:
 
 
 def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
-    """``release`` against the ledgers; the engine compares ``updates`` in every round."""
+    """``release`` is compared with the ledgers; the engine compares ``updates`` in every round."""
     release = case.cls.release
     assert release is not None
     played = play(case.spec(), case.data, rounds=3).federation
@@ -341,7 +341,7 @@ def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
 
 
 def what_is_stated_is_what_is_drawn(case: MethodCase) -> None:
-    """``cost`` and ``steady`` against the ledgers: noise is calibrated with them."""
+    """``cost`` and ``steady`` are compared with the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
     relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)
@@ -373,7 +373,7 @@ def worst_case_noise_knows_nothing_of_the_records(case: MethodCase) -> None:
 
 
 def attacks_find_nothing(case: MethodCase) -> None:
-    """With ``sensitivity: global``: all that leaves is noisy, and moves no further than the ledger is told."""
+    """With ``sensitivity: global`` all that leaves is noisy, and moves no further than the ledger is told."""
     if case.method.guarantee("global").kind == "none":
         return
     for trust in ("agents", "secure_sum") if case.cls.sums_only else ("agents",):

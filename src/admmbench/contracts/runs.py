@@ -52,14 +52,14 @@ _CONSTRAINED = {
 
 
 class Setting(NamedTuple):
-    """A problem with data that suit it, made anew for each seed."""
+    """A problem has data that suit it, made anew for each seed."""
 
     make: Callable[[int], Dataset]
     problem: dict[str, Any]
 
 
 def settings(sharing: str) -> Iterator[Setting]:
-    """Every loss with every penalty, those of the papers first."""
+    """Give every loss with every penalty, those of the papers first."""
     data: list[Callable[[int], Dataset]] = [
         lambda seed: make_dataset(RECORDS, n_classes=3, seed=seed),
         lambda seed: make_dataset(RECORDS, n_classes=2, seed=seed),
@@ -82,7 +82,7 @@ def settings(sharing: str) -> Iterator[Setting]:
 
 @dataclass(frozen=True, eq=False)
 class MethodCase:
-    """A method with one of its variants and one of its examples."""
+    """A method is checked with one of its variants and one of its examples."""
 
     name: str
     variant: str
@@ -91,17 +91,17 @@ class MethodCase:
 
     @property
     def cls(self) -> type[Algorithm[Any, Any]]:
-        """Its class."""
+        """Return its class."""
         return resolve(self.name)
 
     @property
     def method(self) -> Algorithm[Any, Any]:
-        """Made anew each time, so that nothing can be kept in it."""
+        """Make the method anew each time, so that nothing can be kept in it."""
         return configured(self.cls, {**self.params, "variant": self.variant}, "params", self.name)
 
     @cached_property
     def setting(self) -> Setting:
-        """The first problem that the method does not refuse."""
+        """Return the first problem that the method does not refuse."""
         for setting in settings(self.sharing):
             if self.refusal(setting) is None:
                 return setting
@@ -109,11 +109,11 @@ class MethodCase:
 
     @cached_property
     def data(self) -> Dataset:
-        """Data of that problem."""
+        """Return data of that problem."""
         return self.setting.make(0)
 
     def spec(self, setting: Setting | None = None, **changes: Any) -> RunSpec:
-        """What a run with changed arguments is."""
+        """Say what a run with changed arguments is."""
         setting = setting or self.setting
         columns = {"scheme": "columns", "blocks": _PARTIES}
         given: dict[str, Any] = {
@@ -132,7 +132,7 @@ class MethodCase:
         return RunSpec(**{**given, **changes, **one_round})
 
     def refusal(self, setting: Setting) -> str | None:
-        """Message with which a problem is refused."""
+        """Return the message with which a problem is refused."""
         try:
             self.spec(setting)
         except ValidationError as error:
@@ -140,22 +140,22 @@ class MethodCase:
         return None
 
     def trace(self, **changes: Any) -> xr.Dataset:
-        """Trace of a run, without its times."""
+        """Return the trace of a run, without its times."""
         spec = self.spec(**changes)
         assert isinstance(spec.dataset, Dataset)
         return run_spec(spec, spec.dataset).drop_vars("seconds")
 
     @cached_property
     def usual(self) -> xr.Dataset:
-        """Trace without changes."""
+        """Return the trace of a run without changes."""
         return self.trace()
 
 
 class Backwards(Workers):
-    """Serves the last agents first."""
+    """It serves the last agents first."""
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Apply a function, results in the order of the items."""
+        """Apply a function, and return results in the order of the items."""
         return [function(item) for item in reversed(items)][::-1]
 
 
@@ -164,7 +164,7 @@ class StoppedError(Exception):
 
 
 class Halfway(Checkpoint):
-    """Checkpoint that ends a run after a round; the next run starts there."""
+    """The checkpoint ends a run after a round; the next run starts there."""
 
     def __init__(self, path: Path, t: int) -> None:
         super().__init__(path, {}, math.inf)
@@ -178,7 +178,7 @@ class Halfway(Checkpoint):
 
 
 class Breaking(Checkpoint):
-    """Checkpoint that keeps nothing, and makes the noise of the second seed NaN."""
+    """The checkpoint keeps nothing, and makes the noise of the second seed NaN."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Break the sources of a run that starts."""
@@ -195,21 +195,21 @@ def _broken(draw: Callable[..., Draw], *arguments: Any) -> Draw:
 
 @dataclass(frozen=True)
 class Played:
-    """Some rounds of a method, without the engine around them."""
+    """A method has done some rounds, without the engine around them."""
 
     federation: Federation[Any, Any]
     state: State
 
     @property
     def content(self) -> tuple[str, list[bytes]]:
-        """All of the state, as a checkpoint has it: JSON, and arrays beside it."""
+        """Return all of the state, as a checkpoint has it: JSON, and arrays beside it."""
         arrays: list[Array] = []
         text = json.dumps(pack(self.state, arrays))
         return text, [array.tobytes() for array in arrays]
 
     @property
     def objective(self) -> Array:
-        """Training objective, shape (S,)."""
+        """Return the training objective, shape (S,)."""
         federation = self.federation
         parts = [block.parts for block in federation.blocks]
         return np.asarray(

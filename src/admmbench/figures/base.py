@@ -38,14 +38,14 @@ PARAMETER = "params."
 
 
 class Scale(NamedTuple):
-    """Axis of a metric: factor from the stored unit to the shown one, and the label."""
+    """The axis of a metric has a factor from the stored unit to the shown one, and a label."""
 
     factor: float
     label: str
 
 
 class Figure(Strict):
-    """One figure of the report.
+    """A figure of the report is stated by these keys.
 
     A kind is a subclass that is the only one of its module. It adds keys of its own, makes a tidy table of the results,
     and draws the rows of a panel by seaborn. ``Figure.model_validate`` makes the kind that a mapping names.
@@ -77,7 +77,7 @@ class Figure(Strict):
     """What became of runs that diverged or timed out, for the small print."""
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Rows that are drawn, here the final value ``y`` of each run with all that is known of its method.
+        """Make the rows that are drawn, here the final value ``y`` of each run with all that is known of its method.
 
         ``line`` is what the legend names. Titles of panels, if there are several, are the categories of ``panel``.
         Other columns are the kind's own.
@@ -110,16 +110,16 @@ class Figure(Strict):
         """
 
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
-        """Labels of the horizontal and of the vertical axis."""
+        """Return the labels of the horizontal and of the vertical axis."""
         return "", self.scale(shown).label
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
-        """Style of each line, here that of the method of this label."""
+        """Return the style of each line, here that of the method of this label."""
         return methods
 
     @property
     def metrics(self) -> list[str]:
-        """Variables of the results that are drawn."""
+        """Name the variables of the results that are drawn."""
         return [self.metric]
 
     def says(self, n_seeds: int) -> str:
@@ -154,14 +154,14 @@ class Figure(Strict):
         return results.sel(algorithm=self.algorithms or list(present), epsilon=epsilons)
 
     def budgets(self, shown: xr.Dataset) -> list[float]:
-        """Epsilons that are drawn: the finite ones, and infinity where it is asked for or alone."""
+        """Return the epsilons that are drawn: the finite ones, and infinity where it is asked for or alone."""
         values = [float(e) for e in shown["epsilon"].values]
         finite = [e for e in values if math.isfinite(e)]
         asked = self.epsilon is not None and math.inf in self.epsilon
         return values if asked or not finite else finite
 
     def references(self, shown: xr.Dataset) -> list[str]:
-        """Methods that ran without noise only; noise and privacy are trivial for them."""
+        """Name the methods that ran without noise only, for which noise and privacy are trivial."""
         budgets = self.budgets(shown)
         if math.inf in budgets or math.inf not in shown["epsilon"].values:
             return []
@@ -174,7 +174,7 @@ class Figure(Strict):
         ]
 
     def scale(self, shown: xr.Dataset) -> Scale:
-        """Unit and label of the metric."""
+        """Return unit and label of the metric."""
         attrs = shown[self.metric].attrs
         name = str(attrs.get("long_name", self.metric.replace("_", " ")))
         name = name[:1].upper() + name[1:]

@@ -111,7 +111,7 @@ def _set_numbers(drawing: Drawing) -> None:
 
 
 def svg(results: xr.Dataset, figure: Figure) -> str:
-    """Text of the figure as SVG, as :func:`save` writes it."""
+    """Draw the figure and return it as SVG text, as :func:`save` writes it."""
     return _content(draw(results, figure), "svg", figure.name).decode()
 
 

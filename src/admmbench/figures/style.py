@@ -74,14 +74,14 @@ SMALL_PRINT = 7.0
 
 
 class Look(NamedTuple):
-    """How a method is drawn."""
+    """A method is drawn in this way."""
 
     color: str
     linestyle: str | tuple[int, tuple[float, ...]]
     marker: str
 
     def line(self) -> dict[str, Any]:
-        """Keywords of :meth:`matplotlib.axes.Axes.plot`."""
+        """Return the keywords of :meth:`matplotlib.axes.Axes.plot`."""
         return {
             "color": self.color,
             "linestyle": self.linestyle,
@@ -133,7 +133,7 @@ MOST_TICKS = 5
 
 
 def looks(results: xr.Dataset) -> dict[str, Look]:
-    """Style of every method of an experiment, by label, whichever of them a figure shows.
+    """Choose the style of every method of an experiment, by label, whichever of them a figure shows.
 
     The coordinates ``family`` and ``role`` decide, whatever labels are. Methods of one family have one colour and
     differ in line and marker. Methods without a family have a colour each, and so have all where no family is told from
@@ -157,7 +157,7 @@ def looks(results: xr.Dataset) -> dict[str, Look]:
 
 
 def looks_of_lines(lines: Iterable[str]) -> dict[str, Look]:
-    """Styles of lines that stand for no single method, by their order."""
+    """Choose styles of lines that stand for no single method, by their order."""
     return _drawn({line: turn % len(_PALETTE) for turn, line in enumerate(lines)})
 
 
@@ -294,7 +294,7 @@ def set_ticks(axis: Axis, values: Sequence[float] = ()) -> None:
 
 
 def few_ticks(low: float, high: float) -> list[float]:
-    """Places on a logarithmic axis: powers of ten, and round numbers between them where these are few."""
+    """Choose places on a logarithmic axis: powers of ten, and round numbers between them where these are few."""
     factors = (1, 2, 5) if high < 50 * low else (1,)
     found = np.array(LogLocator(subs=factors, numticks=MOST_TICKS).tick_values(low, high))
     inside = found[(found >= low) & (found <= high)]

@@ -27,7 +27,7 @@ COLUMNS = ("panel", "line", "x", "y", "lower", "upper", "seed")
 
 
 def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
-    """Rows of one line: the mean over seeds, and how seeds spread about it.
+    """Make the rows of one line: the mean over seeds, and how seeds spread about it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def points(values: xr.DataArray, *, log: bool = False) -> pd.DataFrame:
 
 
 def together(parts: Iterable[pd.DataFrame], panels: Sequence[str] = ("",)) -> pd.DataFrame:
-    """One table of the rows of all lines; a panel without a row is there all the same."""
+    """Make one table of the rows of all lines; a panel without a row is there all the same."""
     import pandas as pd
 
     rows = pd.concat([pd.DataFrame({name: [] for name in COLUMNS}), *parts], ignore_index=True)
@@ -98,5 +98,5 @@ def along(values: xr.DataArray, shown: xr.Dataset, course: Course) -> xr.DataArr
 
 
 def ran(shown: xr.Dataset, label: str, epsilon: float) -> bool:
-    """Whether there are runs of a method at a budget."""
+    """Tell whether there are runs of a method at a budget."""
     return bool((shown["status"].sel(algorithm=label, epsilon=epsilon) >= 0).any())

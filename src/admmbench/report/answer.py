@@ -20,7 +20,7 @@ MOST_NAMED = 3
 
 
 def content(comparison: xr.Dataset) -> dict[str, Any]:
-    """Everything the template shows.
+    """Gather everything that the template shows.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _groups(comparison: xr.Dataset, places: list[str]) -> Iterator[dict[str, Any
 
 
 def cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
-    """Cells of a comparison, one after another."""
+    """Give the cells of a comparison, one after another."""
     return (comparison.isel(cell=number) for number in range(comparison.sizes["cell"]))
 
 
@@ -132,7 +132,7 @@ def _short(comparison: xr.Dataset, places: list[str]) -> str:
 
 
 def incomplete(notes: Iterable[tuple[str, str]]) -> list[str]:
-    """What is left out of data, each note once, from names and notes; empty ones say nothing."""
+    """Say what is left out of data, each note once, from names and notes; empty ones say nothing."""
     named: dict[str, dict[str, None]] = {}
     for name, note in notes:
         if note:
@@ -141,7 +141,7 @@ def incomplete(notes: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def measure(cell: xr.Dataset) -> str:
-    """What is compared in a cell, with its unit."""
+    """Say what is compared in a cell, with its unit."""
     unit = "%" if cell["fraction"] else str(cell["units"].item())
     return f"final {cell['long_name'].item()}{in_unit(unit)}"
 
@@ -152,7 +152,7 @@ def _seeds(cell: xr.Dataset) -> str:
 
 
 def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
-    """One row of the answer."""
+    """Make one row of the answer: names, texts, and numbers of seeds; ``place`` is the name of its data."""
     lowest, runner_up = str(cell["lowest"].item()), str(cell["runner_up"].item())
     own = cell.sel(algorithm=lowest) if lowest else None
     second = cell.sel(algorithm=runner_up) if runner_up else None

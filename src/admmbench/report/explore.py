@@ -61,7 +61,7 @@ _SPENT = {
 
 
 def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
-    """Everything the template shows.
+    """Gather everything that the template shows.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ _ZOOM = 1.6
 
 
 class Missing(NamedTuple):
-    """Something that could not be had."""
+    """It names something that could not be had."""
 
     experiment: str
     """Its title."""
@@ -58,7 +58,7 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment of the report.
+    """A section is one experiment of the report.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Section:
 
     @property
     def name(self) -> str:
-        """Name of the experiment."""
+        """Return the name of the experiment."""
         return str(self.results.attrs["experiment"])
 
 

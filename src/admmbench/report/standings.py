@@ -16,7 +16,7 @@ from admmbench.results.wording import given, listed, number
 
 
 def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
-    """Rows of the table: one for each experiment and budget that the answer at equal privacy has no row for.
+    """Make the rows of the table: one for each experiment and budget of which the answer at equal privacy has none.
 
     Parameters
     ----------

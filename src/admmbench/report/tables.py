@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Cell(NamedTuple):
-    """A cell of a table that is more than a text."""
+    """A cell of a table is more than a text."""
 
     text: str
     standing: str = ""
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of texts and cells, the first of each its name; columns of numbers are aligned at the right."""
+    """A table has rows of texts and cells, the first of each its name; columns of numbers are aligned at the right."""
 
     heads: Sequence[str]
     numbers: Iterable[str]
@@ -50,7 +50,7 @@ class Table(NamedTuple):
 
 
 def setting(results: xr.Dataset) -> dict[str, str]:
-    """What was run, as name and value."""
+    """Say what was run, as name and value."""
     attrs = results.attrs
     budgets = {
         f"Budgets {budget(results)}": ", ".join(map(stated, results["epsilon"].values)),
@@ -81,12 +81,12 @@ def setting(results: xr.Dataset) -> dict[str, str]:
 
 
 def budget(results: xr.Dataset) -> str:
-    """What a budget is."""
+    """Say what a budget is."""
     return "ε of the whole run" if statistics.of_whole_runs(results) else "ε per iteration"
 
 
 def stated(budget: float) -> str:
-    """A budget, or that there is none."""
+    """Write a budget, or that there is none."""
     return "none" if math.isinf(budget) else number(budget)
 
 
@@ -104,7 +104,7 @@ def _rounds(results: xr.Dataset) -> str:
 
 
 def methods(results: xr.Dataset) -> Table:
-    """What each method is, and what became of its runs."""
+    """Say what each method is, and what became of its runs."""
     state = statistics.counts(results).sum("epsilon")
     facts = ["method", "variant", *([] if statistics.is_constrained(results) else ["noise"])]
     rows: list[list[str | Cell]] = []
@@ -130,7 +130,7 @@ def _params(results: xr.Dataset, place: int) -> str:
 
 
 def tuning(experiment: Experiment) -> Table:
-    """What tuning came to, for each method and budget."""
+    """Say what tuning came to, for each method and budget."""
 
     def name(path: str) -> str:
         return path.rpartition(".")[2].replace("_", " ")
@@ -157,7 +157,7 @@ def tuning(experiment: Experiment) -> Table:
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
-    """Captions of the tables of the problem's metric, and what each shows of a run."""
+    """Return the captions of the tables of the problem's metric, each with what it shows of a run."""
     attrs = results[results.attrs["metric"]].attrs
     unit = in_unit("%" if statistics.is_fraction(results) else attrs["units"])
     name = attrs["long_name"]
@@ -178,7 +178,7 @@ _OF_SOLUTIONS = {
 
 
 def solutions(results: xr.Dataset) -> Table | None:
-    """Where methods for a constrained problem end: how runs ended, and means over seeds."""
+    """Say where methods for a constrained problem end: how runs ended, and means over seeds; None for others."""
     if not statistics.is_constrained(results):
         return None
     heads = {name: head for name, head in _OF_SOLUTIONS.items() if name in results}
@@ -200,7 +200,7 @@ def solutions(results: xr.Dataset) -> Table | None:
 
 
 def errors(results: xr.Dataset, how: statistics.Reduction) -> Table:
-    """Metric of each method: mean and spread at each budget; final means are marked, see `who_wins.standings`."""
+    """Show the metric of each method: mean and spread at each budget; final means are marked, see `standings`."""
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
     # The lowest of all rounds is selected on the test set.
@@ -254,7 +254,7 @@ def spread(results: xr.Dataset) -> str:
 
 
 def times(results: xr.Dataset) -> Table | None:
-    """Computing time of each method and budget: mean and spread, and its ratio to the shortest of its budget."""
+    """Compare the computing times of methods and budgets: mean and spread, and the ratio to a budget's shortest."""
     if "seconds" not in results or statistics.is_constrained(results):  # then solutions have them
         return None
     values = statistics.final(results, "seconds")
@@ -271,7 +271,7 @@ def times(results: xr.Dataset) -> Table | None:
 
 
 def privacy(results: xr.Dataset) -> Table | None:
-    """Budgets after the last round, for the methods and finite budgets that were run."""
+    """Show budgets after the last round, of methods and finite budgets that were run; None if there are none."""
     others = [each for each in ACCOUNTANTS.values() if each.variable in results]
     totals = ["epsilon_claimed", *(each.variable for each in others), "epsilon_total"]
     found = xr.Dataset({name: statistics.final(results, name) for name in totals})
@@ -299,7 +299,7 @@ def privacy(results: xr.Dataset) -> Table | None:
 
 
 def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table | None:
-    """What attacks found, for each method and budget in the order of the experiment."""
+    """Say what attacks found, for each method and budget in the experiment's order; None if nothing was attacked."""
     labels = [method.label for method in experiment.algorithms]
     rows: list[list[str | Cell]] = []
     for run, found in sorted(
@@ -321,12 +321,12 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
 
 
 def differences(rows: Iterable[list[str]]) -> Table:
-    """Cells of a contrast of two files, see `admmbench.results.file_differences.rows`."""
+    """Make a table of a contrast of two files, see `admmbench.results.file_differences.rows`."""
     return Table(file_differences.HEADS, file_differences.HEADS[2:-1], [[*row] for row in rows])
 
 
 def about_totals(results: xr.Dataset) -> list[str]:
-    """What totals are about, and where their delta is too large for that; nothing where no total is finite."""
+    """Say what totals are about, and where their delta is too large for that; nothing where no total is finite."""
     if not privacy(results):
         return []
     units = {str(each): unit_of_privacy(str(each)) for each in results["neighbours"].values if each}
@@ -339,7 +339,7 @@ def about_totals(results: xr.Dataset) -> list[str]:
 
 
 def notes(results: xr.Dataset) -> list[str]:
-    """What a reader should know about the budgets, where there are any, and the caveats that methods declare."""
+    """Say what a reader should know about the budgets, where there are any, and the caveats that methods declare."""
     finite = (results["status"] >= 0).any("seed") & np.isfinite(results["epsilon"])
     private = results.isel(algorithm=finite.any("epsilon").values)
     caveats = [text for own in results["caveats"].values for text in json.loads(str(own))]
@@ -403,7 +403,7 @@ def _labels_by(results: xr.Dataset, fact: str) -> dict[str, list[str]]:
 
 
 def mapping(text: str) -> str:
-    """JSON object as ``key = value, ...``."""
+    """Write a JSON object as ``key = value, ...``."""
     content = json.loads(text)
     if not isinstance(content, dict):
         return str(content)

@@ -16,7 +16,7 @@ from admmbench.results.wording import listed
 
 
 def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
-    """What was run, how it ended, who leads, and what it spent.
+    """Say what was run, how it ended, who leads, and what it spent.
 
     Parameters
     ----------

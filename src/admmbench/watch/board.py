@@ -29,7 +29,7 @@ _LOOK, _PERIOD = 0.5, 3600.0
 
 @dataclass
 class Job:
-    """A job that runs, or waits in a scheduler's queue.
+    """A job runs, or waits in a scheduler's queue.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Job:
     since: float = field(default_factory=time.time)
 
     def last_lines(self, count: int) -> list[str]:
-        """End of its log."""
+        """Read the end of its log."""
         if self.log is None:
             return []
         try:
@@ -61,7 +61,7 @@ class Job:
             return []
 
     def look(self) -> tuple[float, str]:
-        """Part of it that is done as far as it says, from 0 to 1; and it in words."""
+        """Tell which part of it is done as far as it says, from 0 to 1; and say it in words."""
         lines = [found for line in self.last_lines(3) if (found := _LINE.search(line))]
         words = [found["done"] for found in lines[-1:]] + [duration(time.time() - self.since)]
         part = int(lines[-1][2]) / int(lines[-1][3]) if lines else 0.0
@@ -69,7 +69,7 @@ class Job:
 
 
 class Board:
-    """Shows a study in a thread of its own, until it is stopped.
+    """The board shows a study in a thread of its own, until it is stopped.
 
     The bar is weighted by a forecast of the work. The time that is left follows from how fast this work is done here.
 
@@ -202,5 +202,5 @@ class Board:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the study started."""
+        """Return the seconds since the study started."""
         return time.monotonic() - self._began

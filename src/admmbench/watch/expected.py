@@ -12,7 +12,7 @@ from admmbench.study.config import Study
 
 
 class Expected(NamedTuple):
-    """Jobs of one rule before they run."""
+    """Jobs of one rule are described so before they run."""
 
     title: str
     """What to call them."""
@@ -21,7 +21,7 @@ class Expected(NamedTuple):
 
 
 def expected(study: Study, machine: Machine) -> dict[str, Expected]:
-    """Jobs that compute, by their rule: those of one rule take about equally long.
+    """Describe the jobs that compute, by their rule: those of one rule take about equally long.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from admmbench.jobs import interrupts
 
 
 class Remains(logging.Handler):
-    """Writes the report of what exists when Snakemake ends its log, if a job has failed.
+    """It writes the report of what exists when Snakemake ends its log, if a job has failed.
 
     Nobody waits for the report of a study that was stopped.
 
@@ -36,7 +36,7 @@ class Remains(logging.Handler):
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped the study: Snakemake tells nobody."""
+        """Tell whether somebody stopped the study: Snakemake tells nobody."""
         return bool(self._heard)
 
     def emit(self, record: Any) -> None:

@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Watched:
-    """What is watched; the Snakefile puts it into a message, as its attribute ``watched``.
+    """It says what is watched; the Snakefile puts it into a message, as its attribute ``watched``.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class Watched:
 
     @property
     def title(self) -> str:
-        """What the study is called."""
+        """Say what the study is called."""
         return " + ".join(Path(name).stem for name in self.overlays) or "The study"
 
 
 class LogHandler(LogHandlerBase):
-    """Shows a study as one bar, and failures at once; of other workflows, what Snakemake shows.
+    """It shows a study as one bar, and failures at once; of other workflows, what Snakemake shows.
 
     Snakemake loads it for every workflow, so that it imports little before there is a study.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Agents(Curves):
-    """Means over agents in a band from the lowest agent to the highest.
+    """Means over agents are shown in a band from the lowest agent to the highest.
 
     There is a panel for each method and epsilon, and a line for each metric, the mean over seeds. A metric whose name
     ends in ``_mean`` has a band if there are metrics that end in ``_min`` and ``_max``.
@@ -48,7 +48,7 @@ class Agents(Curves):
         return style.looks_of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Means over seeds of the agents' means, lowest and highest."""
+        """Take means over seeds of the agents' means, lowest and highest."""
         budgets = self.budgets(shown)
         means = shown.mean("seed", keep_attrs=True) if "seed" in shown.dims else shown
         panels = {

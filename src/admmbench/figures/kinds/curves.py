@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Curves(Figure):
-    """A metric against the round, the outer iteration or the numbers sent.
+    """Curves show a metric against the round, the outer iteration or the numbers sent.
 
     There is a panel for each epsilon and a line for each method: the mean over seeds in a band from the 20th to the
     80th percentile, or with a thin line for each of a few seeds. Methods that ran only without noise are dashed lines
@@ -37,7 +37,7 @@ class Curves(Figure):
         return COURSES[self.against], self.scale(shown).label
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Means over seeds with their bands, see `points`."""
+        """Take means over seeds with their bands, see `points`."""
         budgets, references = self.budgets(shown), self.references(shown)
         private = len(budgets) > 1 or math.isfinite(budgets[0])
         panels = {budget: wording.budget(budget) if private else "" for budget in budgets}

@@ -52,7 +52,7 @@ class Theorem(Figure):
         return style.looks_of_lines(table["line"].unique())
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """Three lines for each method and epsilon."""
+        """Make three lines for each method and epsilon: both sides, and the line that is fitted to the left one."""
         panels, parts = [], []
         for label in map(str, shown["algorithm"].values):
             for budget in self.budgets(shown):

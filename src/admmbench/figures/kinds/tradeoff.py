@@ -47,7 +47,7 @@ def _axis(name: str) -> str:
 
 
 class Tradeoff(Figure):
-    """One number per run against epsilon, or against something else.
+    """A trade-off shows one number per run against epsilon, or against something else.
 
     There is a line for each method, or for each epsilon where methods differ in agents, delta, features or a parameter.
     It is the mean over seeds with its band after the last round, or the lowest value of all seeds after that round, as
@@ -99,7 +99,7 @@ class Tradeoff(Figure):
         ]
 
     def table(self, shown: xr.Dataset) -> pd.DataFrame:
-        """One row for each point of a line, with the ``tick`` that names its place; references have no place."""
+        """Make a row for each point of a line, with the ``tick`` that names its place; references have no place."""
         from admmbench.results import statistics
 
         values = statistics.final(shown, self.metric) * self.scale(shown).factor
