@@ -185,9 +185,14 @@ def _is_yaml(word: str) -> bool:
     ),
     argument("--cores", type=count, default=os.cpu_count(), help="default: all"),
     argument("--measure", action="store_true", help="measure this machine again"),
+    argument(
+        "--power",
+        action="store_true",
+        help="instead: which differences numbers of seeds show, and what deciding the study costs",
+    ),
 )
 def _plan(options: argparse.Namespace) -> None:
-    from admmbench.forecast import plan, timing
+    from admmbench.forecast import plan, power, timing
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
 
@@ -196,6 +201,10 @@ def _plan(options: argparse.Namespace) -> None:
     with shown("Measuring this machine", "kind of work") as progress:
         machine = timing.measure(progress, renew=options.measure)
     console = wide_console()
+    if options.power:
+        console.print(power.power(study, machine))
+        console.print(power.NOTE, soft_wrap=True)
+        return
     costs = plan.plan(study, machine)
     console.print(plan.table(costs))
     console.print(plan.summary(costs, options.cores), soft_wrap=True)

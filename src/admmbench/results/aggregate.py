@@ -159,12 +159,18 @@ def _described(
         "partition": json.dumps(experiment.agents),
         "relation": experiment.privacy.relation,
     }
+    return with_decision(joined, experiment)
+
+
+def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
+    """State the looks and the margin of an experiment with its results, the margin in the unit of their metric."""
+    stated: dict[str, object] = {}
     if experiment.looks:
-        joined.attrs["looks"] = json.dumps(experiment.looks)
+        stated["looks"] = json.dumps(experiment.looks)
     if experiment.margin:
-        in_points = "valid_range" in joined[joined.attrs["metric"]].attrs
-        joined.attrs["margin"] = experiment.margin / (100 if in_points else 1)
-    return joined
+        in_points = "valid_range" in results[results.attrs["metric"]].attrs
+        stated["margin"] = experiment.margin / (100 if in_points else 1)
+    return results.assign_attrs(stated)
 
 
 def _in_common(problems: list[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from admmbench.results import statistics
 
@@ -145,6 +145,22 @@ def standing(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     words = xr.full_like(means, "undecided", "U10").where(competes, "").where(~out, "worse")
     words = words.where(~(group & decided), "equivalent")
     return words.where(~(group & decided & (group.sum("algorithm") == 1)), "winner")
+
+
+def difference_shown(deviation: float, n: int, level: float, redrawn: float = 0.0) -> float:
+    """Return the smallest difference of two methods that an interval tells from 0 with the probability `POWER`.
+
+    Parameters
+    ----------
+    deviation
+        Standard deviation over seeds of the difference of the two methods.
+    n
+        Number of seeds, at least 2.
+    level, redrawn
+        As of :func:`seeds_needed`.
+    """
+    reach = stdtrit(n - 1, (1 + level) / 2) + ndtri(POWER)
+    return float(deviation * math.sqrt(1 / n + redrawn) * reach)
 
 
 def seeds_needed(

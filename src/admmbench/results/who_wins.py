@@ -57,12 +57,14 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
         - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
-          with simultaneous intervals; NaN where two methods share fewer than two seeds.
+          with simultaneous intervals; NaN where two methods share fewer than two seeds. ``deviation``: the standard
+          deviation over seeds of this difference.
         - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
           `admmbench.results.deciding.standing`.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
         - ``seeds``: how many decide the cell, see `admmbench.results.deciding.seeds_needed`; 0 where it is decided.
         - ``level``: of one interval of the cell. ``margin`` and ``looks`` are as the experiment states them.
+          ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
 
         Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
@@ -244,6 +246,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
+            "deviation": pairs.std("seed", ddof=1),
             "verdict": verdict,
             "standing": standing,
             "lowest": lowest,
@@ -252,6 +255,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "level": level,
             "margin": margin,
             "looks": len(looks),
+            "redrawn": redrawn,
             **_floor(cell.facts),
         }
     )

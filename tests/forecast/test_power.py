@@ -1,0 +1,88 @@
+"""What numbers of seeds show and what deciding costs, of results that are kept, against numpy and scipy."""
+
+import io
+from itertools import combinations
+
+import numpy as np
+import pytest
+import yaml
+from rich.console import Console
+from scipy import stats
+
+from admmbench.forecast import power
+from admmbench.forecast.cost import LIMITS
+from admmbench.forecast.plan import core_seconds
+from admmbench.results import deciding, reference
+from admmbench.study import config
+
+NAME = "equal_privacy_adult"
+
+
+@pytest.fixture(scope="module")
+def study():
+    return config.load({"experiments": [NAME], "threads": 1})
+
+
+@pytest.fixture(scope="module")
+def lines(study):
+    """Cells of the table, line by line."""
+    stream = io.StringIO()
+    Console(file=stream, width=160).print(power.power(study, LIMITS))
+    rows = [line.split("│")[1:-1] for line in stream.getvalue().splitlines() if "│" in line]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows}
+
+
+def test_a_difference_is_shown_four_times_out_of_five():
+    """The interval excludes 0 with the probability that the noncentral t distribution gives."""
+    for n, level in ((10, 0.999), (40, 0.9999), (160, 0.95)):
+        shown = deciding.difference_shown(2.0, n, level)
+        reach = stats.t.ppf((1 + level) / 2, n - 1)
+        told = stats.nct.sf(reach, n - 1, shown / (2.0 / np.sqrt(n)))
+        assert told == pytest.approx(0.8, abs=0.07 if n == 10 else 0.02)
+
+
+def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
+    results = reference.load([NAME])[NAME]
+    errors = 100 * results["test_error"].sel(epsilon=8).transpose("round", "algorithm", "seed")
+    values = {}
+    for label in map(str, errors["algorithm"].values):
+        own = errors.sel(algorithm=label).values  # rounds differ: what came last
+        if (ended := own[np.isfinite(own).all(axis=1)]).size:
+            values[label] = ended[-1]
+    pairs = len(list(combinations(values, 2)))
+    level = 1 - 0.04 / (pairs * 5 * 5)
+    reach = stats.t.ppf((1 + level) / 2, 9) / np.sqrt(10)
+    lowest = min(values, key=lambda label: values[label].mean())
+
+    def worse(a, b):
+        gap = values[a] - values[b]
+        low, high = gap.mean() - reach * gap.std(ddof=1), gap.mean() + reach * gap.std(ddof=1)
+        return low > 0 and not (low >= -0.25 and high <= 0.25)
+
+    running = [a for a in values if not any(worse(a, b) for b in values if b != a)]
+    spread = np.median([(values[a] - values[lowest]).std(ddof=1) for a in running if a != lowest])
+    cells = lines["Adult, ε = 8"]
+    assert cells[:2] == ["0.25", "10"]
+    for cell, n in zip(cells[2:7], (10, 20, 40, 80, 160), strict=True):
+        shown = spread * (stats.t.ppf((1 + level) / 2, n - 1) + stats.norm.ppf(0.8)) / np.sqrt(n)
+        assert cell == f"{shown:.2g}"
+    assert cells[7] == str(len(running))
+
+    needed = float(cells[8])
+    assert 80 < needed <= 160  # so that the next look is that of 160 seeds
+    runs = [run for run in study.experiments[NAME].runs if run.spec.stated_budget == 8]
+    seconds = sum(core_seconds(run.spec, 1, LIMITS) for run in runs if run.label in running)
+    assert cells[9] == f"{seconds / 10 * 150 / 3600:.2f}"
+    hours = [float(cells[9]) for name, cells in lines.items() if name != "all"]
+    assert float(lines["all"][-1]) == pytest.approx(sum(hours), abs=0.03)
+
+
+def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config/experiments").mkdir(parents=True)
+    small = {"title": "S", "dataset": "digits", "agents": 2, "rounds": 2, "sensitivity": "global"}
+    small |= {"privacy": {"total": [1]}, "algorithms": [{"name": "outp", "label": "OutP"}]}
+    (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(small))
+    study = config.load({"experiments": ["small"]}, tmp_path / "config")
+    with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
+        power.power(study, LIMITS)
