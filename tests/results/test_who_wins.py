@@ -127,7 +127,7 @@ ALIKE = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
     [
         ([CLEAR], "ObjP wins on MNIST at ε = 1."),
         ([TIED], "The row is undecided: 4,600 seeds would decide it."),
-        ([ALIKE], "ObjP; ObjT are the best and equivalent on MNIST at ε = 1."),
+        ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
         (
             [CLEAR, CLEAR],
             "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP.",
@@ -139,7 +139,7 @@ ALIKE = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
         ),
         (
             [TIED, TIED],
-            "All 2 rows are undecided: 4,600 seeds would decide them. Shown to be behind in no row: ObjP; ObjT.",
+            "All 2 rows are undecided: 4,600 seeds would decide them. Shown to be behind in no row: ObjP and ObjT.",
         ),
         ([CLEAR, OUTP_WINS], "ObjP wins on MNIST at ε = 1. OutP wins on MNIST at ε = 2."),
     ],

@@ -708,7 +708,7 @@ def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
         (config.FIGURES, lambda text: text[:-5], "figures.json: cannot be used: .*; delete"),
         (config.MANIFEST, lambda text: text[:-5], "manifest.json: cannot be used: .*; delete"),
         (config.MANIFEST, lambda text: "[]", "manifest.json: .* altered .*; delete .*manifest"),
-        (config.MANIFEST, lambda text: text.replace('"local"', '"global"', 1), "altered"),
+        (config.MANIFEST, lambda text: text.replace('"global"', '"local"', 1), "altered"),
     ):
         (tmp_path / name).write_text(change(study.definition("quick", name)))
         with pytest.raises(config.ConfigError, match=message):

@@ -13,7 +13,16 @@ import xarray as xr
 from admmbench.report import picture
 from admmbench.results import deciding, statistics
 from admmbench.results.who_wins import mean_ranks
-from admmbench.results.wording import about, confidence, given, in_unit, listed, measured, proper
+from admmbench.results.wording import (
+    about,
+    confidence,
+    given,
+    in_unit,
+    listed,
+    measured,
+    proper,
+    together,
+)
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
@@ -112,7 +121,7 @@ def _short(comparison: xr.Dataset, places: list[str]) -> str:
     for group, where in found.items():
         wins = "wins" if len(group) == 1 else "are the best and equivalent"
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
-        sentences.append(f"{listed(group)} {wins} on {place}.")
+        sentences.append(f"{together(group)} {wins} on {place}.")
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
         which = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'}"
@@ -127,7 +136,7 @@ def _short(comparison: xr.Dataset, places: list[str]) -> str:
     behind = comparison["standing"].isin(["worse", ""]).any("cell").values
     everywhere = comparison["algorithm"].values[~behind]
     if len(rows) > 1 and len(everywhere):
-        sentences.append(f"Shown to be behind in no row: {listed(everywhere)}.")
+        sentences.append(f"Shown to be behind in no row: {together(everywhere)}.")
     return " ".join(sentences)
 
 

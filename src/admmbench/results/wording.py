@@ -91,6 +91,14 @@ def listed(labels: Iterable[str], most: int | None = None) -> str:
     return "; ".join(labels[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def together(labels: Iterable[str]) -> str:
+    """Write labels as the subject of a sentence, "A, B and C"; apart by semicolons where one of them holds a comma."""
+    labels = [str(label) for label in labels]
+    if len(labels) < 2 or any("," in label for label in labels):
+        return listed(labels)
+    return f"{', '.join(labels[:-1])} and {labels[-1]}"
+
+
 def each_once(texts: Iterable[str], separator: str = "; ") -> str:
     """Make one of several lists in words, in which nothing stands twice."""
     parts = [part for text in texts for part in text.split(separator) if part]
