@@ -80,3 +80,15 @@ def test_threads_and_precision_change_no_more_than_elsewhere():
     assert (one.train_loss.values == two.train_loss.values).all()
     single = run("objp", {"local_updates": 2}, {"box": 0.02}, dtype="float32")
     assert single.train_loss.values == pytest.approx(one.train_loss.values, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["objp", "dp_admm"])
+def test_an_audit_finds_nothing_where_models_are_projected(name):
+    """A projection is post-processing."""
+    from tests.audit.runs import TWO, failed, short_audit
+
+    problem = {"loss": "logistic", "strength": 1e-3, "feasible": {"ball": 0.01}}
+    found = short_audit(name, TWO, problem=problem)
+    assert failed(found) == {}
+    free = short_audit(name, TWO, problem={**problem, "feasible": None})
+    assert found.epsilon_ledger == free.epsilon_ledger > 0

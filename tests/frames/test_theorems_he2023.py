@@ -102,7 +102,10 @@ def test_outer_iterations_are_as_the_proofs_say(method, params):
             ideal = program.resolvent(centre.w, centre.mu)
             assert program.apart(after.w, after.mu, ideal) <= math.sqrt(program.size) * beta * tau
             # Lemma B.2: a resolvent is firmly nonexpansive.
-            near, far = program.apart(*ideal, optimum), program.apart(centre.w, centre.mu, optimum)
+            near, far = (
+                program.apart(ideal[0], ideal[1], optimum),
+                program.apart(centre.w, centre.mu, optimum),
+            )
             moved = program.apart(centre.w, centre.mu, ideal)
             assert moved**2 + near**2 <= far**2 * (1 + 1e-12)
             centre = after

@@ -23,7 +23,7 @@ def test_lemma_3_is_violated_by_three_equal_steps():
         assert left == pytest.approx((M - 1) * right)
     rng = np.random.default_rng(0)
     for M in (2, 3, 5):
-        left, right = lemma3(*rng.normal(size=(2, M, 4)), rng.normal(size=4))
+        left, right = lemma3(rng.normal(size=(M, 4)), rng.normal(size=(M, 4)), rng.normal(size=4))
         assert left <= (M - 1) * right + 1e-9
 
 
