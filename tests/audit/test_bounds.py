@@ -7,7 +7,8 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy.stats import binomtest
 
-from admmbench.audit.attacks import bound_of_scores, epsilon_lower
+from admmbench.audit.attacks import bound_of_scores, epsilon_lower, lower_bound
+from admmbench.privacy import Gaussian, Ledger
 
 
 def interval(count, n, level):
@@ -64,3 +65,16 @@ def test_threshold_does_not_see_what_it_is_tested_on():
     assert bound_of_scores(first, second, 0.0, 0.95) > 1
     first[:10], second[:10] = 1, 0
     assert bound_of_scores(first, second, 0.0, 0.95) == 0
+
+
+@pytest.mark.parametrize(("moved", "holds"), [(0.9, True), (1.0, True), (2.2, False)])
+def test_rates_are_compared_with_the_trade_off_curve(moved, holds):
+    """Noise that is too small crosses the curve where the bound on epsilon, at a small delta, sees nothing yet."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(moved, 1, 2000), rng.normal(0, 1, 2000)
+    ledger = Ledger()
+    ledger.add(Gaussian(1.0))
+    found = lower_bound("black box", "natural", scores, 1e-9, 0.95, ledger)
+    assert found.value < ledger.epsilon(1e-9)
+    assert found.passed is holds
+    assert ("The total does not hold" in found.sentence) is not holds

@@ -12,6 +12,8 @@ from admmbench.audit.levels import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
 from admmbench.audit.worlds import Pair, Run, innermost
 from admmbench.frames.base import Array
+from admmbench.privacy import Ledger
+from admmbench.privacy.curves import curve
 from admmbench.problems.rows import BoundRows
 
 TRAJECTORY, MODEL = "lower bound", "black box"
@@ -89,10 +91,10 @@ def lower_bound(
     scores: Scores,
     delta: float,
     confidence: float,
-    total: float,
+    ledger: Ledger,
     attack: str = ANY,
 ) -> Finding:
-    """Bound epsilon from below by an attack, and compare it with the ledger's total.
+    """Bound epsilon from below by an attack, and compare it with the ledger's total, and its rates with the curve.
 
     Parameters
     ----------
@@ -103,21 +105,26 @@ def lower_bound(
     delta
         Delta of the guarantee.
     confidence
-        In the bound.
-    total
-        Total of the ledger.
+        In the bound and in the rates, together.
+    ledger
+        All releases of the agent who pays most.
     attack
         What it is, in words.
     """
     first, second = (np.nan_to_num(each) for each in scores)
-    value = bound_of_scores(first, second, delta, confidence)
-    most = power(len(first), delta, confidence)
+    tested = _tested(first, second, delta, confidence)
+    value = float(epsilon_lower(*tested, delta, confidence))
+    hits, alarms = _rates(*tested, confidence)
+    total, allowed = ledger.epsilon(delta), float(curve(ledger.spending()).power(alarms))
     sentence = (
         f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
-        f"{most:.3f}; composed is {total:.3f}."
+        f"{power(len(first), delta, confidence):.3f}; composed is {total:.3f}. It finds the canary in at least "
+        f"{hits:.1%} of the runs, with at most {alarms:.1%} false alarms; the releases allow {allowed:.1%}."
     )
-    fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return checked(level, canary, value, total, None if value <= total else fault, sentence)
+    fault = None
+    if not (value <= total and hits <= allowed):
+        fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
+    return checked(level, canary, value, total, fault, sentence)
 
 
 def power(runs: int, delta: float, confidence: float) -> float:
@@ -128,14 +135,20 @@ def power(runs: int, delta: float, confidence: float) -> float:
 def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> float:
     """Bound epsilon from below by an attack that takes runs with large scores for runs of the first world.
 
-    The first quarter of the scores chooses the threshold, and the rest tests it: so the bound is valid.
-
     Parameters
     ----------
     first, second
         Scores of independent runs of the two worlds, shape (n,).
     delta, level
         See `epsilon_lower`.
+    """
+    return float(epsilon_lower(*_tested(first, second, delta, level), delta, level))
+
+
+def _tested(first: Array, second: Array, delta: float, level: float) -> tuple[int, int, int, int]:
+    """Test a threshold: hits among so many runs of the first world, and alarms among so many of the second.
+
+    The first quarter of the scores chooses the threshold, and the rest tests it: so the bound is valid.
     """
     cut = len(first) // _HELD_OUT
     held_out: Any = np.unique(np.concatenate([first[:cut], second[:cut]]))
@@ -151,8 +164,16 @@ def bound_of_scores(first: Array, second: Array, delta: float, level: float) -> 
     middle = np.abs(np.arange(len(thresholds)) - len(thresholds) // 2)
     best = thresholds[np.lexsort((middle, -chosen))[:1]]
     rest = first[cut:], second[cut:]
-    hits, alarms = (counts(scores, best) for scores in rest)
-    return float(epsilon_lower(hits, len(rest[0]), alarms, len(rest[1]), delta, level)[0])
+    hits, alarms = (int(counts(scores, best)[0]) for scores in rest)
+    return hits, len(rest[0]), alarms, len(rest[1])
+
+
+def _rates(hits: int, n: int, alarms: int, n_other: int, level: float) -> tuple[float, float]:
+    """Smallest rate of hits and largest rate of false alarms, in the intervals that `epsilon_lower` takes."""
+    level_of_each = 1 - (1 - level) / 2
+    low, _ = _interval(np.asarray(hits), n, level_of_each)
+    _, high = _interval(np.asarray(alarms), n_other, level_of_each)
+    return float(low), float(high)
 
 
 def epsilon_lower(

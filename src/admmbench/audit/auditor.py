@@ -36,7 +36,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, stream
 from admmbench.engine.threads import workers
 from admmbench.frames.base import Array
-from admmbench.privacy import Ledger, epsilon_total
+from admmbench.privacy import Ledger, dearest, epsilon_total
 
 Progress = Callable[[int, int], None]
 
@@ -114,11 +114,11 @@ def _attack(
             seen.look_at(pair)
             if progress:
                 progress((len(every) - 1) * len(parts) + k, len(names) * len(parts))
-    total = max(seen.total for seen in every)
+    ledger = dearest((seen.ledger for seen in every), spec.delta)
     # All lower bounds hold together: two or three attacks with each canary.
     attacks = 2 + any((TRAJECTORY, ON_GRID) in seen.scores for seen in every)
     confidence = 1 - (1 - settings.level) / (attacks * len(names))
-    findings = [each for seen in every for each in seen.findings(confidence, total)]
+    findings = [each for seen in every for each in seen.findings(confidence, ledger)]
     attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(
         findings=tuple(findings),
@@ -127,7 +127,7 @@ def _attack(
         chosen=rounds,
         compared=len(compared) if all(seen.probed for seen in every) else 0,
         delta=spec.delta,
-        epsilon_ledger=total,
+        epsilon_ledger=ledger.epsilon(spec.delta),
         epsilon_lower=max(attacked),
         epsilon_power=power(n, spec.delta, confidence),
         epsilon_claimed=len(rounds) * every[0].budget,
@@ -165,8 +165,8 @@ class Seen:
         on the grid of noise inside a problem if there is such noise.
     uncovered
         Why releases are not on tape; empty if they are.
-    total
-        Of the ledgers.
+    ledger
+        Releases of the agent who pays most.
     budget
         Of one release.
     """
@@ -175,12 +175,12 @@ class Seen:
         self.spec, self.worlds, self.probed = spec, worlds, probed
         self.checks = list(probed)
         self.scores: dict[tuple[str, str], list[Scores]] = defaultdict(list)
-        self.uncovered, self.total, self.budget = "", 0.0, 0.0
+        self.uncovered, self.ledger, self.budget = "", Ledger(), 0.0
 
     def look_at(self, pair: Pair) -> None:
         """Look at runs of both worlds."""
         run, canary = pair.first, self.worlds.canary
-        self.total = max(self.total, epsilon_total(run.federation.ledgers, self.spec.delta))
+        self.ledger = dearest([self.ledger, *run.federation.ledgers], self.spec.delta)
         self.budget = run.federation.privacy.epsilon
         self.scores[MODEL, ANY].append(of_model(pair, self.worlds.row))
         if run.uncovered:
@@ -195,7 +195,7 @@ class Seen:
         if lattice := of_lattice(pair):
             self.scores[TRAJECTORY, ON_GRID].append(lattice)
 
-    def findings(self, confidence: float, total: float) -> Iterator[Finding]:
+    def findings(self, confidence: float, ledger: Ledger) -> Iterator[Finding]:
         """Return what all levels found, with this confidence in each lower bound."""
         canary, attacked = self.worlds.canary, [TRAJECTORY, MODEL]
         for level in _CHECKED:
@@ -206,7 +206,7 @@ class Seen:
         if self.uncovered:
             yield not_covered(attacked.pop(0), canary, self.uncovered)
         for level in attacked:
-            given = self.spec.delta, confidence, total
+            given = self.spec.delta, confidence, ledger
             yield worst(
                 lower_bound(level, canary, _joined(scores), *given, attack)
                 for (of, attack), scores in self.scores.items()

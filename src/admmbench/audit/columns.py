@@ -15,7 +15,7 @@ from admmbench.audit.worlds import Run, play
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import Array
-from admmbench.privacy import epsilon_total
+from admmbench.privacy import dearest
 
 LEVEL, CANARY = "range", "column"
 
@@ -42,15 +42,15 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequen
         )
     ]
     federation = runs[0].federation
-    total = epsilon_total(federation.ledgers, spec.delta)
-    found = lower_bound(LEVEL, CANARY, _scores(*runs), spec.delta, settings.level, total)
+    ledger = dearest(federation.ledgers, spec.delta)
+    found = lower_bound(LEVEL, CANARY, _scores(*runs), spec.delta, settings.level, ledger)
     return Audit(
         findings=(found,),
         rounds=len(rounds),
         of_rounds=all_rounds(spec),
         chosen=tuple(rounds),
         delta=spec.delta,
-        epsilon_ledger=total,
+        epsilon_ledger=found.bound,
         epsilon_lower=found.value,
         epsilon_power=power(n, spec.delta, settings.level),
         epsilon_claimed=len(rounds) * federation.privacy.epsilon,

@@ -13,6 +13,7 @@ from admmbench.privacy.costs import Terms as Terms
 from admmbench.privacy.costs import gaussian_multiplier as gaussian_multiplier
 from admmbench.privacy.ledger import Ledger as Ledger
 from admmbench.privacy.ledger import calibrate as calibrate
+from admmbench.privacy.ledger import dearest as dearest
 from admmbench.privacy.ledger import epsilon_total as epsilon_total
 from admmbench.privacy.mechanisms import NEIGHBOURS as NEIGHBOURS
 from admmbench.privacy.mechanisms import RECORD as RECORD

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ class Curve:
         return self.delta(0.0)
 
 
+@lru_cache(maxsize=256)
 def curve(spending: Spending) -> Curve:
     """Return the trade-off curve of some releases: exact if all are Gaussian, otherwise never too low."""
     if not spending.sound:

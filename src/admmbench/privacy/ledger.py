@@ -68,6 +68,11 @@ class Ledger:
         return ACCOUNTANTS[accountant].epsilon(spending, delta) if spending.sound else math.inf
 
 
+def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:
+    """Return the ledger of the agent who pays most; one without releases if there is no agent."""
+    return max(ledgers, key=lambda each: each.epsilon(delta), default=Ledger())
+
+
 def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rdp") -> float:
     """Return the total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
     totals = {ledger.spending(): ledger for ledger in ledgers}
