@@ -12,7 +12,7 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds
 from admmbench.engine.rounds import AlgorithmError
-from admmbench.privacy import Ledger, Noise, Sampler, mechanisms, samplers
+from admmbench.privacy import Ledger, Noise, Pure, Sampler, mechanisms, samplers
 from admmbench.problems.rows import BoundRows, RowParts
 from tests.audit.runs import TWO, failed, make_spec, short_audit
 
@@ -522,7 +522,9 @@ def round(self, t, state, federation):
 
 
 def test_a_total_that_is_too_small(monkeypatch):
-    monkeypatch.setattr(auditor, "epsilon_total", lambda ledgers, delta: 0.1)
+    too_little = Ledger()
+    too_little.add(Pure(0.1))
+    monkeypatch.setattr(auditor, "dearest", lambda ledgers, delta: too_little)
     settings = AuditSettings(rounds=3, repeats=100, canaries=["worst"])
     found = failed(short_audit("objp", settings=settings, epsilon=30.0))
     assert set(found) == {"lower bound", "black box"}
