@@ -734,3 +734,36 @@ def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):
     assert "<td>ε = 0.1</td>" in row[1]
     assert "5.00" in row[1]
     assert "Reference</th>" not in rendering.render(sections[:1], verdicts, CONFIGURATION)
+
+
+def test_a_section_links_the_figures_of_theorems_and_counts_verdicts_on_them(
+    tmp_path, figure, text
+):
+    """An experiment without such a figure has no row, and a page without one no section."""
+    drawn = {
+        "kind": "theorem",
+        "name": "sides",
+        "metric": "test_error",
+        "right": "test_loss",
+        "source": "theorem 7",
+    }
+    results = build(ERRORS)
+    results = results.assign(test_loss=2 * results.test_error)
+    own = experiment(figure, figures=[figure(**drawn)])
+    file = tmp_path / "claims.yaml"
+    file.write_text(
+        """
+paper: ryu2022
+scale: {NAME: {rounds: 1, seeds: 1, agents: 1, n_train: 1}}
+claims:
+  - {id: a, kind: bound, statement: Theorem., source: (7), experiment: NAME, metric: test_error, unit: "1",
+     algorithms: [ObjP], epsilon: [0.1], right: test_loss}
+""".replace("NAME", results.attrs["experiment"])
+    )
+    found = evaluate(claims.load([file]), {results.attrs["experiment"]: results})
+    page = rendering.render([rendering.Section(results, own)], found, CONFIGURATION)
+    begin = page.index('<h2 id="theorems">')
+    section = page[begin : page.index("</section>", begin)]
+    assert f'href="#{results.attrs["experiment"]}-figure-sides">theorem 7</a>' in section
+    assert "1 supported" in section
+    assert 'id="theorems"' not in text

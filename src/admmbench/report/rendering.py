@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,6 +132,7 @@ def render(
         sections=[_section(section, number) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
         claims=_claims(judged),
+        theorems=list(_theorems(sections, judged)),
         elsewhere=list(elsewhere),
         references={v.claim.id: v for v in references if v.verdict != "not run"},
         here=here,
@@ -177,6 +178,20 @@ def _claims(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "by_value": sum(not v.size and v.verdict != "not run" for v in verdicts),
         "firm": FIRM,
     }
+
+
+def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
+    """What is drawn of theorems in each experiment, and how often each verdict on them was found."""
+    for section in sections:
+        figures = [figure for figure in section.experiment.figures if figure.kind == "theorem"]
+        about = Counter(
+            verdict.verdict
+            for verdict in verdicts
+            if verdict.claim.experiment == section.name and verdict.claim.kind in ("bound", "rate")
+        )
+        if figures:
+            title = section.experiment.title
+            yield {"name": section.name, "title": title, "figures": figures, "verdicts": about}
 
 
 def _section(section: Section, number: int) -> dict[str, Any]:
