@@ -30,7 +30,13 @@ def test_run_by_hand(tmp_path, capsys):
     assert code == 0
     with xr.open_dataset(output) as trace:
         assert list(trace.seed.values) == [0, 1, 2]
-    assert "round 4 of 4" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "round 4 of 4" in said.err
+    ended = said.out.splitlines()[-2]
+    assert ended.startswith("objp on digits: after 4 rounds test error in percent is ")
+    assert "mean over 3 seeds; composed ε without a guarantee" in ended
+    assert main(["show", str(output)]) == 0
+    assert capsys.readouterr().out.strip() == ended
 
 
 def test_faults_are_one_line(tmp_path, capsys):

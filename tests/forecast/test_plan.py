@@ -181,6 +181,8 @@ def test_finished_runs_are_compared(study):
     costs = plan.plan(study, STEPS)
     total = costs.iloc[-1]
     assert (total.done, total.forecast, total.took) == (1, 11, 22)
+    assert total.left == total.seconds - 11
+    assert "are left" in plan.summary(costs, 1)
     assert "2.00" in shown(costs)
     Path("results/runs", run.path).unlink()  # as after another seed was killed
     assert plan.plan(study, STEPS).iloc[-1].done == 0

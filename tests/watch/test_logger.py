@@ -155,6 +155,31 @@ def test_other_workflows_show_what_they_always_do(snakemake):
     assert snakemake.ends() == ["Job stats: 1", "1 of 2 steps (50%) done", "broken"]
 
 
+def test_results_of_another_definition_are_said_before_they_are_replaced(snakemake):
+    """As an overlay makes them; those of the same definition are not."""
+    study = config.load({"experiments": ["small"]})
+    folder = Path(study.config.results, "small")
+    folder.mkdir(parents=True)
+    (folder / "results.nc").touch()
+    (folder / config.MANIFEST).write_text(study.definition("small", config.MANIFEST) + "\n")
+    assert watching._replaced(study) == []
+    (folder / config.MANIFEST).write_text("{}")
+    snakemake.begins()
+    assert any("has results of small by another definition" in line for line in snakemake.ends())
+
+
+def test_tuning_ends_with_what_it_found(snakemake, monkeypatch):
+    monkeypatch.setitem(COUNTS, "choose_small", 1)
+    chosen = Path("config/tuned/small.yaml")
+    chosen.parent.mkdir()
+    chosen.write_text("{}\n")
+    snakemake.begins()
+    for number in range(3):
+        snakemake.starts(number)
+        snakemake.says("Finished", "job_finished", job_id=number)
+    assert f"settings that were found are in {chosen}" in snakemake.ends()[-1]
+
+
 def test_a_dry_run_shows_a_table_once(snakemake):
     other = Snakemake(dryrun=True)
     other.begins()

@@ -103,12 +103,18 @@ def _overview(options: argparse.Namespace) -> None:
 
 
 @command(
-    "show", "print the tables of an experiment", argument("results", type=place, help="results.nc")
+    "show",
+    "print the tables of an experiment, or how a run ended",
+    argument("results", type=place, help="results.nc, or a file that run wrote"),
 )
 def _show(options: argparse.Namespace) -> None:
+    from admmbench.jobs import seal
     from admmbench.report import terminal
 
     console = wide_console()
+    if options.results.exists() and of_one_run(found := seal.read(options.results, strict=False)):
+        console.print(ended(found), soft_wrap=True)
+        return
     for line in terminal.lines(_results(options.results)):
         console.print(line, soft_wrap=isinstance(line, str))
 
@@ -154,6 +160,36 @@ def _keep(options: argparse.Namespace) -> None:
     for path in options.results:
         kept = reference.keep(_results(path), options.made_by, options.folder, add=options.add)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
+
+
+def of_one_run(found: xr.Dataset) -> bool:
+    """Whether a file is the trace of a run."""
+    return found["status"].dims == ("seed",) if "status" in found else False
+
+
+def ended(trace: xr.Dataset) -> str:
+    """Say how a run ended: the final metric, lost seeds, and what it spent."""
+    from admmbench.frames.outcomes import SUCCESSFUL
+    from admmbench.results.wording import in_unit, measured, number
+
+    attrs, metric = trace.attrs, trace[trace.attrs["metric"]]
+    fraction = "valid_range" in metric.attrs
+    unit = in_unit("%" if fraction else metric.attrs["units"])
+    fine = trace["status"].isin(SUCCESSFUL)
+    n, lost = trace.sizes["seed"], int((~fine).sum())
+    mean = float(metric.isel(round=-1).where(fine).mean("seed"))
+    text = f"{attrs['title']}: after {attrs['rounds']} rounds {metric.attrs['long_name']}{unit} is "
+    text += f"{measured(mean, fraction)}, mean over {n - lost} seeds"
+    if lost:
+        text += f"; {lost} of {n} seeds lost (diverged or timed out)"
+    total = trace["epsilon_total"]
+    spent = number(float(trace["epsilon_composed"].isel(round=-1).max()))
+    what = {
+        "none": "composed ε without a guarantee",
+        "conditional": "total ε, if its conditions hold,",
+    }
+    said = what.get(str(total.attrs.get("guarantee")), "total ε")
+    return f"{text}; {said} {spent} at δ = {attrs['delta']:g}"
 
 
 def _results(path: Path) -> xr.Dataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 from typing import TYPE_CHECKING, Any, get_args
 
 from admmbench.cli.options import (
@@ -20,6 +21,7 @@ from admmbench.cli.options import (
     run_spec,
     wide_console,
 )
+from admmbench.cli.results import ended
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
 
@@ -66,7 +68,7 @@ def _prepare(options: argparse.Namespace) -> None:
     ),
 )
 def _run(options: argparse.Namespace) -> None:
-    from admmbench.jobs import job
+    from admmbench.jobs import job, seal
     from admmbench.jobs.progress import shown
 
     spec = run_spec(options)
@@ -87,6 +89,10 @@ def _run(options: argparse.Namespace) -> None:
             report,
             options.checkpoint,
         )
+    print(ended(seal.read(options.output)))
+    print(
+        f"{options.output} has the trace; admmbench show {shlex.quote(str(options.output))} says this again"
+    )
 
 
 @command(
@@ -252,6 +258,13 @@ def _tune(options: argparse.Namespace) -> None:
     content = {**found.to_dict(), "of": spec.definitions}
     write(options.output, sealed_json(content, indent=1))
     kept.unlink(missing_ok=True)
+    best = ", ".join(f"{path} {value:g}" for path, value in found.best.settings.items())
+    edges = f"; at an edge of what was tried: {', '.join(found.edges)}" if found.edges else ""
+    error = f"{spec.as_problem.loss.metric} {found.best.score.error:.4g} on held-out rows"
+    print(
+        f"{spec.algorithm} on {spec.info.name}: best of {len(found.trials)} trials: {best}; {error}{edges}"
+    )
+    print(f"{options.output} has all trials; `admmbench run` takes these settings as KEY=VALUE")
 
 
 @command(

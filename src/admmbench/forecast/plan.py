@@ -19,7 +19,7 @@ from admmbench.forecast import timing
 from admmbench.forecast.cost import Machine, estimate, rounds_counts, state_bytes, work
 from admmbench.jobs.progress import duration
 from admmbench.study.address import BENCHMARK
-from admmbench.study.config import Study
+from admmbench.study.config import AUDITS, Study
 from admmbench.study.runs import Run
 
 # What is known of jobs, and how it is put together: forecasts and what was recorded in core-seconds, the memory limit
@@ -31,6 +31,7 @@ _JOINED = {
     "disk": "sum",
     "checkpoint": "max",
     "done": "sum",
+    "left": "sum",
     "forecast": "sum",
     "took": "sum",
     "shared": "sum",
@@ -85,9 +86,11 @@ def _of_experiment(
         path = folder / run.path
         yield {"shared": 1} if path in counted else _of_run(run, study, machine, folder)
         counted.add(path)
-    for run in experiment.audits.values():
+    for file, run in experiment.audits.items():
         assert experiment.audit is not None
-        yield {"jobs": 1, "seconds": attack_seconds(run.spec, experiment.audit, machine)}
+        seconds = attack_seconds(run.spec, experiment.audit, machine)
+        made = Path(study.config.results, name, AUDITS, file).exists()
+        yield {"jobs": 1, "seconds": seconds, "left": 0 if made else seconds}
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str, float]:
@@ -102,6 +105,7 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str,
         "disk": _FILE + _numbers(run),
         "checkpoint": state_bytes(run.spec),
         "done": took is not None,
+        "left": 0 if took is not None else seconds,
         **compared,
     }
 
@@ -175,9 +179,12 @@ def summary(costs: pd.DataFrame, cores: int) -> str:
     """Sentences below the table."""
     total = costs.iloc[-1]
     shared = f" {total.shared:.0f} runs are shared by experiments." if total.shared else ""
+    done = (
+        f", of which {duration(total.left / cores)} are left" if total.left < total.seconds else ""
+    )
     return (
-        f"About {duration(total.seconds / cores)} on {cores} cores, besides fetching data, tuning, figures and report. "
-        f"A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
+        f"About {duration(total.seconds / cores)} on {cores} cores{done}, besides fetching data, tuning, figures and "
+        f"report. A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
 
 

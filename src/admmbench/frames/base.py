@@ -262,8 +262,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         if self.release is None or self.updates == 1:
             return ()
         return (
-            "E local updates use the data E times within one round, each with its own noise, although only their mean "
-            "is sent: they compose as well.",
+            "A round with E local updates spends E budgets: each uses the data and has its own noise, although only "
+            "their mean is sent.",
         )
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:
@@ -273,8 +273,8 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         if sensitivity == "local":
             return Guarantee(
                 "none",
-                "the noise is scaled by the agent's own records, which tells neighbours apart; the total is what "
-                "composition gives if the stated sensitivities were worst cases",
+                "the noise is scaled by the agent's own records, which tells neighbours apart; the total is "
+                "what epsilon would be if the sensitivities held for every data set",
             )
         return Guarantee(
             "proved",

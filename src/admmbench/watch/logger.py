@@ -82,7 +82,7 @@ class LogHandler(LogHandlerBase):
         self._each_job = self.common_settings.dryrun and self.common_settings.printshellcmds
         self._watched: Watched | None = None
         self._board: Board | None = None
-        self._cluster = self._told = False
+        self._cluster = self._told = self._tuned = False
         self._events: dict[str, Callable[[Any], None]] = {
             LogEvent.RESOURCES_INFO: self._resources,
             LogEvent.RUN_INFO: self._begin,
@@ -157,8 +157,14 @@ class LogHandler(LogHandlerBase):
                 self._print(f"{outlook(study, self._watched.cores)}\n")
                 self._print("This was a dry-run: nothing was made. -p shows each job and why.")
             return
+        for name in _replaced(study):
+            self._print(
+                f"Note: {Path(study.config.results, name)} has results of {name} by another definition, which are made "
+                "again; another folder in `results` of the configuration keeps both."
+            )
         counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
         cores = 1 if self._cluster else self._watched.cores or 1
+        self._tuned = any(rule.startswith("choose_") for rule in counts) and "all" not in counts
         jobs = expected(study, known() or LIMITS)
         self._board = Board(self._watched.title, counts, jobs, self.console)
         if (seconds := self._board.work / cores) > HOUR:
@@ -196,7 +202,26 @@ class LogHandler(LogHandlerBase):
             )
         if board.done < board.total:
             return f"{text}; stopped. The same command goes on from there."
+        if self._tuned:
+            chosen = (f"config/tuned/{name}.yaml" for name in self._watched.study.experiments)
+            files = ", ".join(path for path in chosen if Path(path).exists())
+            return f"{text}; the settings that were found are in {files}: the same command without `tune` runs them"
         return f"{text}; the report is {report}" if report.exists() else text
+
+
+def _replaced(study: Study) -> list[str]:
+    """Experiments whose results here are by another definition, such as of another overlay."""
+    from admmbench.study.config import MANIFEST
+
+    found = []
+    for name in study.experiments:
+        folder = Path(study.config.results, name)
+        if not all((folder / each).exists() for each in ("results.nc", MANIFEST)):
+            continue
+        former = (folder / MANIFEST).read_text("utf-8")
+        if former.strip() != study.definition(name, MANIFEST).strip():
+            found.append(name)
+    return found
 
 
 def _table(counts: Mapping[str, int]) -> str:
