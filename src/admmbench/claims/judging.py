@@ -243,15 +243,8 @@ def _falls_in_rounds(claim: Trend, runs: Selection) -> Verdict:
         )
         for label, epsilon in runs.present
     ]
-    names = [at(label, epsilon) for label, epsilon in runs.present]
-    pairs = list(zip(names, parts, strict=True))
-    return runs.verdict(
-        parts,
-        f"Every curve ends at {limit}.",
-        percent,
-        ours="last value / maximum:\n"
-        + "\n".join(f"{name}: {percent(part.estimate.value)}" for name, part in pairs),
-        interval="\n".join(f"{name}: {_bounds(part, percent)}" for name, part in pairs),
+    return _run_by_run(
+        runs, parts, f"Every curve ends at {limit}.", percent, "last value / maximum:\n"
     )
 
 
@@ -398,14 +391,21 @@ def _judge_rate(claim: Rate, runs: Selection) -> Verdict:
         )
         for label, epsilon in runs.present
     ]
+    return _run_by_run(runs, parts, f"Every slope is at most {short(claim.exponent)}.", runs.gap)
+
+
+def _run_by_run(
+    runs: Selection, parts: list[Part], good: str, show: Callable[..., str], what: str = ""
+) -> Verdict:
+    """Decide by a part for each run, and write the value of each, below what they are."""
     names = [at(label, epsilon) for label, epsilon in runs.present]
     pairs = list(zip(names, parts, strict=True))
     return runs.verdict(
         parts,
-        f"Every slope is at most {short(claim.exponent)}.",
-        runs.gap,
-        ours="\n".join(f"{name}: {runs.gap(part.estimate.value)}" for name, part in pairs),
-        interval="\n".join(f"{name}: {_bounds(part, runs.gap)}" for name, part in pairs),
+        good,
+        show,
+        ours=what + "\n".join(f"{name}: {show(part.estimate.value)}" for name, part in pairs),
+        interval="\n".join(f"{name}: {_bounds(part, show)}" for name, part in pairs),
     )
 
 

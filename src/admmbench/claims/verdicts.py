@@ -74,7 +74,8 @@ def _judged(claim: Claim, results: Mapping[str, xr.Dataset]) -> Verdict:
         return Verdict(claim=claim, verdict="not run", why=why)
     lacking = requirements.lacking(claim, ds, present)
     verdict = judge(claim, Selection(claim, ds, present, absent, lacking))
-    if isinstance(claim, Order) and not requirements.equally_private(ds, present):
+    required = claim.requires is not None and claim.requires.equally_private
+    if isinstance(claim, Order) and not (required or requirements.equally_private(ds, present)):
         why = f"{verdict.why} These methods are not equally private."
         verdict = verdict.model_copy(update={"why": why})
     if claim.other_data:

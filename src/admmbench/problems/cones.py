@@ -6,7 +6,7 @@ dual cone is all that an augmented Lagrangian needs. Vectors carry any axes in f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ class Cone:
         Names of cones, and how many entries each has.
     """
 
-    def __init__(self, parts: Iterable[tuple[ConeName, int]]) -> None:
+    def __init__(self, parts: Sequence[tuple[ConeName, int]]) -> None:
         names = [name for name, size in parts for _ in range(size)]
         self.size = len(names)
         self._equations = np.array(names) == "zero"
