@@ -55,7 +55,7 @@ Count = Annotated[int, Field(ge=0), BeforeValidator(_plain)]
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """What is known of each record besides its features and its target, such as who wrote it.
+    """An attribute is known of each record besides its features and its target, such as who wrote it.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Attribute:
 
     @classmethod
     def of(cls, values: Sequence[str], train: Iterable[str], test: Iterable[str]) -> Self:
-        """Attribute from the value of each row; DatasetError for a value that is none of `values`."""
+        """Make an attribute from the value of each row; DatasetError for a value that is none of `values`."""
         codes = {value: code for code, value in enumerate(values)}
         try:
             parts = [np.array([codes[value] for value in part], np.int32) for part in (train, test)]
@@ -86,7 +86,7 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """What is known of a data set with and without its arrays.
+    """These facts of a data set are known with and without its arrays.
 
     Attributes
     ----------
@@ -131,18 +131,18 @@ class Facts:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
+        """Return the number of classes."""
         return len(self.class_names)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """These facts by name."""
+        """Return these facts by name."""
         return {each.name: getattr(self, each.name) for each in fields(Facts)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetInfo(Facts):
-    """Static facts of a data set, known without any file, besides those of `Facts`.
+    """These facts are known without any file, besides those of `Facts`.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class DatasetInfo(Facts):
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """What a definition reads from its files.
+    """A definition reads these arrays from its files.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Arrays:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset(Facts, Arrays):
-    """A data set, ready to use: its facts, and its `Arrays`, which are read-only and mapped from disk.
+    """A data set is ready to use: its facts, and its `Arrays`, which are read-only and mapped from disk.
 
     Attributes
     ----------
@@ -207,22 +207,22 @@ class Dataset(Facts, Arrays):
 
     @property
     def n_train(self) -> int:
-        """Number of training rows."""
+        """Return the number of training rows."""
         return len(self.X_train)
 
     @property
     def n_test(self) -> int:
-        """Number of test rows."""
+        """Return the number of test rows."""
         return len(self.X_test)
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return int(self.X_train.shape[1])
 
     @property
     def info(self) -> DatasetInfo:
-        """The facts that are known without files, here read from the arrays."""
+        """Return the facts that are known without files, here read from the arrays."""
         return DatasetInfo(
             **self.facts,
             title=self.name,
@@ -242,7 +242,7 @@ class Dataset(Facts, Arrays):
 
 
 class DatasetDefinition(ABC):
-    """What a module gives to add a data set: facts, files, and how to read them."""
+    """A module gives this to add a data set: facts, files, and how to read them."""
 
     #: Name users write.
     name: ClassVar[str]

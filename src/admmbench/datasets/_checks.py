@@ -18,7 +18,7 @@ ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 
 
 def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, Any]) -> DatasetInfo:
-    """Facts that a definition describes for some settings, in plain types.
+    """Return the facts that a definition describes for some settings, in plain types.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, A
 
 
 def checked_info(info: DatasetInfo) -> DatasetInfo:
-    """Facts in the types that they should have; a `ValueError` names the one that has none."""
+    """Return facts in the types that they should have; a `ValueError` names the one that has none."""
     found = checked(DatasetInfo, asdict(info), "")
     for key in ("n_train", "n_test", "n_features"):
         if not (getattr(found, key) or found.drawn):

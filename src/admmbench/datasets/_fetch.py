@@ -53,7 +53,7 @@ def _comparable(checksum: str) -> str:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A source file, where to find it, and what it must contain.
+    """A source file is described by where to find it, and what it must contain.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class RemoteFile:
 
     @property
     def most(self) -> int:
-        """Bytes of its content, at most."""
+        """Return the bytes of its content, at most."""
         return MOST if self.size is None else self.size
 
 

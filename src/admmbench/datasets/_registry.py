@@ -35,7 +35,7 @@ def list_datasets() -> list[str]:
 
 
 def find_module(name: str) -> ModuleType:
-    """Module that defines a data set, by its name or the path of a file ending in ``.py``.
+    """Find the module that defines a data set, by its name or the path of a file ending in ``.py``.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def find_module(name: str) -> ModuleType:
 
 
 def is_foreign(name: str) -> bool:
-    """Whether a data set comes from outside the package."""
+    """Tell whether a data set comes from outside the package."""
     return name not in _DATASETS.built_in
 
 
@@ -106,7 +106,7 @@ def _plain(settings: Any, name: str) -> dict[str, Any]:
 
 
 def is_built_in(spec: Spec) -> bool:
-    """Whether the suite answers for the domain of a data set: its module is built in, and states this domain."""
+    """Tell whether the suite answers for a data set's domain: its module is built in, and states this domain."""
     name, *_ = normalize(spec).values()
     if name not in _DATASETS.built_in:
         return False
@@ -163,7 +163,7 @@ def describe(spec: Spec) -> DatasetInfo:
 
 
 def key(spec: Spec) -> str:
-    """Digest of all that determines the arrays of a data set, where it comes from included: its identity.
+    """Hash all that determines the arrays of a data set, where it comes from included: its identity.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def _definition(name: str) -> DatasetDefinition:
 
 
 def tables_of(module: ModuleType) -> list[Path]:
-    """Tables beside a module that are a part of it: their names begin with its name."""
+    """Find the tables beside a module that are a part of it: their names begin with its name."""
     path = Path(str(module.__file__))
     return sorted(path.parent.glob(f"{path.stem}_*.csv"))
 

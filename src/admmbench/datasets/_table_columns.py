@@ -38,7 +38,7 @@ Range = Annotated[tuple[Number, Number], AfterValidator(_range)]
 
 
 class Columns(Strict):
-    """What a user says of the columns of a table."""
+    """A user says this of the columns of a table."""
 
     target: str = ""
     """Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there."""
@@ -67,11 +67,11 @@ class Columns(Strict):
     """Seed of that draw, whatever the seeds of runs are."""
 
     def range_of(self, name: str) -> Range | None:
-        """Range that is stated for a column."""
+        """Return the range that is stated for a column."""
         return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
 
     def stated(self, name: str) -> bool:
-        """Whether a user says all about a column, so that no record is asked."""
+        """Tell whether a user says all about a column, so that no record is asked."""
         if self.kinds.get(name) == "leave_out":
             return True
         if self.kinds.get(name) == "category" or name in self.categories:
@@ -81,7 +81,7 @@ class Columns(Strict):
 
 @dataclass
 class Prepared:
-    """A table, prepared: arrays, and what is known of them.
+    """A prepared table has arrays, and what is known of them.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
 
 
 def slug(name: str) -> str:
-    """Name of the attribute that a column becomes: letters, digits, ``_``, ``-`` and ``.``."""
+    """Name the attribute that a column becomes: letters, digits, ``_``, ``-`` and ``.``."""
     return re.sub(r"^[.-]", "_", re.sub(r"[^A-Za-z0-9_.-]", "_", name))[:64]
 
 

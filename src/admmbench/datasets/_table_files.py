@@ -35,7 +35,7 @@ _SEPARATORS = ",;\t"
 
 
 def sources(path: str) -> list[Path]:
-    """Files of a table: the one that is named, or the JSON files of a folder in the order of their names.
+    """List the files of a table: the one that is named, or the JSON files of a folder in the order of their names.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def check_path(path: str, key: str) -> None:
 
 
 def checksums_of(path: str) -> dict[str, str]:
-    """SHA-256 of each file of a table by its name in a folder; that of a single file has the empty name."""
+    """Return the SHA-256 of each file of a table by its name in a folder; that of a single file has the empty name."""
     files = sources(path)
     names = [""] if files == [expanded(path)] else [file.name for file in files]
     found = {}
@@ -80,7 +80,7 @@ def _sha256(path: Path, changed: int, number: int, size: int) -> str:
 
 
 def format_of(path: str) -> str:
-    """Name of the format that the suffix of a file states.
+    """Return the name of the format that the suffix of a file states.
 
     Raises
     ------

@@ -57,7 +57,7 @@ class AdultB(DatasetDefinition):
     defaults = {"scaled": True}
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Scaled is true or false."""
+        """Check that ``scaled`` is true or false."""
         if not isinstance(settings["scaled"], bool):
             raise ValueError(f"adult_b: scaled is true or false, not {settings['scaled']!r}")
         return settings

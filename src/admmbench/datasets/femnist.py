@@ -28,7 +28,7 @@ SMALL = (*range(5), *range(15, 31))
 
 @dataclass(frozen=True)
 class Shard:
-    """One row of `femnist_shards.csv`.
+    """A shard is one row of `femnist_shards.csv`.
 
     Where training samples were not `counted`, they are an estimate: what is left of the 36,708 that the papers state,
     shared like the test samples.

@@ -29,7 +29,7 @@ CHECKSUM = "sha256:923394f08940a8d3de45c3e319c35ce5bd42b09d6279c234fc067b56ff7b3
 
 
 class Sample(NamedTuple):
-    """What is drawn."""
+    """These images and features are drawn."""
 
     features: NDArray[np.uint16]
     """Shape (7000, 5000), from 0 to 999; training rows first."""

@@ -30,7 +30,7 @@ class SyntheticQP(DatasetDefinition):
     defaults = {"d": 100, "m": 1}
 
     def validate(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Both are numbers above 0."""
+        """Check that both settings are numbers above 0."""
         for key, value in settings.items():
             if type(value) is not int or value < 1:
                 raise ValueError(f"synthetic_qp: {key} must be an integer above 0, not {value!r}")
@@ -57,14 +57,14 @@ class SyntheticQP(DatasetDefinition):
         )
 
     def read(self, info: DatasetInfo, paths: Mapping[str, Path]) -> Arrays:
-        """Nothing is read: no records."""
+        """Return arrays without records: nothing is read."""
         X = np.zeros((0, info.n_features), np.float32)
         y = np.zeros(0, np.float32)
         return Arrays(X, y, X, y)
 
 
 class Part(NamedTuple):
-    """What an agent, or the server, has of an instance."""
+    """An agent, or the server, has this part of an instance."""
 
     A: NDArray[np.float64] | None
     """Shape (d, d); None at the server, which has no objective."""

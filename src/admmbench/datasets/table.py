@@ -30,7 +30,7 @@ _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 
 
 class Settings(Columns):
-    """Settings of the data set."""
+    """The data set has these settings."""
 
     path: str
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""

@@ -18,7 +18,7 @@ Positive = Annotated[Number, Field(gt=0)]
 
 
 class Account(NamedTuple):
-    """What all releases of the agent who pays most cost together."""
+    """An account says what all releases of the agent who pays most cost together."""
 
     one: str
     """What one release has."""
@@ -29,12 +29,12 @@ class Account(NamedTuple):
 
     @property
     def totals(self) -> dict[str, float]:
-        """Total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
+        """Return the total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
         return {name: self.ledger.epsilon(self.delta, name) for name in ACCOUNTANTS}
 
     @property
     def curve(self) -> Curve:
-        """What an attacker who sees all releases finds at most."""
+        """Say what an attacker who sees all releases finds at most."""
         return curve(self.ledger.spending())
 
 
@@ -46,7 +46,7 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
 
 
 class Mechanism(Strict):
-    """Releases of one number, whose noise is stated or solved for."""
+    """A mechanism releases one number, so many times, with noise that is stated or solved for."""
 
     name: Literal["gaussian", "laplace", "pure"]
     """``pure`` stands for any epsilon-DP release."""
@@ -98,7 +98,7 @@ class Mechanism(Strict):
 
 
 class Search(Strict):
-    """A search for settings, each of whose trials has the same releases."""
+    """A search for settings has trials that all have the same releases."""
 
     trials: Annotated[Number, Field(gt=1)]
     """How many there are, or their mean number where it is drawn."""

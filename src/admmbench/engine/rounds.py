@@ -39,7 +39,7 @@ class AlgorithmError(RuntimeError):
 
 @dataclass
 class Snapshot:
-    """A run between two rounds: all that the rounds to come depend on."""
+    """A run between two rounds is all that the rounds to come depend on."""
 
     t: int
     """Rounds done."""
@@ -81,7 +81,7 @@ class Snapshot:
 
 
 class Keeper(Protocol):
-    """Keeps a run between its rounds, so that it can continue later."""
+    """It keeps a run between its rounds, so that it can continue later."""
 
     def load(self, snapshot: Snapshot) -> None:
         """Set a new run to the state that was kept, if there is one."""

@@ -148,7 +148,7 @@ def _about_the_method(where: str = "") -> Iterator[None]:
 
 
 class NoiseSettings(Strict):
-    """Between which neighbours a total is, and by what noise."""
+    """These settings say between which neighbours a total is, and by what noise."""
 
     relation: Annotated[
         Relation,
@@ -169,7 +169,7 @@ class NoiseSettings(Strict):
 
 
 class PrivacySettings(NoiseSettings):
-    """Settings of the noise with the total, where noise is solved for."""
+    """The noise is set with the total, where noise is solved for."""
 
     total: Epsilon | None = None
 
@@ -186,7 +186,7 @@ def with_delta(values: Any) -> Any:
 
 
 class RunSpec(Strict):
-    """Arguments of `admmbench.simulate` that decide the numbers; see there."""
+    """A run is specified by the arguments of `admmbench.simulate` that decide the numbers; see there."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -337,14 +337,14 @@ class RunSpec(Strict):
 
     @property
     def names(self) -> list[str]:
-        """Names or paths of the method, and of a loss that is asked for."""
+        """Return the names or paths of the method, and of a loss that is asked for."""
         stated = self.problem.get("loss") if isinstance(self.problem, Mapping) else self.problem
         loss = stated.get("name") if isinstance(stated, Mapping) else stated
         return [self.algorithm, *([loss] if isinstance(loss, str) else [])]
 
     @property
     def definitions(self) -> str:
-        """Which method, data set and loss these are, by their content."""
+        """Say which method, data set and loss these are, by their content."""
         data = datasets.find_module(str(datasets.normalize(self.dataset)["name"]))
         modules = algorithms.find_module(self.algorithm), data, sys.modules[self.as_problem.module]
         method, records, loss = map(plugins.identity, modules)
@@ -354,12 +354,12 @@ class RunSpec(Strict):
 
     @cached_property
     def info(self) -> datasets.DatasetInfo:
-        """Static facts of the data set."""
+        """Return the static facts of the data set."""
         return datasets.describe(self.dataset)
 
     @cached_property
     def method(self) -> Algorithm[Any, Any]:
-        """Algorithm with its parameters."""
+        """Return the algorithm with its parameters."""
         with _about_the_method():
             cls = algorithms.resolve(self.algorithm)
         if self.variant not in cls.variants:
@@ -374,7 +374,7 @@ class RunSpec(Strict):
 
     @property
     def scheme(self) -> partition.Partition:
-        """The partition that ``agents`` states, or that of the data set."""
+        """Return the partition that ``agents`` states, or that of the data set."""
         if self.agents is None:
             return partition.usual(self.info)
         try:
@@ -384,22 +384,22 @@ class RunSpec(Strict):
 
     @cached_property
     def n_agents(self) -> int:
-        """Number of agents; ValueError if the data set cannot serve them."""
+        """Return the number of agents; ValueError if the data set cannot serve them."""
         return self.scheme.n_agents(self.info)
 
     @property
     def n_features(self) -> int:
-        """Number of features that the partition uses."""
+        """Return the number of features that the partition uses."""
         return self.scheme.n_features(self.info)
 
     @cached_property
     def as_problem(self) -> problems.AnyProblem:
-        """Problem with its parameters; the partition says what is shared out."""
+        """Return the problem with its parameters; the partition says what is shared out."""
         return problems.as_problem(self.problem or self.info.default_problem, self.scheme.sharing)
 
     @property
     def release(self) -> Release | None:
-        """What the method releases, with the law that is asked for."""
+        """Say what the method releases, with the law that is asked for."""
         release = self.method.release
         return release and release.under(self.privacy.noise)
 
@@ -438,7 +438,7 @@ class RunSpec(Strict):
 
     @property
     def stated_budget(self) -> float:
-        """The one that a user stated: of the whole run, or of one release."""
+        """Return the budget that a user stated: of the whole run, or of one release."""
         return self.epsilon if self.privacy.total is None else self.privacy.total
 
     def at(self, budget: float) -> RunSpec:
@@ -450,12 +450,12 @@ class RunSpec(Strict):
 
     @property
     def private(self) -> bool:
-        """Whether noise is added at all."""
+        """Tell whether noise is added at all."""
         return math.isfinite(self.stated_budget)
 
     @property
     def computed(self) -> RunSpec:
-        """The run that is computed: that of the first seed, if nothing is drawn and so all seeds have its values.
+        """Return the run that is computed: of the first seed, if nothing is drawn and so all seeds have its values.
 
         A method with noise may add some whatever the budget is.
         """
@@ -467,7 +467,7 @@ class RunSpec(Strict):
 
     @property
     def guarantee_with_noise(self) -> Guarantee:
-        """What totals are worth if the budget is finite; what comes from outside the package has no proof here."""
+        """Say what totals are worth at a finite budget; what comes from outside has no proof here."""
         found = self.method.guarantee(self.sensitivity)
         foreign = not type(self.method).__module__.startswith("admmbench.")
         if found.kind != "none" and foreign and self._beside_ledger:
@@ -503,7 +503,7 @@ class RunSpec(Strict):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the total of the run is worth."""
+        """Say what the total of the run is worth."""
         found = self.guarantee_with_noise
         if found.kind != "none" and not self.private:
             return Guarantee("none", "an infinite budget adds no noise")
@@ -511,21 +511,21 @@ class RunSpec(Strict):
 
     @property
     def unit_of_privacy(self) -> str:
-        """What a total protects."""
+        """Say what a total protects."""
         if self.release is not None:
             return unit_of_privacy(self.release.neighbours("zero_out"))
         return COLUMN if self.as_problem.sharing == "columns" else RECORD
 
     @property
     def delta_warning(self) -> str:
-        """Why totals at this delta say little; empty if it is small enough, or there are no totals of records."""
+        """Say why totals at this delta say little; empty if it is small enough, or totals are not of records."""
         if not self.private or self.release is None or self.unit_of_privacy != RECORD:
             return ""
         return delta_warning(self.delta, self.scheme.n_train(self.info))
 
     @property
     def composed_by(self) -> list[Accountant]:
-        """Accountants whose totals the trace holds."""
+        """Return the accountants whose totals the trace holds."""
         usual = [each.name for each in ACCOUNTANTS.values() if each.usual]
         return [ACCOUNTANTS[name] for name in self.accountants or usual]
 

@@ -33,7 +33,7 @@ def block_size(problem: BoundProblem[Any]) -> int:
 
 
 class Workers:
-    """Threads that share out a list among them.
+    """Threads share out a list among them.
 
     Each worker takes the next item as soon as it is free, as agents differ in size.
     """
@@ -43,7 +43,7 @@ class Workers:
         self._threads = threads
 
     def map(self, function: Callable[[ItemT], T], items: Sequence[ItemT]) -> list[T]:
-        """Apply a function to all items; results in their order."""
+        """Apply a function to all items, and return results in their order."""
         if self._executor is None:
             return [function(item) for item in items]
         results: dict[int, T] = {}

@@ -15,7 +15,7 @@ from admmbench.frames.outcomes import Outcome
 
 
 class Trace:
-    """Arrays that fill up round by round.
+    """A trace has arrays that fill up round by round.
 
     Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` is the `Outcome` of each seed's run. A
     diverged one is NaN from then on; one that its method ended keeps its last values.
@@ -77,7 +77,7 @@ class Trace:
         self._status = np.where(self._status == 0, outcomes, self._status).astype(np.int8)
 
     def all_ended(self) -> bool:
-        """Return whether no seed is left to run."""
+        """Tell whether no seed is left to run."""
         return bool((self._status != 0).all())
 
     def hold(self, t: int) -> None:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """Values by name in a sealed JSON file of the user's private folder.
+    """It keeps values by name in a sealed JSON file of the user's private folder.
 
     A file that cannot be read, or was altered, counts as empty. Nothing is cached where no file can be written. Of
     processes that write at the same time one may lose what it added.
@@ -49,7 +49,7 @@ class Cache(Generic[T]):
         return self._known[name]
 
     def close(self) -> None:
-        """Write what was made since."""
+        """Write what was made since the file was read."""
         if self._new:
             self.add(self._new)
             self._new.clear()

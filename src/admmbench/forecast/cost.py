@@ -24,7 +24,7 @@ _STEPS = 10
 
 
 class Machine(NamedTuple):
-    """How fast a core is: seconds that it takes for each.
+    """A core is so fast: it takes these seconds for each.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
 
 @dataclass(frozen=True)
 class JobResources:
-    """Resources of one job."""
+    """A job needs these resources."""
 
     threads: int
     mem_mb: int
@@ -62,7 +62,7 @@ class JobResources:
 
 
 def estimate(spec: RunSpec, threads: int) -> JobResources:
-    """Upper bounds for threads, memory and time.
+    """Bound threads, memory and time from above.
 
     Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
@@ -90,7 +90,7 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
 
 
 def work(spec: RunSpec, machine: Machine = LIMITS) -> float:
-    """Seconds that one core needs for computing, up to the time limit: an upper bound, unless a machine is given."""
+    """Forecast the seconds that one core computes, up to the time limit: an upper bound, unless a machine is given."""
     # An evaluation takes about as long as two gradients.
     evaluations = 2 * (spec.rounds / spec.evaluate_every + 1)
     counts = rounds_counts(spec, spec.rounds) + evaluations * _gradient(spec)
@@ -127,12 +127,12 @@ def _counts(**counts: float) -> NDArray[np.float64]:
 
 
 def model_entries(spec: RunSpec) -> int:
-    """Entries of one model, for all seeds that are computed."""
+    """Count the entries of one model, for all seeds that are computed."""
     return len(spec.computed.seeds) * spec.as_problem.loss.outputs(spec.info) * spec.n_features
 
 
 def state_bytes(spec: RunSpec) -> int:
-    """Bytes of a run's state: the global model, and the method's copies of all local ones.
+    """Count the bytes of a run's state: the global model, and the method's copies of all local ones.
 
     Where columns are shared out its copies are of all parties' predictions, beside z and the dual variable.
     """

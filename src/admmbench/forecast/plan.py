@@ -111,12 +111,12 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str,
 
 
 def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
-    """Forecast of a run that may have so many threads, of all its cores together."""
+    """Forecast the seconds of a run that may have so many threads, of all its cores together."""
     return estimate(spec, threads).threads * machine.start + work(spec, machine)
 
 
 def attack_seconds(spec: RunSpec, settings: AuditSettings, machine: Machine) -> float:
-    """Forecast of an audit: two worlds for each canary and repeat, and runs in which they are compared."""
+    """Forecast an audit: two worlds for each canary and repeat, and runs in which they are compared."""
     counts = settings.repeats * rounds_counts(spec, min(settings.rounds, spec.rounds))
     if spec.as_problem.sharing != "columns":
         counts += _COMPARED * rounds_counts(spec, compared_rounds(spec, settings))
@@ -169,14 +169,14 @@ def table(costs: pd.DataFrame) -> Table:
 
 
 def outlook(study: Study, cores: int | None) -> str:
-    """Summary of a plan without measuring anything."""
+    """Sum a plan up without measuring anything."""
     if machine := timing.known():
         return summary(plan(study, machine), cores or os.cpu_count() or 1)
     return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
 
 
 def summary(costs: pd.DataFrame, cores: int) -> str:
-    """Sentences below the table."""
+    """Write the sentences below the table."""
     total = costs.iloc[-1]
     shared = f" {total.shared:.0f} runs are shared by experiments." if total.shared else ""
     done = (

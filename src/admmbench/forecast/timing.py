@@ -61,7 +61,7 @@ def measure(progress: Callable[[int, int], None], *, renew: bool = False) -> Mac
 
 
 def known() -> Machine | None:
-    """What was measured here; None if nothing was."""
+    """Return what was measured here; None if nothing was."""
     found = _MEASURED.read().get(_name())
     return Machine(*found) if found else None
 

@@ -37,7 +37,7 @@ class InterruptedRunError(RuntimeError):
 
 
 class Checkpoint:
-    """A file to which a run writes its snapshot, from time to time and when it is told to stop.
+    """A run writes its snapshot to this file, from time to time and when it is told to stop.
 
     It is an archive of NumPy (``.npz``), with a checksum of each array. The first is JSON, which says which run, code,
     data and packages the snapshot belongs to, and has its variables, whose arrays follow. Nothing in it is code.

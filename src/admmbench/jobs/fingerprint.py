@@ -30,7 +30,7 @@ _NUMERICAL = ("dp-accounting", "numba", "numpy", "scipy")
 
 
 def of_run(spec: RunSpec) -> str:
-    """Fingerprint of everything that a run executes: engine, problem, its own algorithm, and numerical packages.
+    """Hash everything that a run executes: engine, problem, its own algorithm, and numerical packages.
 
     The data set's module is not part of it: prepared data are an input, and `of_dataset` covers what prepares them.
     """
@@ -42,23 +42,23 @@ def of_run(spec: RunSpec) -> str:
 
 
 def of_text(text: str) -> str:
-    """Hash of a text."""
+    """Hash a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def code(spec: RunSpec) -> str:
-    """Name of the code that `of_run` is about: equal for runs that execute the same."""
+    """Name the code that `of_run` is about: equal for runs that execute the same."""
     problem = spec.as_problem
     return f"{spec.algorithm} {problem.module} {problem.sharing}"
 
 
 def codes(specs: Iterable[RunSpec]) -> list[str]:
-    """Names of the code of some runs, each once, in their order."""
+    """Name the code of some runs, each once, in their order."""
     return list(dict.fromkeys(map(code, specs)))
 
 
 def of_dataset(name: str) -> str:
-    """Fingerprint of what prepares a data set."""
+    """Hash what prepares a data set."""
     module = datasets.find_module(name)
     inside, files = _inside_and_files([module])
     data = tuple(datasets.tables_of(module))
@@ -66,13 +66,13 @@ def of_dataset(name: str) -> str:
 
 
 def of_figures(kinds: Iterable[str]) -> str:
-    """Fingerprint of what draws figures of some kinds, which are imported modules, perhaps of a user's file."""
+    """Hash what draws figures of some kinds, which are imported modules, perhaps of a user's file."""
     inside, files = _inside_and_files([sys.modules[name] for name in sorted(set(kinds))])
     return of_modules((f"{_PACKAGE}.figures.drawing", *inside), files)
 
 
 def of_page(*modules: str) -> str:
-    """Fingerprint of what writes a page: modules, templates, scripts and styles."""
+    """Hash what writes a page: modules, templates, scripts and styles."""
     folders = (_ROOT / "report" / name for name in ("templates", "vendor"))
     return of_modules(modules, data=tuple(sorted(path for f in folders for path in f.iterdir())))
 
@@ -92,7 +92,7 @@ def of_modules(
     packages: tuple[str, ...] = (),
     data: tuple[Path, ...] = (),
 ) -> str:
-    """Hash of what a job can reach.
+    """Hash what a job can reach.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def of_modules(
 
 
 def closure(roots: Iterable[str]) -> set[str]:
-    """Modules of this package that importing ``roots`` can reach, functions' own imports included."""
+    """Find the modules of this package that importing ``roots`` can reach, functions' own imports included."""
     found: set[str] = set()
     queue = list(roots)
     while queue:
@@ -135,7 +135,7 @@ def closure(roots: Iterable[str]) -> set[str]:
 
 
 def meaning(path: Path) -> str:
-    """Hash of a file's source without docstrings, comments and formatting."""
+    """Hash a file's source without docstrings, comments and formatting."""
     return _read(path).meaning
 
 

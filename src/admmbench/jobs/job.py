@@ -125,7 +125,7 @@ def _refuse_other_code(spec: RunSpec, expected: str | None) -> None:
 
 
 def checkpoint_minutes() -> float:
-    """Minutes between two checkpoints.
+    """Return the minutes between two checkpoints.
 
     Raises
     ------

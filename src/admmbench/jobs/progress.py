@@ -71,7 +71,7 @@ def _lines(title: str, unit: str, console: Console) -> Callable[[int, int], None
 
 
 def duration(seconds: float) -> str:
-    """Time in the unit that suits it."""
+    """Write a time in the unit that suits it."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"

@@ -20,7 +20,7 @@ _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
 def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
-    """Global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
+    """Return the global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
     scheme = spec.scheme  # it may train on more rows than the training part has, or on fewer
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
@@ -40,7 +40,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
 
 
 def requested(spec: RunSpec) -> dict[str, Any]:
-    """What a run was asked to do, and by which code: the attributes that follow from its specification."""
+    """Say what a run was asked to do, and by which code: the attributes that follow from its specification."""
     complete = spec.complete()
     return {
         "dataset": spec.info.name,
@@ -71,14 +71,14 @@ def _json(value: Any) -> str:
 
 @lru_cache
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Versions of Python and of the packages that the numbers depend on, with those of a method."""
+    """Return the versions of Python and of the packages that numbers depend on, with those of a method."""
     packages = {name: version(name) for name in (*_PACKAGES, *more)}
     return {"python": platform.python_version(), **packages}
 
 
 @lru_cache
 def arithmetic() -> str:
-    """What sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
+    """Say what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
 
     The libraries choose them by the processor, or as their environment variables say.
     """
@@ -92,7 +92,7 @@ def arithmetic() -> str:
 
 @lru_cache
 def machine() -> str:
-    """Processor, number of cores and operating system."""
+    """Name the processor, the number of cores and the operating system."""
     return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}"
 
 

@@ -55,7 +55,7 @@ def sealed(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def intact(dataset: xr.Dataset) -> bool:
-    """Whether the content still has the checksum that it was sealed with."""
+    """Tell whether the content still has the checksum that it was sealed with."""
     return bool(dataset.attrs.get(_KEY) == _digest(dataset))
 
 

@@ -149,7 +149,7 @@ def run_spec(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> xr.Dataset:
-    """`simulate` for a checked specification and a loaded data set; continues from a checkpoint and writes new ones."""
+    """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
     if spec.delta_warning:
         _log.warning(spec.delta_warning)
     trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint)

@@ -23,7 +23,7 @@ Composition = Callable[[Spending, float], float]
 
 @dataclass(frozen=True)
 class Accountant:
-    """One way to compose releases.
+    """An accountant is one way to compose releases.
 
     Attributes
     ----------

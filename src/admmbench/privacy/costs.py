@@ -36,7 +36,7 @@ _REACH, _SUMMED = 250, 2.0**-42
 
 
 class Terms(NamedTuple):
-    """What the noise of a release is scaled for, and what a run makes of it."""
+    """These terms say what the noise of a release is scaled for, and what a run makes of it."""
 
     epsilon: float
     """Budget of the release."""
@@ -54,7 +54,7 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost(ABC):
-    """What one release costs, of one kind: the numbers of a subclass are its fields.
+    """A cost is that of one release, of one kind: the numbers of a subclass are its fields.
 
     A kind has to say `stated` alone. Then the worst release of which that is true is composed; a kind of which more is
     known overrides `renyi`, `ends` and `hockey_stick`.
@@ -90,7 +90,7 @@ class Cost(ABC):
     @property
     @abstractmethod
     def stated(self) -> tuple[float, float]:
-        """(epsilon, delta) that the release has by itself; an infinite epsilon if it has none with that delta."""
+        """Return the (epsilon, delta) of the release by itself; epsilon is infinite if it has none with that delta."""
 
     def renyi(self) -> Array | None:
         """Return Renyi divergences, shape of `ORDERS`; None if `stated` is added to the total of all others instead.
@@ -105,7 +105,7 @@ class Cost(ABC):
 
     @property
     def gaussian(self) -> float:
-        """Inverse squared multiplier if the release is a Gaussian one, as if every record took part; else NaN."""
+        """Return the inverse squared multiplier of a Gaussian release, as if every record took part; else NaN."""
         return math.nan
 
     def merged(self, count: float) -> tuple[Cost, float]:
@@ -142,7 +142,7 @@ class Cost(ABC):
 
     @property
     def shift(self) -> tuple[float, float, float]:
-        """How far a neighbour moves a value at most in l1, l2 and one entry, in units of the noise.
+        """Return how far a neighbour moves a value at most in l1, l2 and one entry, in units of the noise.
 
         Norms of which nothing is known are infinite. Where no more than `stated` is known, epsilon stands in l2.
         """
@@ -150,7 +150,7 @@ class Cost(ABC):
 
     @property
     def sound(self) -> bool:
-        """Whether all numbers are finite and at least 0, without which nothing is known of the noise."""
+        """Tell whether all numbers are finite and at least 0, without which nothing is known of the noise."""
         return all(0 <= number < math.inf for number in vars(self).values())
 
     def packed(self) -> list[Any]:
@@ -166,7 +166,7 @@ class Cost(ABC):
 
 @dataclass(frozen=True)
 class Laplace(Cost):
-    """A release with Laplace noise on every entry, which a neighbour shifts by so many scales of it.
+    """A release has Laplace noise on every entry, which a neighbour shifts by so many scales of it.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class Laplace(Cost):
 
     @property
     def entries(self) -> float:
-        """Number of entries that give the sum if each shifts by the largest shift; need not be whole."""
+        """Count the entries that give the sum if each shifts by the largest shift; need not be whole."""
         return self.l1 / self.linf if self.linf else 0.0
 
     def renyi(self) -> Array:
@@ -233,7 +233,7 @@ class Laplace(Cost):
 
 @dataclass(frozen=True)
 class Gaussian(Cost):
-    """A release with normal noise, perhaps of a Poisson sample: each record takes part with a probability.
+    """A release has normal noise, perhaps of a Poisson sample: each record takes part with a probability.
 
     Nobody but the agent sees which records take part. Neighbours of a sample are those of zero_out: a record that takes
     part contributes nothing in the other data set.
@@ -321,7 +321,7 @@ class Gaussian(Cost):
 
 @dataclass(frozen=True)
 class Pure(Cost):
-    """A release that is (epsilon, 0)-differentially private, whatever its noise."""
+    """A release is (epsilon, 0)-differentially private, whatever its noise."""
 
     name = "pure"
     laws = ("spherical",)
@@ -342,7 +342,7 @@ class Pure(Cost):
 
 @dataclass(frozen=True)
 class Approximate(Cost):
-    """A release that is (epsilon, delta)-differentially private, whatever its noise."""
+    """A release is (epsilon, delta)-differentially private, whatever its noise."""
 
     name = "approximate"
 
@@ -374,17 +374,17 @@ class Spending(tuple[tuple[Cost, float], ...]):
 
     @property
     def sound(self) -> bool:
-        """Whether all numbers can be composed; where not, nothing is known of the noise."""
+        """Tell whether all numbers can be composed; where not, nothing is known of the noise."""
         return all(cost.sound and 0 <= count < math.inf for cost, count in self)
 
     @property
     def gaussian(self) -> float:
-        """Inverse squared multiplier of the Gaussian release to which all compose, sampled or not; NaN with others."""
+        """Return the inverse squared multiplier of the Gaussian release to which all compose; NaN with others."""
         return sum(count * cost.gaussian for cost, count in self)
 
     @property
     def sampled(self) -> bool:
-        """Whether there are releases of samples."""
+        """Tell whether there are releases of samples."""
         return any(cost.sampling < 1 for cost, _ in self)
 
 

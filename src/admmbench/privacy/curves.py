@@ -28,7 +28,7 @@ _LINES = 4096
 
 @dataclass(frozen=True)
 class Curve:
-    """The trade-off between the false alarms and the hits of an attacker who sees all releases of an agent.
+    """The curve trades the false alarms against the hits of an attacker who sees all releases of an agent.
 
     An attacker who takes a share alpha of the runs without a record for runs with it finds at most a share of those
     with it: that of the normal curve if there is one, otherwise ``min(delta + exp(epsilon) alpha)`` over all lines.
@@ -71,7 +71,7 @@ class Curve:
 
     @property
     def advantage(self) -> float:
-        """Largest difference between hits and false alarms: the total variation distance of the neighbours."""
+        """Return the largest difference between hits and false alarms: the neighbours' total variation distance."""
         return self.delta(0.0)
 
 

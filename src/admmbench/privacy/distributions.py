@@ -35,7 +35,7 @@ _CUT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Losses of one release on a grid.
+    """Losses of one release are on a grid.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class Grid:
 
     @property
     def losses(self) -> Array:
-        """Losses of the points."""
+        """Return the losses of the points."""
         return self.spacing * (self.first + np.arange(len(self.chances)))
 
     @cached_property
     def variance(self) -> float:
-        """Variance of the losses."""
+        """Return the variance of the losses."""
         mean = self.chances @ self.losses
         return float(self.chances @ (self.losses - mean) ** 2)
 

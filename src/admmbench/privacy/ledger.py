@@ -22,13 +22,13 @@ _LEAST = 0.99
 
 
 class Ledger:
-    """Releases of one agent; memory is constant in the number of rounds."""
+    """A ledger has the releases of one agent; memory is constant in the number of rounds."""
 
     def __init__(self) -> None:
         self._counts: dict[Cost, float] = {}
 
     def __bool__(self) -> bool:
-        """Whether there was any release."""
+        """Tell whether there was any release."""
         return bool(self.spending())
 
     def add(self, cost: Cost, count: float = 1) -> None:

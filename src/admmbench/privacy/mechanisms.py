@@ -48,7 +48,7 @@ _ROUNDING = 2.0**-10
 
 @dataclass(frozen=True)
 class Privacy:
-    """What one release may cost, and how its sensitivity is bounded.
+    """It says what one release may cost, and how its sensitivity is bounded.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ class Privacy:
 
     @property
     def private(self) -> bool:
-        """Whether noise is added at all."""
+        """Tell whether noise is added at all."""
         return math.isfinite(self.epsilon)
 
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy value that leaves an agent, as a method declares it.
+    """A release is a noisy value that leaves an agent, as a method declares it.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Release:
 
     @property
     def kind(self) -> type[Cost]:
-        """Class of what the ledger is told: noise inside a problem whose solution is released has no shift."""
+        """Return the class of what the ledger is told: noise inside a problem whose solution leaves has no shift."""
         kind = self._by_budget
         shifts = issubclass(kind, Laplace | Gaussian)
         return Approximate if self.value == "objective" and shifts else kind
@@ -228,7 +228,7 @@ def finest(std: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Noise of B agents and S seeds, which is drawn where it is added: ``value + draw``.
+    """Noise of B agents and S seeds is drawn where it is added: ``value + draw``.
 
     Attributes
     ----------
@@ -266,7 +266,7 @@ class Draw:
     note: Callable[[Draw, Array], Array] | None = None
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **given: Any) -> Array:
-        """``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
+        """Do ``value + draw`` and ``value += draw``; there is nothing else that noise is for."""
         if ufunc is not np.add or method != "__call__":
             raise TypeError(
                 f"noise is drawn where it is added: value + noise, not {ufunc.__name__}"
@@ -298,7 +298,7 @@ class Draw:
 
 
 class Noise:
-    """Noise source of B agents, for a batch of S seeds.
+    """The source of B agents' noise serves a batch of S seeds.
 
     Parameters
     ----------
@@ -578,7 +578,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Sampler:
-    """Source of the Poisson samples of B agents, for a batch of S seeds: which records take part in a round.
+    """Poisson samples of B agents come from here, for S seeds: they say which records take part in a round.
 
     Attributes
     ----------

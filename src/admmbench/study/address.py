@@ -36,7 +36,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class Address:
-    """Where a run's files are, below the folder of all runs.
+    """An address says where a run's files are, below the folder of all runs.
 
     Names of files are far shorter than 255 bytes, whatever the seeds are.
 
@@ -60,7 +60,7 @@ class Address:
 
     @classmethod
     def of(cls, spec: RunSpec) -> Address:
-        """Address of what is computed.
+        """Make the address of what is computed.
 
         Raises
         ------
@@ -88,12 +88,12 @@ class Address:
 
     @property
     def point(self) -> str:
-        """File name without suffix: where on the grid of budgets and seeds the run is."""
+        """Return the file name without suffix: where on the grid of budgets and seeds the run is."""
         return f"{self._at}+seeds={self.first}-{self.last}"
 
     @property
     def stem(self) -> str:
-        """Name of the method at this budget, with so many seeds, for files of one experiment."""
+        """Name the method at this budget, with so many seeds, for files of one experiment."""
         return f"{Path(self.folder).name}+{self._at}"
 
     @property
@@ -101,19 +101,19 @@ class Address:
         return f"{self.kind}={_number(self.budget)}"
 
     def file(self, pattern: str) -> str:
-        """One of the run's files, such as `LOG`, below the folder of all runs."""
+        """Return the path of one of the run's files, such as `LOG`, below the folder of all runs."""
         return f"{self.folder}/{pattern.format(point=self.point)}"
 
 
 def files_of_runs(folder: Path) -> Iterator[Path]:
-    """Files in a folder of runs whose names are those of a run; whatever else is there is left out."""
+    """List the files in a folder of runs whose names are those of a run; whatever else is there is left out."""
     for path in folder.rglob("*=*+seeds=*"):
         if _FILE.fullmatch(path.relative_to(folder).as_posix()):
             yield path
 
 
 def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
-    """Folder name of a data set: its name, and a short hash of settings that are not the default.
+    """Name the folder of a data set: by its name, and a short hash of settings that are not the default.
 
     That of a data set from outside the package, or of a table, has a hash of all that it is: others may have its name.
     """
@@ -125,7 +125,7 @@ def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
 
 
 def rule_name(verb: str, what: str) -> str:
-    """Name of a rule of the workflow that is made for one folder of runs, or one experiment."""
+    """Name a rule of the workflow that is made for one folder of runs, or one experiment."""
     return f"{verb}_{re.sub('[^A-Za-z0-9]+', '_', what)}"
 
 

@@ -32,7 +32,7 @@ class ConfigError(ValueError):
 
 
 class Data(Strict):
-    """Where data come from and go to."""
+    """These keys say where data come from and go to."""
 
     mirror: Folder | None = None
     """Folder with source files, looked up before the network (ADMMBENCH_MIRROR)."""
@@ -41,7 +41,7 @@ class Data(Strict):
 
 
 class Config(Strict):
-    """The whole configuration, as Snakemake merges it."""
+    """The whole configuration has these keys, as Snakemake merges it."""
 
     experiments: Annotated[list[str], AfterValidator(distinct), Field(min_length=1)]
     overrides: dict[str, dict[str, Any]] = {}
@@ -58,14 +58,14 @@ class Config(Strict):
 
 
 class Study(Strict):
-    """A checked configuration with its experiments."""
+    """A study is a checked configuration with its experiments."""
 
     config: Config
     experiments: dict[str, Experiment]
 
     @cached_property
     def shared(self) -> dict[str, dict[str, Run]]:
-        """Runs that several experiments may ask for, by folder and file name, with the label of the first."""
+        """Return the runs that several experiments may ask for, by folder and file name, with the first one's label."""
         found: dict[str, dict[str, Run]] = {}
         for experiment in self.experiments.values():
             for run in () if experiment.timed else experiment.runs:
@@ -73,11 +73,11 @@ class Study(Strict):
         return found
 
     def runs_folder(self, name: str) -> Path:
-        """Where the runs of an experiment are."""
+        """Say where the runs of an experiment are."""
         return self.experiments[name].runs_folder(Path(self.config.results, name))
 
     def definition(self, name: str, file: str) -> str:
-        """Text of one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
+        """Write one of the two files that define an experiment: its figures, or its manifest, which has the rest."""
         experiment = self.experiments[name]
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
@@ -99,7 +99,7 @@ class Study(Strict):
 
     @cached_property
     def datasets(self) -> dict[str, str | dict[str, Any]]:
-        """Data sets that the experiments need, by folder name."""
+        """Return the data sets that the experiments need, by folder name."""
         return {each.dataset_folder: each.dataset for each in self.experiments.values()}
 
 
@@ -196,7 +196,7 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
 
 
 def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:
-    """Name and definition of an experiment, from the folder of its results, with or without its figures."""
+    """Read the name and definition of an experiment from the folder of its results, perhaps with its figures."""
     path = folder / MANIFEST
     try:
         manifest = read_sealed(path)
@@ -217,12 +217,12 @@ def read_figures(path: Path) -> list[Any]:
 
 
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:
-    """Experiment from the content of its file; a `ConfigError` names the file and every key that is wrong."""
+    """Make an experiment of its file's content; a `ConfigError` names the file and every key that is wrong."""
     return _validate(Experiment, content, source)
 
 
 def labels() -> dict[str, list[str]]:
-    """Labels of all experiments by name, the user's own and the papers', whether a study runs them or not."""
+    """Return the labels of all experiments by name, the user's own and the papers', run by a study or not."""
     return {
         name: [str(method["label"]) for method in _of_draft(path)]
         for name, path in find_all("experiments").items()
@@ -241,7 +241,7 @@ def _of_draft(path: Path) -> list[Mapping[str, Any]]:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Content of a YAML file of the configuration; a `ConfigError` names it where it is none."""
+    """Read a YAML file of the configuration; a `ConfigError` names it where it is no mapping."""
     try:
         content = read_yaml(path)
     except OSError as error:
@@ -254,7 +254,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 def report_name(overlays: Iterable[str]) -> str:
-    """Name of a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
+    """Name a report's folder, by the files that change the configuration; a `ConfigError` if it can be none."""
     try:
         return file_name("+".join(Path(name).stem for name in overlays) or "config", "report")
     except ValueError as error:
@@ -295,7 +295,7 @@ def _validate(model: type[T], content: Mapping[str, Any], source: str) -> T:
 
 
 def schemas() -> dict[str, str]:
-    """JSON schemas of the configuration and of experiments, by file name, for editors and readers."""
+    """Write JSON schemas of the configuration and of experiments, by file name, for editors and readers."""
     models: dict[str, type[BaseModel]] = {
         "config.schema.json": Config,
         "experiment.schema.json": Experiment,

@@ -49,7 +49,7 @@ SEED_BLOCK = 10
 
 
 class Method(Strict):
-    """One curve of an experiment: an algorithm with its parameters."""
+    """A curve of an experiment is an algorithm with its parameters."""
 
     name: str
     """Algorithm, or the path of a plug-in ending in .py."""
@@ -81,19 +81,19 @@ class Method(Strict):
 
     @property
     def starts(self) -> Settings:
-        """Where the search for its settings begins."""
+        """Say where the search for its settings begins."""
         return {path: axis.at(0) for path, axis in self.tune.items()}
 
 
 class Budgets(NoiseSettings):
-    """Totals of whole runs, which determine the noise; their neighbours, and the kind of noise."""
+    """Totals of whole runs determine the noise, with their neighbours and the kind of noise."""
 
     total: Epsilons | None = None
     """Budgets of whole runs, instead of epsilon."""
 
 
 class Search(NamedTuple):
-    """A method that is tuned at a budget: from which settings, and along which axes."""
+    """A method is tuned at a budget: from these settings, and along these axes."""
 
     label: str
     budget: float
@@ -108,7 +108,7 @@ def usual_agents(given: Mapping[str, Any]) -> Agents:
 
 
 class Experiment(Strict):
-    """One artefact of a paper, or one study: a data set, and a grid of methods, budgets and seeds."""
+    """An artefact of a paper, or a study, is a data set, and a grid of methods, budgets and seeds."""
 
     title: str
     paper: str = ""
@@ -298,7 +298,7 @@ class Experiment(Strict):
 
     @cached_property
     def blocks(self) -> list[tuple[int, ...]]:
-        """Seeds that are computed together, block by block; of the last look if there are looks."""
+        """Return the seeds that are computed together, block by block; of the last look if there are looks."""
         if self.looks:
             return self._blocks_until(self.looks[-1])
         sizes = self.seed_blocks
@@ -319,7 +319,7 @@ class Experiment(Strict):
         ]
 
     def blocks_of(self, label: str, budget: float) -> list[tuple[int, ...]]:
-        """Blocks of seeds that a method is run with at a budget, as far as they were ordered."""
+        """Return the blocks of seeds that a method is run with at a budget, as far as they were ordered."""
         if not self.looks:
             return self.blocks
         return self._blocks_until(self.ordered.get(label, {}).get(budget, self.looks[0]))
@@ -330,18 +330,18 @@ class Experiment(Strict):
 
     @property
     def budget_of(self) -> str:
-        """What the budgets are for, in words."""
+        """Say in words what the budgets are for."""
         return "one iteration" if self.privacy.total is None else "the whole run"
 
     @cached_property
     def metrics(self) -> list[str]:
-        """What its methods measure, as variables of the results."""
+        """Name what its methods measure, as variables of the results."""
         found = (measured(spec) for spec in self._methods)
         return [name for names in found for name in names if self.timed or name != "seconds"]
 
     @cached_property
     def runs(self) -> list[Run]:
-        """Every job of this experiment, method x epsilon x block of seeds, without methods that are still untuned."""
+        """List every job, method x epsilon x block of seeds, without methods that are still untuned."""
         return [
             Run(method.label, spec.model_copy(update={"seeds": seeds}))
             for method, budget in self._grid
@@ -352,7 +352,7 @@ class Experiment(Strict):
 
     @cached_property
     def searches(self) -> dict[str, Search]:
-        """What is tuned, by file name: every method with ``tune`` at every budget."""
+        """Say what is tuned, by file name: every method with ``tune`` at every budget."""
         found = (
             Search(method.label, budget, self._complete(method, budget, method.starts), method.tune)
             for method, budget in self._grid
@@ -362,7 +362,7 @@ class Experiment(Strict):
 
     @property
     def untuned(self) -> list[str]:
-        """Methods that must be tuned before they run, each with its budgets."""
+        """Name the methods that must be tuned before they run, each with its budgets."""
         missing: dict[str, list[str]] = {}
         for method, budget in self._grid:
             if self.settings(method, budget) is None:
@@ -374,7 +374,7 @@ class Experiment(Strict):
         return [(method, budget) for method in self.algorithms for budget in self._budgets(method)]
 
     def settings(self, method: Method, budget: float) -> Settings | None:
-        """Settings that tuning chose; empty for a method without axes, None if it must still be tuned along them."""
+        """Return the settings that tuning chose; empty for a method without axes, None if it must still be tuned."""
         if not method.tune:
             return {}
         chosen = self.chosen[method.label].get(budget)
@@ -382,7 +382,7 @@ class Experiment(Strict):
 
     @cached_property
     def chosen(self) -> dict[str, dict[float, Chosen]]:
-        """What tuning came to so far, by label and budget: along the axes that there are, and of the same method."""
+        """Return what tuning came to, by label and budget: along the axes that there are, and of the same method."""
         found = {}
         for method in self.algorithms:
             if method.tune:
@@ -399,7 +399,7 @@ class Experiment(Strict):
 
     @cached_property
     def audits(self) -> dict[str, Run]:
-        """Runs to attack, by file name: every noisy method at every finite budget, or at those asked for."""
+        """Choose the runs to attack, by file name: every noisy method at each finite budget, or at those asked for."""
         if self.audit is None:
             return {}
         chosen = self.audit.budgets
@@ -437,12 +437,12 @@ class Experiment(Strict):
             raise ValueError(where + "; ".join(lines)) from None
 
     def runs_folder(self, folder: Path) -> Path:
-        """Where its runs are, beside or in the folder of its results: timed runs are never shared."""
+        """Say where its runs are, beside or in the folder of its results: timed runs are never shared."""
         return (folder if self.timed else folder.parent) / "runs"
 
     @cached_property
     def dataset_folder(self) -> str:
-        """Name of the prepared data set's folder: equal settings share one."""
+        """Name the prepared data set's folder: equal settings share one."""
         return dataset_folder(self.dataset)
 
     def _spec(self, method: Method, budget: float, settings: Settings) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _asked(study: Study) -> Iterator[Path]:
 
 
 def size(path: Path) -> int:
-    """Bytes of a file, or of the files of a folder."""
+    """Count the bytes of a file, or of the files of a folder."""
     files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
     return sum(file.lstat().st_size for file in files if not file.is_dir())
 

@@ -13,7 +13,7 @@ from admmbench.study.address import CHECKPOINT, RESULT, Address
 
 @dataclass(frozen=True)
 class Run:
-    """One job: a method at one epsilon, for a block of seeds.
+    """A job is a method at one epsilon, for a block of seeds.
 
     Attributes
     ----------
@@ -28,24 +28,24 @@ class Run:
 
     @cached_property
     def address(self) -> Address:
-        """Where its files are, below the folder of all runs."""
+        """Say where its files are, below the folder of all runs."""
         return Address.of(self.spec)
 
     @property
     def path(self) -> str:
-        """File of the result."""
+        """Return the file of the result."""
         return self.address.file(RESULT)
 
     @property
     def checkpoint(self) -> str:
-        """Where it leaves its state: there a run with a longer time limit, or none, finds it."""
+        """Say where it leaves its state: there a run with a longer time limit, or none, finds it."""
         default = RunSpec.model_fields["time_limit"].default
         unlimited = self.spec.model_copy(update={"time_limit": default})
         return Address.of(unlimited).file(CHECKPOINT)
 
     @property
     def first(self) -> Run:
-        """The run of its first seed alone, which stands for all blocks of its method at its budget."""
+        """Return the run of its first seed alone, which stands for all blocks of its method at its budget."""
         return Run(self.label, self.spec.model_copy(update={"seeds": self.spec.seeds[:1]}))
 
 
