@@ -33,7 +33,7 @@ Sharing = Literal["rows", "columns", "constrained"]
 
 
 class RecordBounds(Strict):
-    """Norms that records are scaled down to; None: bounded by the data set's domain alone."""
+    """Records are scaled down to these norms; None: bounded by the data set's domain alone."""
 
     max_l1_norm: Annotated[Number, Field(gt=0)] | None = None
     max_l2_norm: Annotated[Number, Field(gt=0)] | None = None
@@ -41,7 +41,7 @@ class RecordBounds(Strict):
 
 @dataclass(frozen=True)
 class Setting:
-    """How a problem is joined with data.
+    """It says how a problem is joined with data.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """Parameters of an objective; `bind` joins them with data.
+    """A problem has the parameters of an objective; `bind` joins them with data.
 
     Attributes
     ----------
@@ -84,12 +84,12 @@ class Problem(ABC):
 
     @property
     def penalty(self) -> Penalty:
-        """The penalty R itself."""
+        """Return the penalty R itself."""
         return PENALTIES[self.penalty_name]
 
     @property
     def module(self) -> str:
-        """Name of the module that has its formulas."""
+        """Name the module that has its formulas."""
         return type(self.loss).__module__
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Problem(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Settings as a user would write them, complete."""
+        """Return the settings as a user would write them, complete."""
 
     def bind(
         self,
@@ -119,12 +119,12 @@ class Problem(ABC):
 
     @abstractmethod
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
-        """Units and long name of what evaluation measures, by name; the metric comes first."""
+        """Return units and long name of what evaluation measures, by name; the metric comes first."""
 
 
 @dataclass(frozen=True)
 class LossProblem(Problem):
-    """A problem over records.
+    """A problem is over records.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class LossProblem(Problem):
             raise ValueError(f"problem: loss {self.loss_name}: {error}") from None
 
     def describe(self) -> dict[str, Any]:
-        """Settings as a user would write them, complete."""
+        """Return the settings as a user would write them, complete."""
         # What is there for the authors' code alone shows where it is used.
         parameters = {
             field.name: value
@@ -165,11 +165,11 @@ class LossProblem(Problem):
 
 
 class State(Protocol):
-    """Variables of a method, as far as its problem evaluates them."""
+    """A state has the variables of a method, as far as its problem evaluates them."""
 
     @property
     def w(self) -> Array:
-        """Global model, shape (S, K, J), or (S, K, J + 1) with an intercept, which no penalty counts."""
+        """Return the global model, shape (S, K, J), or (S, K, J + 1) with an intercept, which no penalty counts."""
 
 
 def weights_and_intercepts(w: Array, n_features: int) -> tuple[Array, Array]:
@@ -191,7 +191,7 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 class BoundProblem(ABC, Generic[PartsT]):
-    """A problem on a data set that is shared out over agents, for a batch of seeds.
+    """A problem is bound to a data set that is shared out over agents, for a batch of seeds.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class BoundProblem(ABC, Generic[PartsT]):
     @property
     @abstractmethod
     def work_per_agent(self) -> float:
-        """Multiplications and additions of one gradient, for an average agent and all seeds."""
+        """Count multiplications and additions of one gradient, for an average agent and all seeds."""
 
     @abstractmethod
     def block(self, agents: slice) -> PartsT:
@@ -224,7 +224,7 @@ class BoundProblem(ABC, Generic[PartsT]):
 
 
 class BoundLoss(BoundProblem[PartsT]):
-    """A problem over records.
+    """A bound problem is over records.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ class BoundLoss(BoundProblem[PartsT]):
 
 @dataclass(frozen=True)
 class Gradient:
-    """Gradient of the loss: a sum over each agent's records, divided by a number.
+    """The gradient of the loss is a sum over each agent's records, divided by a number.
 
     Attributes
     ----------
@@ -298,12 +298,12 @@ class Gradient:
 
     @cached_property
     def value(self) -> Array:
-        """Gradient of the loss, shape (B, S, K, J), without the penalty."""
+        """Return the gradient of the loss, shape (B, S, K, J), without the penalty."""
         if self.position is None:
             return self.entries
         return gather(self.entries, self.position)
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """Largest contribution of one record to the value."""
+        """Return the largest contribution of one record to the value."""
         return self.bound()

@@ -46,7 +46,7 @@ _STEP_TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class Columns(LossProblem):
-    """Parameters of a problem over columns.
+    """A problem over columns has these parameters.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Columns(LossProblem):
 
 
 class BoundColumns(BoundLoss["Party"]):
-    """The problem on a data set whose columns are shared out over parties.
+    """The problem is bound to a data set whose columns are shared out over parties.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class BoundColumns(BoundLoss["Party"]):
 
     @property
     def weight(self) -> float:
-        """N s, weight of the penalty beside the sum of losses."""
+        """Return N s, the weight of the penalty beside the sum of losses."""
         return self.n_samples * self.problem.strength
 
     def minimize_loss(self, s: Array, dual: Array, rho: float, start: Array) -> Array:
@@ -240,7 +240,7 @@ class BoundColumns(BoundLoss["Party"]):
 
 
 class Party:
-    """One party's columns.
+    """A party has its own columns.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ class Party:
 
     @cached_property
     def basis(self) -> Array:
-        """Orthonormal basis of range(D_m), shape (N, rank)."""
+        """Return an orthonormal basis of range(D_m), shape (N, rank)."""
         values, vectors = linalg.eigh(self._gram(np.float64))
         kept = values > _RANK_TOLERANCE * values[-1]
         # With D = U S V^T, the eigenvectors are V, and U = D V / S, or they are U already.

@@ -21,7 +21,7 @@ _BORDER = 1e-9
 
 
 class Cone:
-    """A product ``K_1 x K_2 x ...``, each for some consecutive entries.
+    """A cone is a product ``K_1 x K_2 x ...``, each for some consecutive entries.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class Constraint(Strict):
 
     @property
     def groups(self) -> list[Where]:
-        """Groups that it is about."""
+        """Return the groups that it is about."""
         if self.disparity:
             return self.disparity.between
         return [self.mean_loss.where] if self.mean_loss else []
@@ -137,7 +137,7 @@ class Constrained(_Base, LossProblem):
     server: float
 
     def describe(self) -> dict[str, Any]:
-        """Settings as a user would write them, complete."""
+        """Return the settings as a user would write them, complete."""
         return {
             **super().describe(),
             "objective": {"mean_loss": self.objective.model_dump()},
@@ -232,7 +232,7 @@ class Quadratic(_Base):
             )
 
     def describe(self) -> dict[str, Any]:
-        """Settings as a user would write them, complete."""
+        """Return the settings as a user would write them, complete."""
         return {"loss": "quadratic", "penalty": self.penalty_name, "strength": self.strength}
 
     def bound(self, split: Split, setting: Setting) -> BoundConstrained:
@@ -299,7 +299,7 @@ class Drawn(BoundConstrained):
 
     @property
     def work_per_agent(self) -> float:
-        """Multiplications and additions of two products with a d x d matrix."""
+        """Count multiplications and additions of two products with a d x d matrix."""
         return float(4 * self.n_seeds * self.model_shape[1] ** 2)
 
     def block(self, agents: slice) -> Functions:
@@ -352,7 +352,7 @@ class OverRecords(BoundConstrained):
 
     @property
     def work_per_agent(self) -> float:
-        """Multiplications and additions of a Hessian for each seed."""
+        """Count multiplications and additions of a Hessian for each seed."""
         d = self.model_shape[1]
         return float(2 * self.n_samples / self.n_agents * self.n_seeds * d * (d + 2))
 

@@ -31,7 +31,7 @@ class Feasible(Strict):
 
     @property
     def radius(self) -> float:
-        """The radius, whichever it is."""
+        """Return the radius, whichever it is."""
         return self.ball or self.box or 0.0
 
     def project(self, models: Array) -> Array:
@@ -43,11 +43,11 @@ class Feasible(Strict):
         return shrunk.astype(models.dtype, copy=False)
 
     def diameter(self, size: int) -> float:
-        """Largest distance of two models with so many entries: U_2 of (14) in ryu2022."""
+        """Return the largest distance of two models with so many entries: U_2 of (14) in ryu2022."""
         return 2 * self.radius * (math.sqrt(size) if self.box is not None else 1.0)
 
     def largest_norm(self, size: int) -> float:
-        """Largest l2 norm of a model with so many entries."""
+        """Return the largest l2 norm of a model with so many entries."""
         return self.diameter(size) / 2
 
     def farthest(self, ways: Array) -> Array:
@@ -58,7 +58,7 @@ class Feasible(Strict):
         return np.asarray(self.radius * ways / np.where(sizes > 0, sizes, 1))
 
     def support(self, slopes: Array) -> Array:
-        """Largest scalar product of a model of W with slopes of shape (..., K, J)."""
+        """Return the largest scalar product of a model of W with slopes of shape (..., K, J)."""
         axes = (-2, -1)
         if self.box is not None:
             return np.asarray(self.radius * np.abs(slopes).sum(axis=axes))

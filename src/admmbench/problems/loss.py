@@ -86,22 +86,22 @@ class Loss(ABC):
     @property
     @abstractmethod
     def slope_l1(self) -> float:
-        """Supremum of the l1 norm of the slope."""
+        """Return the supremum of the l1 norm of the slope."""
 
     @property
     @abstractmethod
     def slope_l2(self) -> float:
-        """Supremum of the l2 norm of the slope."""
+        """Return the supremum of the l2 norm of the slope."""
 
     @property
     def slope_linf(self) -> float:
-        """Supremum of the largest entry of the slope; at most its l2 norm."""
+        """Return the supremum of the largest entry of the slope; at most its l2 norm."""
         return self.slope_l2
 
     @property
     @abstractmethod
     def curvature_bound(self) -> float:
-        """Supremum of the spectral norm of the second derivative."""
+        """Return the supremum of the spectral norm of the second derivative."""
 
     @property
     def floor(self) -> float:
@@ -194,7 +194,7 @@ class ScalarLoss(Loss):
     @property
     @abstractmethod
     def slope_bound(self) -> float:
-        """Supremum of the slope's absolute value."""
+        """Return the supremum of the slope's absolute value."""
 
     @property
     def slope_l1(self) -> float:

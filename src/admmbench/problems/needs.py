@@ -45,7 +45,7 @@ _NEEDS: dict[Need, tuple[Callable[[LossProblem], bool], str]] = {
 
 
 def has(problem: Problem, need: Need) -> bool:
-    """Whether a problem has what a method may need; a quadratic has all."""
+    """Tell whether a problem has what a method may need; a quadratic has all."""
     return not isinstance(problem, LossProblem) or _NEEDS[need][0](problem)
 
 

@@ -22,11 +22,11 @@ class Point(Protocol):
 
     @property
     def value(self) -> Array:
-        """Values, shape (...)."""
+        """Return values, shape (...)."""
 
     @property
     def gradient(self) -> Array:
-        """Gradients, shape (..., d)."""
+        """Return gradients, shape (..., d)."""
 
     def newton_step(self) -> Array:
         """Return a descent direction, (..., d): minus the inverse Hessian times the gradient where that is one."""

@@ -81,7 +81,7 @@ class LocalModels(State, Protocol):
 
     @property
     def z(self) -> Array:
-        """Local models, shape (P, S, K, J)."""
+        """Return the local models, shape (P, S, K, J)."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Rows(LossProblem):
             raise ValueError(f"{who} {_UNBOUNDED.format(data=data)}")
 
     def describe(self) -> dict[str, Any]:
-        """Settings as a user would write them, complete."""
+        """Return the settings as a user would write them, complete."""
         bounds = self.records.model_dump(exclude_none=True)
         found = {**super().describe(), "per": self.per, "average": self.average, "records": bounds}
         if self.feasible:
@@ -200,7 +200,7 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @cached_property
     def bound_l1(self) -> float:
-        """Largest ||x||_1 of an admissible record."""
+        """Return the largest ``||x||_1`` of an admissible record."""
         J = self.model_shape[1]
         return float(min(self._most_l1, math.sqrt(J) * self.bound_l2))
 
@@ -212,7 +212,7 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @property
     def bound_linf(self) -> float:
-        """Largest absolute value of an entry of an admissible record."""
+        """Return the largest absolute value of an entry of an admissible record."""
         return min(self._box, self.bound_l1, self.bound_l2)
 
     @property
@@ -261,13 +261,13 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @property
     def own_strength(self) -> float:
-        """Weight of the penalty in one agent's objective."""
+        """Return the weight of the penalty in one agent's objective."""
         agents = self.n_agents if self.problem.per == "total" else 1
         return self.problem.strength / agents
 
     @property
     def total_strength(self) -> float:
-        """Weight of the penalty in the objectives of all agents together."""
+        """Return the weight of the penalty in the objectives of all agents together."""
         agents = self.n_agents if self.problem.per == "agent" else 1
         return self.problem.strength * agents
 
@@ -323,7 +323,7 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @property
     def agents_alike(self) -> bool:
-        """Whether agents have equal weights in the objective, instead of records."""
+        """Tell whether agents have equal weights in the objective, instead of records."""
         return self.problem.average == "agents"
 
     def block(self, agents: slice) -> RowParts:
@@ -450,7 +450,7 @@ class RowParts:
 
     @property
     def release_shape(self) -> tuple[int, ...]:
-        """Shape of what an agent releases."""
+        """Return the shape of what an agent releases."""
         return self.whole.model_shape
 
     @property
