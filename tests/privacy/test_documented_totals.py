@@ -144,9 +144,9 @@ def test_totals_of_findings():
     (line,) = (line for line in findings.splitlines() if line.startswith("| composed ε"))
     pairs = re.findall(r"([\d.]+) \(([\d.]+)\)", line)
     for epsilon, (dp_admm, dvp) in zip((0.01, 0.05, 0.1, 0.2), pairs, strict=True):
-        squares = 100 * (0.5 / classical(epsilon, 1e-3)) ** 2
+        squares = 100 / classical(epsilon, 1e-3) ** 2
         assert gaussian(squares, 1e-3) == pytest.approx(float(dp_admm), rel=0.04)
-        assert pure(epsilon / 2, 100, 1e-3) == pytest.approx(float(dvp), rel=0.04)
+        assert pure(epsilon, 100, 1e-3) == pytest.approx(float(dvp), rel=0.04)
 
 
 def test_totals_of_attacked_rounds():
