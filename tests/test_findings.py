@@ -1245,8 +1245,8 @@ def huang2019(page: Section) -> None:
     weight = [verdicts["huang2019-l1-lambda"]]
     page.says(
         "a verdict on each of the paper's {} claims, theorems aside: {} are supported, {} contradicted, and {} "
-        "undecided, of which {} depend on a solver that the paper does not name, {} on how it judged learning rates, {} "
-        "on how it chose $\\lambda$ with $l_1$, and {} have too few seeds.",
+        "undecided, of which {} depend on a solver that the paper does not name, {} on how it judged learning rates, "
+        "{} on how it chose $\\lambda$ with $l_1$, and {} have too few seeds.",
         len(verdicts),
         supported,
         word(contradicted),
