@@ -57,5 +57,5 @@ def unalias(values: Any, key: str) -> Any:
 
 
 def list_algorithms() -> list[str]:
-    """Names of the algorithms: built in, and installed as plug-ins."""
+    """Return the names of the algorithms: built in, and installed as plug-ins."""
     return _ALGORITHMS.names()

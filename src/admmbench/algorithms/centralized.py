@@ -10,7 +10,7 @@ from admmbench.frames.optimum import AnyFederation, Optimum, Shared, Whole
 
 @parameters
 class Centralized(Optimum):
-    """The minimiser ``w*`` of ``sum_i f_i``."""
+    """One solver that has all records finds the minimiser ``w*`` of ``sum_i f_i``."""
 
     sharing = ("rows", "columns")
     role = "optimum"

@@ -16,7 +16,7 @@ from admmbench.sensitivity import Sensitivity
 
 @dataclass
 class Controlled(Models):
-    """Models, and the control variates of the agents."""
+    """These are models, and the control variates of the agents."""
 
     control: Array
     """c_i, the mean of an agent's noisy gradients of the last round, shape (P, S, K, J); the server's is their mean."""

@@ -15,7 +15,7 @@ from admmbench.privacy import Release
 
 @parameters
 class DVP(Exact):
-    """Exact subproblems whose dual variable carries noise.
+    """Agents solve exact subproblems, and their dual variable carries noise.
 
     huang2019 compares with this method but does not state it. This is the definition of T. Zhang and Q. Zhu, "Dynamic
     differential privacy for ADMM-based distributed classification learning" (IEEE Trans. Information Forensics and

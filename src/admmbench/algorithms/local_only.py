@@ -14,7 +14,7 @@ from admmbench.problems.columns import BoundColumns
 
 @parameters
 class LocalOnly(Optimum):
-    """The optimum over the features of the first parties.
+    """A solver finds the optimum over the features of the first parties.
 
     Parameters
     ----------

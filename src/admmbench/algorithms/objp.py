@@ -48,7 +48,7 @@ class ObjP(OfTheorems, ObjectivePerturbation):
         return kinds[self.proximity] + super().needs
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Strong convexity comes from the penalty."""
+        """Refuse a problem without a penalty where strong convexity has to come from it."""
         super().check(problem, agents)
         if self.proximity == "strong" and problem.strength == 0:
             raise ValueError("proximity: strong needs a problem with a strength above 0")

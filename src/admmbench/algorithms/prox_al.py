@@ -29,7 +29,7 @@ _PART_OF_TAU = 1e-6
 
 @dataclass
 class ProxALState(Ending):
-    """State of both loops."""
+    """It is the state of both loops."""
 
     centre: Array
     """w^k, from which the outer iteration started, shape (S, d)."""

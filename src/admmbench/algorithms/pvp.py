@@ -9,7 +9,7 @@ from admmbench.frames.exact import PerturbedSolution
 
 @parameters
 class PVP(PerturbedSolution):
-    """Algorithm 2: exact subproblems, and Gaussian noise of constant variance on their solutions."""
+    """Agents solve exact subproblems and add Gaussian noise of constant variance to the solutions: algorithm 2."""
 
     family = "perturbation of primal variables"
     tune = {"rounds": 10, "params.rho": 0.25}

@@ -20,7 +20,7 @@ from admmbench.problems.columns import BoundColumns
 
 @parameters
 class SklearnLogistic(Optimum):
-    """``sklearn.linear_model.LogisticRegression``, fitted once, to the records of all agents.
+    """``sklearn.linear_model.LogisticRegression`` is fitted once, to the records of all agents.
 
     Parameters
     ----------

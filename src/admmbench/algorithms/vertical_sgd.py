@@ -14,7 +14,7 @@ from admmbench.frames.base import Algorithm, Array, ColumnFederation, Messages, 
 
 @dataclass
 class Model:
-    """State of SGD."""
+    """It is the state of SGD."""
 
     w: Array
     """Models of all parties, one after another, shape (S, 1, J)."""

@@ -109,7 +109,7 @@ class Statement(Strict):
 
     @property
     def metrics(self) -> list[str]:
-        """Variables of the results that the claim looks at."""
+        """Return the variables of the results that the claim looks at."""
         return [self.metric]
 
 

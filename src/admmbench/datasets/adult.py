@@ -53,7 +53,7 @@ FILES = tuple(
 
 
 class Adult(DatasetDefinition):
-    """Adult as huang2019 prepares it (section VI).
+    """It is Adult as huang2019 prepares it (section VI).
 
     Records with a missing value are dropped; categories become binary columns, after the six numeric ones; columns are
     divided by their maximum over all records, and rows by their l2 norm. Training and test part are those of the files;

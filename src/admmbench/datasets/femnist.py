@@ -44,7 +44,7 @@ class Shard:
 
 
 class Femnist(DatasetDefinition):
-    """FEMNIST with pixels inverted (background 0), one group per writer.
+    """It is FEMNIST with pixels inverted (background 0), one group per writer.
 
     Rows follow the shard number, then the order of the writers in the file. The test part is that
     of the selected shards, so every test writer also has training data in the selection.

@@ -46,7 +46,7 @@ FILES = tuple(
 
 
 class Mnist(DatasetDefinition):
-    """MNIST in file order, pixels divided by 255."""
+    """It is MNIST in file order, pixels divided by 255."""
 
     name = "mnist"
 

@@ -37,7 +37,7 @@ class Settings(Columns):
 
 
 class Table(DatasetDefinition):
-    """Records of a file, one a row, with names of columns in the first line of text.
+    """These are records of a file, one a row, with names of columns in the first line of text.
 
     Numbers are scaled to [0, 1] by their ranges and clipped, each value of a category has a column, and a column of
     ones follows, as models have no intercept. Dates, identifiers, long texts and columns with one value are left out.

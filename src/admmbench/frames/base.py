@@ -328,7 +328,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
 
     @property
     def gradients(self) -> float:
-        """Approximate number of gradients of every record in a round, for the forecast."""
+        """Count the gradients of every record in a round approximately, for the forecast."""
         return self.updates * self.sampling
 
     @abstractmethod

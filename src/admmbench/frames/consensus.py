@@ -42,7 +42,7 @@ _SMALL = 1e-6
 
 @dataclass
 class Models:
-    """Global and local models, for S seeds and P agents with models of shape (K, J)."""
+    """These are global and local models, for S seeds and P agents with models of shape (K, J)."""
 
     w: Array
     """Global model, shape (S, K, J)."""
@@ -52,7 +52,7 @@ class Models:
 
 @dataclass
 class ConsensusState(Models):
-    """State of consensus ADMM."""
+    """It is the state of consensus ADMM."""
 
     dual: Array
     """Dual variables lambda, shape (P, S, K, J)."""
@@ -261,7 +261,7 @@ def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
 
 @parameters
 class Consensus(OverRows):
-    """Consensus ADMM.
+    """Agents agree on a model by consensus ADMM.
 
     Parameters
     ----------

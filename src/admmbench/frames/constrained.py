@@ -40,7 +40,7 @@ class Ending:
 
     @property
     def w(self) -> Array:
-        """Global model, shape (S, 1, d)."""
+        """Return the global model, shape (S, 1, d)."""
         return self.model[:, None]
 
 
@@ -111,7 +111,7 @@ def _distance_to_stationary(gradient: Array, w: Array, problem: BoundConstrained
 
 @dataclass(frozen=True, eq=False)
 class AugmentedLagrangian:
-    """``f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2``, of (10) and (11).
+    """It is ``f_i + (||P_{K*}(mu + beta c_i)||^2 - ||mu||^2) / (2 beta) + pull ||w - centre||^2 / 2``: (10), (11).
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class AugmentedLagrangian:
 
 
 class Merit:
-    """An augmented Lagrangian at one point."""
+    """It holds an augmented Lagrangian at one point."""
 
     def __init__(self, of: AugmentedLagrangian, w: Array) -> None:
         self._of, self._w = of, w

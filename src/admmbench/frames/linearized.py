@@ -77,7 +77,7 @@ class Linearized(Consensus):
     @property
     @abstractmethod
     def step(self) -> Step:
-        """Closed form of the subproblem: an equation between numbers, ``step(gradient, z, w, dual, rho, ...)``."""
+        """Return the closed form of the subproblem, of numbers, ``step(gradient, z, w, dual, rho, ...)``."""
 
     @abstractmethod
     def schedule(self, sub: Subproblem) -> Schedule:

@@ -79,7 +79,7 @@ def message(z: Entry, dual: Entry, rho: float) -> Entry:
 
 
 def dual_ascent(dual: Entry, rho: float, w: Entry, z: Entry) -> Entry:
-    """Dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
+    """Return the dual variables after an ascent along the gap: (4c) of ryu2021 and ryu2022."""
     return dual + rho * (w - z)
 
 
@@ -96,7 +96,7 @@ class Drawn(NamedTuple):
 
     @classmethod
     def nothing(cls, shape: tuple[int, ...]) -> Self:
-        """No noise, for agents and seeds, shape (B, S)."""
+        """Return what stands for no noise, for agents and seeds, shape (B, S)."""
         none = np.zeros(shape)
         keys, place = np.zeros((*shape, 2), np.uint32), np.zeros(2, int)
         return cls(0, keys, place, none, none, measure=False, magnitude=none)
@@ -279,7 +279,7 @@ class Pass:
     order: Literal["server", "agents"] = "server"
 
     def flags(self) -> dict[str, bool]:
-        """Those of `make_update`."""
+        """Return those of `make_update`."""
         return {
             "first": self.updates in ("only", "first"),
             "last": self.updates in ("only", "last"),
@@ -314,7 +314,7 @@ class Pass:
         )
 
     def numbers(self, schedule: Mapping[str, Array | float]) -> list[Array | float]:
-        """Further arguments of the step, in its order."""
+        """Return further arguments of the step, in its order."""
         names = _arguments(self.step)
         if sorted(schedule) != sorted(names):
             raise ValueError(

@@ -27,7 +27,7 @@ class Shared:
 
     @property
     def z(self) -> Array:
-        """The same for every agent, shape (P, S, K, J), without copies."""
+        """Return the same model for every agent, shape (P, S, K, J), without copies."""
         return np.broadcast_to(self.w, (self.n_agents, *self.w.shape))
 
 

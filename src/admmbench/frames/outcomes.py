@@ -24,12 +24,12 @@ class Outcome(IntEnum):
 
     @property
     def word(self) -> str:
-        """As in files: ``timed_out``."""
+        """Return the word that files have: ``timed_out``."""
         return self.name.lower()
 
     @property
     def words(self) -> str:
-        """As in texts: ``timed out``."""
+        """Return the words that texts have: ``timed out``."""
         return self.word.replace("_", " ")
 
 

@@ -40,7 +40,7 @@ class OutputPerturbation(Linearized):
 
     @property
     def family(self) -> str:
-        """With a scaled penalty parameter, ryu2021 calls it by another name."""
+        """Tell apart a scaled penalty parameter, with which ryu2021 calls it by another name."""
         scaled = ", scaled penalty" if self.rho.scale != 1 else ""
         return f"output perturbation{scaled}"
 

@@ -25,7 +25,7 @@ from admmbench.problems.columns import BoundColumns, Columns
 
 @dataclass
 class SharingState:
-    """State of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
+    """It is the state of ADMM sharing, for S seeds, M parties with d_m features, and N samples."""
 
     x: list[Array]
     """Model of each party, shape (S, d_m)."""
@@ -38,13 +38,13 @@ class SharingState:
 
     @property
     def w(self) -> Array:
-        """All models as one, shape (S, 1, J)."""
+        """Return all models as one, shape (S, 1, J)."""
         return np.concatenate(self.x, axis=1)[:, None]
 
 
 @parameters
 class Sharing(Algorithm[SharingState, ColumnFederation]):
-    """Algorithm 1.
+    """Parties that hold columns share their predictions: algorithm 1.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Step(NamedTuple):
     """Strong convexity of every f_p."""
 
     def smooth(self) -> Array:
-        """(31) of ryu2022, (33) of huang2019: by Young's inequality with 1 / eta - L."""
+        """Bound by Young's inequality with 1 / eta - L: (31) of ryu2022, (33) of huang2019."""
         spare = self.inverse_eta - self.L
         young = np.divide(
             self.noise, 2 * spare, out=np.zeros_like(self.noise), where=self.noise > 0
@@ -106,7 +106,7 @@ class Step(NamedTuple):
         return young + self._known
 
     def convex(self) -> Array:
-        """(45) of ryu2022, (18) of ryu2021, (28) of huang2019."""
+        """Bound by convexity: (45) of ryu2022, (18) of ryu2021, (28) of huang2019."""
         return self.slope / (2 * self.inverse_eta) + self._known
 
     @property
@@ -160,20 +160,20 @@ class Theorem(ABC):
     def sides(
         self, t: int, method: Linearized, course: Course, federation: RowFederation
     ) -> dict[str, Array]:
-        """Both sides after round t, besides those of the proof, by the names of variables; shape (S,)."""
+        """Return both sides after round t, besides those of the proof, by the names of variables; shape (S,)."""
 
     def drawn(self, s: Step) -> Array:
         """Right side of an update in the proof, before expectations, shape (B, S)."""
         return s.smooth() if self.smooth else s.convex()
 
     def averages(self, t: int, course: Course) -> tuple[Array, Array]:
-        """Averages of the local models, and the norms of their distances from that of the global ones, (P, S)."""
+        """Return averages of local models, and the norms of their distances from that of the global ones, (P, S)."""
         w, z = (each / self.total(t) for each in (course.w_sum, course.z_sum))
         return z, norms(w - z)
 
 
 def objective(z: Array, federation: RowFederation, mean_over: str) -> Array:
-    """f_p at each agent's model, shape (P, S), with the mean over ``all`` records or an agent's ``own``."""
+    """Return f_p at each agent's model, shape (P, S), with the mean over ``all`` records or an agent's ``own``."""
     whole = federation.problem
 
     def of_block(block: RowBlock) -> Array:
@@ -290,7 +290,7 @@ class Followed(Strategy):
 
 @parameters
 class OfTheorems(Linearized):
-    """Linearised consensus ADMM of which theorems speak.
+    """Theorems speak of these methods: linearised consensus ADMM.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class OfHuang2019(Theorem):
         return "" if rho == last else "the theorems are about one that is constant"
 
     def smoothness(self, parts: RowParts) -> Array | float:
-        """``c3 + (lambda / n) c4``, from an agent's records."""
+        """Return ``c3 + (lambda / n) c4``, from an agent's records."""
         return parts.curvature_bound + parts.whole.penalty_curvature if self.smooth else 0.0
 
     def constants(self, course: Course, federation: RowFederation, slopes: Array) -> list[Array]:
@@ -40,7 +40,7 @@ class OfHuang2019(Theorem):
 
     @abstractmethod
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
-        """Part of each agent in the right side, shape (B, S)."""
+        """Return the part of each agent in the right side, shape (B, S)."""
 
     def sides(
         self, t: int, method: Any, course: Course, federation: RowFederation
@@ -71,10 +71,10 @@ def _noise(parts: RowParts, privacy: Privacy) -> Array:
 
 
 class Theorem3(OfHuang2019):
-    """Convex f_i: (32), and (28) summed."""
+    """It is about convex f_i: (32), and (28) summed."""
 
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
-        """(30), (31)."""
+        """Return the part of each agent: (30), (31)."""
         slope = parts.gradient_bound + parts.whole.penalty_gradient_bound
         M1 = c_w * np.sqrt(2 * slope**2 + 16 * _noise(parts, privacy))
         M2 = rho * (c_w**2 + 1) / 2
@@ -82,13 +82,13 @@ class Theorem3(OfHuang2019):
 
 
 class Theorem4(OfHuang2019):
-    """Smooth convex f_i: (37), and (33) summed."""
+    """It is about smooth convex f_i: (37), and (33) summed."""
 
     before = False
     smooth = True
 
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
-        """(35), (36)."""
+        """Return the part of each agent: (35), (36)."""
         M3 = 4 * c_w * np.sqrt(_noise(parts, privacy))
         M4 = (c_w**2 * (self.smoothness(parts) + rho) + rho) / 2
         return np.asarray(M3 / math.sqrt(t) + M4 / t)

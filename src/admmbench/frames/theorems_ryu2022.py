@@ -16,7 +16,7 @@ from admmbench.problems.rows import RowParts
 
 
 class Constants(NamedTuple):
-    """Constants of (14) of ryu2022, one number for each seed, shape (S,)."""
+    """These are the constants of (14) of ryu2022, one number for each seed, shape (S,)."""
 
     U1: Array
     """Largest norm of an agent's (sub)gradient over W."""
@@ -51,7 +51,7 @@ class Facts(NamedTuple):
 
 
 class OfRyu2022(Theorem):
-    """Theorems 2, 3 and 4 of ryu2022, and theorem 2 of ryu2021, over W with Laplace noise."""
+    """These are theorems 2, 3 and 4 of ryu2022, and theorem 2 of ryu2021, over W with Laplace noise."""
 
     law = "laplace"
     variables = {
@@ -62,21 +62,21 @@ class OfRyu2022(Theorem):
 
     @abstractmethod
     def right(self, k: Constants, f: Facts) -> Array:
-        """Right side, shape (S,); lambda^1 = 0."""
+        """Return the right side, shape (S,); lambda^1 = 0."""
 
     def smoothness(self, parts: RowParts) -> Array | float:
-        """The largest of all agents."""
+        """Return the largest of all agents."""
         return parts.whole.smoothness if self.smooth else 0.0
 
     def constants(self, course: Course, federation: RowFederation, slopes: Array) -> list[Array]:
-        """``||lambda*||``, and those of (14) from above and from below."""
+        """Return ``||lambda*||``, and those of (14) from above and from below."""
         ends = [_constants(block.parts) for block in federation.blocks]
         # The penalty's part is the same for all agents.
         multiplier = np.sqrt((norms(slopes - slopes.mean(axis=0)) ** 2).sum(axis=0))
         return [multiplier, *(each for k in (0, 1) for each in _largest([end[k] for end in ends]))]
 
     def gamma(self, multiplier: Array, course: Course) -> Array:
-        """The smallest of assumption 1 (ii)."""
+        """Return the smallest of assumption 1 (ii)."""
         return 2 * multiplier
 
     def sides(
@@ -111,19 +111,19 @@ class OfRyu2022(Theorem):
         }
 
     def more(self, most: Constants, least: Constants, facts: Facts) -> dict[str, Array]:
-        """Right sides of other papers."""
+        """Return right sides of other papers."""
         return {}
 
 
 class Theorem2(OfRyu2022):
-    """Smooth convex f_p: (16a), and (31) summed."""
+    """It is about smooth convex f_p: (16a), and (31) summed."""
 
     supposes = {"proximity": "smooth"}
     before = False
     smooth = True
 
     def right(self, k: Constants, f: Facts) -> Array:
-        """(16a), (16b)."""
+        """Return (16a), (16b)."""
         noisy = (2 * f.P * f.size * k.U3**2 + k.U2**2 / (2 * f.E)) / (f.epsilon * math.sqrt(f.T))
         rest = k.U2**2 * (f.last + f.L / f.E) + f.gamma**2 / f.first
         return noisy + rest / (2 * f.T)
@@ -143,7 +143,7 @@ class Theorem3(OfRyu2022):
     }
 
     def right(self, k: Constants, f: Facts) -> Array:
-        """(20a), (20b)."""
+        """Return (20a), (20b)."""
         noisy = 2 * f.P * f.size * k.U3**2 / f.epsilon**2 + f.P * k.U1**2 + k.U2**2 / (2 * f.E)
         rest = k.U2**2 * f.last + f.gamma**2 / f.first + 2 * f.gamma * k.U2
         return noisy / math.sqrt(f.T) + rest / (2 * f.T)
@@ -163,12 +163,12 @@ class Theorem3(OfRyu2022):
 
 
 class Theorem4(OfRyu2022):
-    """Strongly convex f_p: (23), and (56) summed."""
+    """It is about strongly convex f_p: (23), and (56) summed."""
 
     supposes = {"proximity": "strong"}
 
     def against(self, t: int, rho: float, last: float) -> str:
-        """Assumption 2 (ii)."""
+        """Say what is against assumption 2 (ii)."""
         if t == 1 or rho <= t / (t - 1) * last:
             return ""
         return f"in round {t} it grows faster than assumption 2 (ii) allows"
@@ -178,21 +178,21 @@ class Theorem4(OfRyu2022):
         return t
 
     def total(self, T: int) -> float:
-        """T (T + 1) / 2."""
+        """Return T (T + 1) / 2."""
         return T * (T + 1) / 2
 
     def gamma(self, multiplier: Array, course: Course) -> Array:
-        """Assumption 2 (i)."""
+        """Return that of assumption 2 (i)."""
         return np.maximum(2 * multiplier, course.largest)
 
     def right(self, k: Constants, f: Facts) -> Array:
-        """(23)."""
+        """Return (23)."""
         noisy = 2 * f.P * (k.U1**2 + 2 * f.size * k.U3**2 / f.epsilon**2) / f.alpha
         rest = 2 * k.U2 * f.gamma + k.U2**2 * f.last + 4 * f.gamma**2 / f.first
         return (noisy + rest + f.alpha * k.U2**2 / (2 * f.E)) / (f.T + 1)
 
     def drawn(self, s: Step) -> Array:
-        """(56)."""
+        """Return (56)."""
         return s.convex() - s.alpha / 2 * s.before
 
 

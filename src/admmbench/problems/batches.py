@@ -41,7 +41,7 @@ class Share:
 
     @cached_property
     def norms(self) -> Norms:
-        """Norms of each record, shape (n,)."""
+        """Return the norms of each record, shape (n,)."""
         return Norms(record_norms(self.X, 1), record_norms(self.X, 2))
 
     def largest_singular_value(self) -> float:
@@ -73,12 +73,12 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return n_rows(self.rows)
 
     @property
     def n_seeds(self) -> int:
-        """Number of its seeds."""
+        """Return the number of its seeds."""
         return int(self.seeds.stop - self.seeds.start)
 
     @property

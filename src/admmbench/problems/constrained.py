@@ -42,19 +42,19 @@ _SPREAD = ("mean", "min", "max")
 
 
 class MeanLoss(Strict):
-    """Mean of the loss over a group of an agent's records."""
+    """It is the mean of the loss over a group of an agent's records."""
 
     where: Where = {}
 
 
 class Disparity(Strict):
-    """Difference of the mean losses of two groups."""
+    """It is the difference of the mean losses of two groups."""
 
     between: Annotated[list[Where], Field(min_length=2, max_length=2)]
 
 
 class LinearMap(Strict):
-    """A linear map ``C w + d``."""
+    """It is the linear map ``C w + d``."""
 
     matrix: list[list[Number]]
     offset: list[Number]
@@ -118,7 +118,7 @@ class _Base(Problem):
 
 @dataclass(frozen=True)
 class Constrained(_Base, LossProblem):
-    """Means of a loss over groups of records.
+    """Objective and constraints are means of a loss over groups of records.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Constrained(_Base, LossProblem):
 
 @dataclass(frozen=True)
 class Quadratic(_Base):
-    """``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
+    """Minimise ``sum_i (w^T A_i w / 2 + b_i^T w)`` subject to ``C_i w + d_i = 0``, i = 0..n: (25) of he2023.
 
     The matrices and vectors are drawn from the seed.
     """
@@ -241,7 +241,7 @@ class Quadratic(_Base):
 
 
 class BoundConstrained(BoundProblem[Functions]):
-    """A constrained problem for a batch of seeds, in double precision.
+    """It is a constrained problem for a batch of seeds, in double precision.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class BoundConstrained(BoundProblem[Functions]):
 
 
 class Drawn(BoundConstrained):
-    """Instances of (25), one for each seed.
+    """These are instances of (25), one for each seed.
 
     Each agent's part comes from its own stream, so that other agents or seeds do not change it.
     """

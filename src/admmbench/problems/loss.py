@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Convention:
-    """How the literature writes the objective of a loss over rows: defaults of the problem's settings.
+    """It says how the literature writes the objective of a loss over rows: defaults of the problem's settings.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Convention:
 
 
 class Norms(NamedTuple):
-    """Norms of the slope of each record and seed, shape (n, S)."""
+    """These are norms of the slope of each record and seed, shape (n, S)."""
 
     l1: Array
     l2: Array
@@ -70,7 +70,7 @@ class Form:
 
 @parameters
 class Loss(ABC):
-    """A loss of a record's K predictions and its target.
+    """It is a loss of a record's K predictions and its target.
 
     Predictions have shape (..., K), targets (...). With an infinite bound on the slope there is no worst case over
     records, and ``sensitivity: global`` is refused.
@@ -233,7 +233,7 @@ class ScalarLoss(Loss):
 
 @parameters
 class BinaryLoss(ScalarLoss):
-    """A loss for two classes, with targets -1 and +1."""
+    """It is a loss for two classes, with targets -1 and +1."""
 
     metric = "test_error"
 

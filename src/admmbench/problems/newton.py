@@ -18,7 +18,7 @@ _MOST_L1 = 15_000
 
 
 class Point(Protocol):
-    """A function of many problems at one point of each."""
+    """It is a function of many problems at one point of each."""
 
     @property
     def value(self) -> Array:

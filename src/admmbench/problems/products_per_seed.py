@@ -76,7 +76,7 @@ def add_back_sparse(
     slopes: Array,
     g: Array,
 ) -> None:
-    """`add_back` for such records."""
+    """Do what `add_back` does, for such records."""
     W = values.shape[1]
     # Additions to one entry wait for each other: each of four records has sums of its own.
     sums = np.empty((4, g.shape[3]), g.dtype)

@@ -68,7 +68,7 @@ _LOOP_COST = 8
 
 
 class Suprema(NamedTuple):
-    """Suprema of the norms of a slope, or of a record's contribution."""
+    """These are suprema of the norms of a slope, or of a record's contribution."""
 
     l1: float
     l2: float
@@ -86,7 +86,7 @@ class LocalModels(State, Protocol):
 
 @dataclass(frozen=True)
 class Rows(LossProblem):
-    """Parameters of a problem over rows.
+    """These are the parameters of a problem over rows.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @cached_property
     def bound_l2(self) -> float:
-        """Largest ||x||_2 of an admissible record: where ``|x_j| <= b`` and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
+        """Bound ||x||_2 of an admissible record: where ``|x_j| <= b`` and ||x||_1 <= B, ||x||_2^2 <= B min(b, B)."""
         most = self.problem.records.max_l2_norm or math.inf
         return float(min(math.sqrt(self._most_l1 * min(self._box, self._most_l1)), most))
 
@@ -253,7 +253,7 @@ class BoundRows(BoundLoss["RowParts"]):
 
     @cached_property
     def smoothness(self) -> Array:
-        """Lipschitz constant of the gradients of all ``f_p``, the largest of an agent's, shape (S,)."""
+        """Return the Lipschitz constant of the gradients of all ``f_p``, the largest of an agent's, shape (S,)."""
         largest: Array = self.block(slice(None)).smoothness.max(axis=0)
         return largest
 
@@ -419,7 +419,7 @@ def _sizes(sample: Sample) -> Array:
 
 
 class RowParts:
-    """The parts of B agents, served together.
+    """These are the parts of B agents, served together.
 
     Parameters
     ----------
@@ -496,7 +496,7 @@ class RowParts:
 
     @cached_property
     def smoothness(self) -> Array:
-        """Lipschitz constant L of the gradient of ``f_p`` as a part of the mean over all records, shape (B, S).
+        """Return a Lipschitz constant L of the gradient of ``f_p``, a part of the mean over all records, shape (B, S).
 
         Curvatures of loss and penalty give c sigma_max(X_p)^2 / I + s c4, and sigma_max^2 is at most I_p max ||x||_2^2.
         With ``global`` sensitivity this is the bound over admissible records, so a step size made of it tells nothing

@@ -24,7 +24,7 @@ MOST = 0.4
 
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """Some records without their zeros.
+    """These are some records without their zeros.
 
     Attributes
     ----------

@@ -13,7 +13,10 @@ from admmbench.validation import parameters
 
 @parameters
 class Huber(RegressionLoss):
-    """``(u - y)^2 / 2`` up to an error of d (``threshold``, in the targets' unit), ``d |u - y| - d^2 / 2`` beyond."""
+    """It is ``(u - y)^2 / 2`` up to an error of d, and ``d |u - y| - d^2 / 2`` beyond.
+
+    ``threshold`` is d, in the targets' unit.
+    """
 
     curvature_bound = 1.0
 
