@@ -122,7 +122,7 @@ def _judge_value(claim: Value, runs: Selection) -> Verdict:
         claim.selections(),
         estimate,
     )
-    off = part.estimate.value - claim.published
+    off = number - claim.published  # the number that is shown
     side = "above" if off > 0 else "below"
     source = f", of which {runs.gap(sampling)} are the sampling error of the paper's mean"
     supported = (
