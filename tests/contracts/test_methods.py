@@ -5,6 +5,8 @@ import pytest
 from admmbench import list_algorithms
 from admmbench.contracts.methods import of_method
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [
     pytest.param(check, id=f"{name}: {check.name}")
     for name in list_algorithms()

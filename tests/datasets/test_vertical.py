@@ -175,6 +175,7 @@ def like(scaling, mirror, cache):
     return load_dataset({"name": "gisette_like", "scaling": scaling}, mirror=mirror, cache=cache)
 
 
+@pytest.mark.slow
 def test_gisette_like(real_mirror, cache, sample):
     data = like("unit", real_mirror, cache)
     assert (data.X_train.shape, data.X_test.shape) == ((6000, 5000), (1000, 5000))
@@ -189,6 +190,7 @@ def test_gisette_like(real_mirror, cache, sample):
     np.testing.assert_array_equal(np.concatenate([data.y_train, data.y_test]), sample.classes)
 
 
+@pytest.mark.slow
 def test_gisette_like_is_scaled_like_gisette(real_mirror, cache, sample):
     data = like("libsvm", real_mirror, cache)
     expected = gisette.scale(sample.features[:6000], sample.features[6000:], "libsvm")

@@ -95,6 +95,7 @@ def changed(package, before):
     return differ(before, fingerprints(package, tuple(before)))
 
 
+@pytest.mark.slow
 def test_edits_reach_the_runs_that_they_concern(package):
     before = fingerprints(package)
     assert len(set(before.values())) == 3
@@ -136,6 +137,7 @@ def test_a_run_covers_its_own_loss_and_no_other(package):
     assert changed(package, after) == set(RUNS)
 
 
+@pytest.mark.slow
 def test_what_was_found_in_a_file_is_kept_by_its_bytes(tmp_path, monkeypatch):
     """Another process need not parse what has not changed, and sees what has."""
     cache, path = tmp_path / "cache", tmp_path / "a.py"
@@ -262,6 +264,7 @@ def test_a_plug_in_is_followed_through_the_api(tmp_path):
     assert not reached & {"admmbench.api", "admmbench.frames.exact"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "file"),
     [

@@ -275,6 +275,7 @@ def test_last_bits_do_not_tell_neighbours_apart(on_grid):
         assert right == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "cdf"), [("laplace", stats.laplace.cdf), ("gaussian", special.ndtr)]
 )
