@@ -8,6 +8,8 @@ from admmbench.contracts import of
 from admmbench.contracts.datasets import of_dataset
 from admmbench.contracts.methods import of_method
 
+pytestmark = pytest.mark.slow
+
 METHOD = """
 import threading
 import numpy as np

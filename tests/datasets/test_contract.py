@@ -13,6 +13,8 @@ from admmbench.datasets import (
 )
 from admmbench.engine.spec import RunSpec
 
+pytestmark = pytest.mark.slow
+
 SPECS = {"femnist": {"name": "femnist", "shards": [0]}}
 
 

@@ -249,6 +249,7 @@ def test_what_was_measured_is_kept(study, measured, monkeypatch):
     assert len(measured) == 4 * kinds
 
 
+@pytest.mark.slow
 def test_this_machine_is_measured(monkeypatch, tmp_path):
     """In a few seconds; every kind of work takes some time, and a job takes the most."""
     monkeypatch.setenv("ADMMBENCH_CACHE", str(tmp_path))
