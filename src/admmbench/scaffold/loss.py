@@ -9,20 +9,20 @@ from admmbench.api import Array, RegressionLoss, parameters
 
 @parameters
 class Template(RegressionLoss):
-    """ln cosh(u - y): squared for small errors, absolute for large ones, and smooth."""
+    """It is ``ln cosh(u - y)``: squared for small errors, absolute for large ones, and smooth."""
 
     slope_bound = 1.0  # supremum of |slope|; math.inf if there is none
     curvature_bound = 1.0  # supremum of |curvature|
 
     def value(self, u: Array, y: Array) -> Array:
-        """Ln cosh(u - y), without overflow."""
+        """Return ``ln cosh(u - y)``, without overflow."""
         error = u - y
         return np.logaddexp(error, -error) - np.log(u.dtype.type(2))
 
     def slope(self, u: Array, y: Array) -> Array:
-        """tanh(u - y)."""
+        """Return ``tanh(u - y)``."""
         return np.tanh(u - y)
 
     def curvature(self, u: Array, y: Array) -> Array:
-        """1 - tanh(u - y)^2."""
+        """Return ``1 - tanh(u - y)^2``."""
         return 1 - np.square(np.tanh(u - y))

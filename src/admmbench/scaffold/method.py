@@ -43,13 +43,13 @@ class Template(Linearized):
 
     @property
     def step(self) -> Step:
-        """Closed form of an agent's subproblem."""
+        """Return the closed form of an agent's subproblem."""
         return damped_step
 
     def schedule(self, sub: Subproblem) -> Schedule:
-        """Further arguments of the step, besides gradient, models, dual and rho, in round ``sub.t``."""
+        """Return further arguments of the step, besides gradient, models, dual and rho, in round ``sub.t``."""
         return {"stiffness": sub.t**self.power / self.a}
 
     def perturb_gradient(self, sub: Subproblem, gradient: Gradient) -> Draw | float:
-        """Laplace noise of scale sensitivity / epsilon; without it, leave out `release` too."""
+        """Draw Laplace noise of scale sensitivity / epsilon; without it, leave out `release` too."""
         return sub.noise.laplace(gradient.sensitivity)
