@@ -114,7 +114,7 @@ def lower_bound(
     first, second = (np.nan_to_num(each) for each in scores)
     tested = _tested(first, second, delta, confidence)
     value = float(epsilon_lower(*tested, delta, confidence))
-    hits, alarms = _rates(*tested, confidence)
+    (hits, _), (_, alarms) = _both_rates(*tested, confidence)
     total, allowed = ledger.epsilon(delta), float(curve(ledger.spending()).power(alarms))
     sentence = (
         f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
@@ -168,14 +168,6 @@ def _tested(first: Array, second: Array, delta: float, level: float) -> tuple[in
     return hits, len(rest[0]), alarms, len(rest[1])
 
 
-def _rates(hits: int, n: int, alarms: int, n_other: int, level: float) -> tuple[float, float]:
-    """Smallest rate of hits and largest rate of false alarms, in the intervals that `epsilon_lower` takes."""
-    level_of_each = 1 - (1 - level) / 2
-    low, _ = _interval(np.asarray(hits), n, level_of_each)
-    _, high = _interval(np.asarray(alarms), n_other, level_of_each)
-    return float(low), float(high)
-
-
 def epsilon_lower(
     true_positives: ArrayLike,
     n_positive: int,
@@ -208,9 +200,9 @@ def epsilon_lower(
     -------
     The bound, in the shape of the numbers of positives; at least 0.
     """
-    level_of_each = 1 - (1 - level) / 2
-    hit_low, hit_high = _interval(np.asarray(true_positives), n_positive, level_of_each)
-    alarm_low, alarm_high = _interval(np.asarray(false_positives), n_negative, level_of_each)
+    (hit_low, hit_high), (alarm_low, alarm_high) = _both_rates(
+        true_positives, n_positive, false_positives, n_negative, level
+    )
     found = np.zeros(np.broadcast(hit_low, alarm_low).shape)
     # An attack that is wrong more often than right is a good one for the worlds in the other order.
     for rate, other in (
@@ -221,6 +213,14 @@ def epsilon_lower(
     ):
         found = np.maximum(found, np.log(np.maximum(rate - delta, other) / other))
     return found
+
+
+def _both_rates(
+    hits: ArrayLike, n: int, alarms: ArrayLike, n_other: int, level: float
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Intervals of both rates, which hold together."""
+    of_each = 1 - (1 - level) / 2
+    return _interval(np.asarray(hits), n, of_each), _interval(np.asarray(alarms), n_other, of_each)
 
 
 def _interval(count: Array, n: int, level: float) -> tuple[Array, Array]:

@@ -117,10 +117,9 @@ def _renyi(spending: Spending, delta: float) -> float:
             most = float(get_epsilon_gaussian(multiplier, delta))
         if not spending.sampled:
             return most
-    divergences = [(cost.renyi(), count) for cost, count in spending]
-    if any(divergence is None for divergence, _ in divergences):
+    total = spending.renyi()
+    if total is None:
         return _beside_stated(spending, delta)
-    total = sum(count * divergence for divergence, count in divergences if divergence is not None)
     epsilon, _ = compute_epsilon(ORDERS, total, delta)
     return min(float(epsilon), most)
 

@@ -382,6 +382,16 @@ class Spending(tuple[tuple[Cost, float], ...]):
         """Return the inverse squared multiplier of the Gaussian release to which all compose; NaN with others."""
         return sum(count * cost.gaussian for cost, count in self)
 
+    def renyi(self) -> Array | None:
+        """Return Renyi divergences of all together, shape of `ORDERS`; None if a cost has none."""
+        total = np.zeros(len(ORDERS))
+        for cost, count in self:
+            divergence = cost.renyi()
+            if divergence is None:
+                return None
+            total += count * divergence
+        return total
+
     @property
     def sampled(self) -> bool:
         """Tell whether there are releases of samples."""

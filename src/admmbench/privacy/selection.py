@@ -36,13 +36,9 @@ def selected(spending: Spending, delta: float, trials: float, shape: str) -> flo
     """
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon  # slow to import
 
-    divergences = [(cost.renyi(), count) for cost, count in spending]
-    if not spending.sound or any(divergence is None for divergence, _ in divergences):
+    one = spending.renyi() if spending.sound else None
+    if one is None:
         return math.inf
-    one = sum(
-        (count * each for each, count in divergences if each is not None),
-        start=np.zeros(len(ORDERS)),
-    )
     eta = SHAPES[shape]
     others = (1 + eta) * np.nanmin((1 - 1 / ORDERS) * one - _log_gamma(trials, eta) / ORDERS)
     epsilon, _ = compute_epsilon(ORDERS, one + others + math.log(trials) / (ORDERS - 1), delta)
