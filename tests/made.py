@@ -234,7 +234,9 @@ def described(**given: object) -> SimpleNamespace:
             "artefacts": [],
             "figures": [],
             "algorithms": [],
-            "tuned": {},
+            "params": {},
+            "chosen": {},
+            "one_run": lambda budget: {},
             **given,
         }
     )

@@ -88,7 +88,9 @@ def experiment(figure, **given):
             "artefacts": ["fig. 1", "fig. 2"],
             "figures": figures,
             "algorithms": [],
-            "tuned": {},
+            "params": {},
+            "chosen": {},
+            "one_run": lambda budget: {},
             **given,
         }
     )
@@ -347,15 +349,15 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
         f"MNIST , ε = 0.5 2 undecided 20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
     )
     assert clear.startswith(
-        f"MNIST , ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
+        f"MNIST , ε = 1 ObjP default settings 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
     )
-    assert other.startswith("Adult *, ε = 0.5 ObjP 20.00")
+    assert other.startswith("Adult *, ε = 0.5 ObjP default settings 20.00")
     assert "* Adult: a part &lt;of&gt; it" in answer
     assert clear.endswith("Non-private 5.00")
     assert '<strong class="winner">ObjP</strong>' in rows[1]
     assert (
         lost
-        == f"Adult *, ε = 1 ObjP 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
+        == f"Adult *, ε = 1 ObjP default settings 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
     )
     for words in (
         "δ = 1e−6",
@@ -708,13 +710,51 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
         figures=[],
         audit=None,
         tuning=TuningSettings(trials=9, held_out=6),
-        tuned={"ObjP": {1.0: found}},
+        chosen={"ObjP": {1.0: found}},
     )
     page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
     assert "9 trials for each method and budget" in page
     assert "one of every 6 training rows" in page
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
+
+
+def test_winners_say_how_their_settings_were_found(figure):
+    """And methods that tuning made one run are shown once, with both names."""
+    errors = {**FIRST, "ObjPM": FIRST["ObjP"], "OutP+": FIRST["OutP"]}
+    ds = totals(build(errors, name="x", sensitivity="global", spread=0))
+    for label in ("ObjP", "ObjPM"):
+        ds["test_error"].loc[{"algorithm": label}] += np.arange(10)[:, None] * 1e-4
+    chosen = Chosen(settings={"rounds": 7}, error=0.1)
+    edge = chosen.model_copy(update={"edges": ["rounds"]})
+
+    def of(**given):
+        known = experiment(figure, figures=[], audit=None, tuning=TuningSettings(), **given)
+        page = rendering.render([rendering.Section(ds, known)], [], CONFIGURATION)
+        first = page[page.index('<table class="rows"') : page.index('id="answer-rows"')]
+        return page, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", first))
+
+    assert "2 equivalent: ObjP; ObjPM default settings" in of()[1]
+    assert "2 equivalent: ObjP; ObjPM stated settings" in of(params={"rho": 1})[1]
+    both = {"ObjP": {1.0: chosen}, "ObjPM": {1.0: edge}}
+    assert "2 equivalent: ObjP tuned; ObjPM tuned at an edge" in of(chosen=both)[1]
+
+    def one_run(budget):
+        names = ["ObjP", "ObjPM"]
+        return dict.fromkeys(names, names) if budget == 1 else {}
+
+    page, first = of(chosen={"ObjP": {1.0: edge}, "ObjPM": {1.0: edge}}, one_run=one_run)
+    assert "ObjP = ObjPM tuned at an edge10.0" in first
+    assert "ObjP = ObjPM wins on MNIST at ε = 1." in page
+    assert "<li>ObjP = ObjPM: one run on MNIST at ε = 1, as they have the same" in page
+    matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
+    assert '<th scope="row">ObjPM</th>' in matrix  # at another budget it is another run
+    rows = page[page.index('id="answer-rows"') : page.index('<dl class="facts">')]
+    assert "ObjT 25.00" in rows  # the next is another run
+    page, _ = of(one_run=lambda budget: one_run(1))
+    matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
+    assert '<th scope="row">ObjP = ObjPM</th>' in matrix
+    assert '<th scope="row">ObjPM</th>' not in matrix
 
 
 def test_kept_results_stand_beside_the_papers_and_ours(sections, verdicts):

@@ -16,7 +16,7 @@ ERRORS = {
 
 
 def rows(*results):
-    return standings.content(results)
+    return standings.content(results, {})
 
 
 def test_differences_are_paired_and_corrected_for_all_pairs_of_the_study():

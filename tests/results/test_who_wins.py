@@ -147,7 +147,8 @@ ALIKE = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
 def test_the_answer_in_a_sentence(rows, wanted):
     studies = [study(values, 2.0**k, margin=0.002) for k, values in enumerate(rows)]
     assert (
-        re.sub(r"[\d,]+ seeds", "4,600 seeds", answer.content(compare(studies))["short"]) == wanted
+        re.sub(r"[\d,]+ seeds", "4,600 seeds", answer.content(compare(studies), {})["short"])
+        == wanted
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import shlex
@@ -116,6 +117,7 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.jobs import seal
     from admmbench.report import answer
     from admmbench.results.who_wins import compare
+    from admmbench.study.config import read_experiment
     from admmbench.study.ranking import HEAD, NAME, Question, experiment
     from admmbench.validation import checked
     from admmbench.watch.study import turn
@@ -150,9 +152,11 @@ def _rank(options: argparse.Namespace) -> int:
     for target in ("tune", "all"):
         if status := turn([sys.executable, "-m", "admmbench", "study", target], folder):
             return status
-    comparison = compare([seal.read(folder / "results" / NAME / "results.nc")])
-    if comparison is not None:
-        print(answer.content(comparison)["short"])
+    with contextlib.chdir(folder):
+        results = Path("results", NAME)
+        comparison = compare([seal.read(results / "results.nc")])
+        if comparison is not None:
+            print(answer.content(comparison, dict([read_experiment(results)]))["short"])
     report = folder / "results/report/config/index.html"
     print(f"The report is {report}. To go on in this folder: cd {shlex.quote(str(folder))}")
     print(

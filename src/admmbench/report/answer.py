@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -24,17 +24,22 @@ from admmbench.results.wording import (
     together,
 )
 
+if TYPE_CHECKING:
+    from admmbench.study.experiment import Experiment
+
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
 
 
-def content(comparison: xr.Dataset) -> dict[str, Any]:
+def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> dict[str, Any]:
     """Gather everything that the template shows.
 
     Parameters
     ----------
     comparison
         What `admmbench.results.who_wins.compare` found.
+    experiments
+        Definitions of its experiments, by name, as far as they are known.
 
     Returns
     -------
@@ -43,28 +48,31 @@ def content(comparison: xr.Dataset) -> dict[str, Any]:
         one for each experiment, with its ``picture`` and ``rows``; ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
+    rows = [
+        row(cell, place, experiments.get(str(cell["experiment"].item())))
+        for cell, place in zip(cells(comparison), places, strict=True)
+    ]
     return {
         "facts": _facts(comparison, places),
-        "short": _short(comparison, places),
+        "short": _short(comparison, rows),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
-        "groups": list(_groups(comparison, places)),
-        "matrix": _matrix(comparison, places),
-        "notes": _notes(comparison, places),
+        "groups": list(_groups(comparison, rows)),
+        "matrix": _matrix(comparison, rows),
+        "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
 
 
-def _groups(comparison: xr.Dataset, places: list[str]) -> Iterator[dict[str, Any]]:
+def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Rows of the experiments, one after another."""
-    own = zip(cells(comparison), places, strict=True)
-    for name, group in itertools.groupby(own, key=lambda each: str(each[0]["experiment"].item())):
-        of_experiment, where = zip(*group, strict=True)
-        rows = [row(cell, place) for cell, place in zip(of_experiment, where, strict=True)]
+    both = zip(cells(comparison), rows, strict=True)
+    for name, group in itertools.groupby(both, key=lambda each: each[1]["experiment"]):
+        of_experiment, own = zip(*group, strict=True)
         yield {
             "experiment": name,
-            "place": where[0],
-            "note": rows[0]["note"],
+            "place": own[0]["place"],
+            "note": own[0]["note"],
             "picture": picture.draw(of_experiment),
-            "rows": rows,
+            "rows": own,
         }
 
 
@@ -110,9 +118,8 @@ def _margin(cell: xr.Dataset) -> str:
     return f"differences of up to {_number(cell, 'margin')}{' points' if cell['fraction'] else ''} do not matter"
 
 
-def _short(comparison: xr.Dataset, places: list[str]) -> str:
+def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     """Who wins where, which methods are equivalent, what is open, and who is never behind."""
-    rows = [row(cell, place) for cell, place in zip(cells(comparison), places, strict=True)]
     found: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for each in rows:
         if group := tuple(each["group"]):
@@ -160,16 +167,34 @@ def _seeds(cell: xr.Dataset) -> str:
     return " to ".join(str(number) for number in sorted({runs.min(), runs.max()}))
 
 
-def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
-    """Make one row of the answer: names, texts, and numbers of seeds; ``place`` is the name of its data."""
-    lowest, runner_up = str(cell["lowest"].item()), str(cell["runner_up"].item())
+def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> dict[str, Any]:
+    """Make one row of the answer: names, texts, and numbers of seeds.
+
+    Parameters
+    ----------
+    cell
+        Cell of a comparison.
+    place
+        Name of its data.
+    experiment
+        Its definition, which knows how settings were found, and which methods are one run.
+    """
+    epsilon, lowest = float(cell["epsilon"]), str(cell["lowest"].item())
+    same = {} if experiment is None else experiment.one_run(epsilon)
+    runner_up = _next(cell, same.get(lowest, [lowest]))
     own = cell.sel(algorithm=lowest) if lowest else None
     second = cell.sel(algorithm=runner_up) if runner_up else None
     difference = ("difference", "difference_lower", "difference_upper")
-    undecided = _ascending(cell, "undecided")
-    group = _ascending(cell, "winner", "equivalent")
+    undecided, group = _ascending(cell, "undecided"), _ascending(cell, "winner", "equivalent")
+    badges = (
+        {} if experiment is None else {each: badge(experiment, each, epsilon) for each in group}
+    )
+    undecided, group = _each_once(undecided, same), _each_once(group, same)
     return {
         **_name(cell, place),
+        "same": same,
+        "badges": {" = ".join(same.get(each, [each])): text for each, text in badges.items()},
+        "badge": next(iter(badges.values())) if len(set(badges.values())) == 1 else "",
         "winner": group[0] if len(group) == 1 else "",
         "group": group,
         "undecided": undecided,
@@ -184,6 +209,26 @@ def row(cell: xr.Dataset, place: str) -> dict[str, Any]:
         "floor_method": str(cell["floor_method"].item()),
         "floor": _number(cell, "floor"),
     }
+
+
+def badge(experiment: Experiment, label: str, epsilon: float) -> str:
+    """Say how the settings of a method at a budget were found."""
+    if chosen := experiment.chosen.get(label, {}).get(epsilon):
+        return "tuned at an edge" if chosen.edges else "tuned"
+    own = [method for method in experiment.algorithms if method.label == label]
+    stated = experiment.params or any(method.params or method.problem for method in own)
+    return "stated settings" if stated else "default settings"
+
+
+def _each_once(labels: Iterable[str], same: Mapping[str, list[str]]) -> list[str]:
+    """Name methods that are one run once, with all their names."""
+    return list(dict.fromkeys(" = ".join(same.get(label, [label])) for label in labels))
+
+
+def _next(cell: xr.Dataset, lowest: list[str]) -> str:
+    """Label of the second-lowest mean, that of another run; empty if there is none."""
+    means = cell["mean"].where(~cell["algorithm"].isin(lowest))
+    return str([*means.sortby(means).dropna("algorithm")["algorithm"].values, ""][0])
 
 
 def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
@@ -201,24 +246,32 @@ def _ascending(cell: xr.Dataset, *standings: str) -> list[str]:
     return [str(label) for label in means.sortby(means)["algorithm"].values]
 
 
-def _matrix(comparison: xr.Dataset, places: list[str]) -> dict[str, Any]:
+def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """All methods in all cells, by mean rank where they have one."""
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("cell").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
+    everywhere = {
+        label: [
+            other
+            for other in order
+            if all(other in each["same"].get(label, [label]) for each in rows)
+        ]
+        for label in order
+    }
     columns = list(cells(comparison))
-    heads = [_name(cell, place) for cell, place in zip(columns, places, strict=True)]
-    spans = itertools.groupby(heads, key=lambda head: head["experiment"])
+    spans = itertools.groupby(rows, key=lambda head: head["experiment"])
     return {
         "spans": [{**group[0], "size": len(group)} for _, own in spans for group in [list(own)]],
-        "epsilons": [head["epsilon"] for head in heads],
+        "epsilons": [head["epsilon"] for head in rows],
         "rows": [
             {
-                "label": label,
+                "label": " = ".join(everywhere[label]),
                 "rank": f"{ranks[label]:.2f}" if label in ranks else "–",
                 "cells": [_of_method(cell.sel(algorithm=label)) for cell in columns],
             }
             for label in order
+            if everywhere[label][0] == label
         ],
         "floors": [_number(cell, "floor") for cell in columns],
     }
@@ -258,6 +311,18 @@ def _notes(comparison: xr.Dataset, places: list[str]) -> list[str]:
             "A method that lost a run (it diverged or timed out) does not compete, and has the last rank."
         )
     return notes
+
+
+def _one_run(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say which methods tuning made one."""
+    found: dict[str, list[str]] = {}
+    for each in rows:
+        for names in _each_once(each["same"], each["same"]):
+            found.setdefault(names, []).append(f"{each['place']} at ε = {each['epsilon']}")
+    return [
+        f"{names}: one run on {together(where)}, as they have the same settings there."
+        for names, where in found.items()
+    ]
 
 
 def _interval(values: xr.Dataset, centre: str, lower: str, upper: str) -> str:

@@ -119,13 +119,14 @@ def render(
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
     experiments = [section.results for section in sections]
-    leading = standings.content(experiments)
+    definitions = {section.name: section.experiment for section in sections}
+    leading = standings.content(experiments, definitions)
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         configuration=configuration,
         version=version("admmbench"),
         missing=missing,
-        answer={} if comparison is None else answer.content(comparison),
+        answer={} if comparison is None else answer.content(comparison, definitions),
         standings=leading,
         parts=_incomplete(sections, leading),
         about_totals=_about_totals(experiments),
@@ -204,7 +205,7 @@ def _section(section: Section, number: int) -> dict[str, Any]:
         "experiment": section.experiment,
         "setting": tables.setting(results),
         "methods": tables.methods(results),
-        "tuned": tables.tuning(section.experiment) if section.experiment.tuned else None,
+        "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
         "figures": [
             _figure(section, figure, f"f{number}-{place}")
             for place, figure in enumerate(section.experiment.figures)

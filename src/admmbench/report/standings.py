@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -14,14 +14,21 @@ from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
 from admmbench.results.wording import given, listed, number
 
+if TYPE_CHECKING:
+    from admmbench.study.experiment import Experiment
 
-def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
+
+def content(
+    experiments: Iterable[xr.Dataset], definitions: Mapping[str, Experiment]
+) -> list[dict[str, Any]]:
     """Make the rows of the table: one for each experiment and budget of which the answer at equal privacy has none.
 
     Parameters
     ----------
     experiments
         Results, each as its ``results.nc`` holds them.
+    definitions
+        Definitions of experiments, by name, as far as they are known.
 
     Returns
     -------
@@ -30,17 +37,21 @@ def content(experiments: Iterable[xr.Dataset]) -> list[dict[str, Any]]:
         ``measure``, ``privacy`` and ``lost``, as text. Where no interval says who leads, ``only`` has the reason.
     """
     without_totals = (each for each in experiments if not statistics.of_whole_runs(each))
-    return [found for results in without_totals for found in _rows(results)]
+    return [
+        found
+        for results in without_totals
+        for found in _rows(results, definitions.get(results.attrs["experiment"]))
+    ]
 
 
-def _rows(results: xr.Dataset) -> Iterator[dict[str, Any]]:
+def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[dict[str, Any]]:
     comparison = lead(results)
     if comparison is None:
         return
     private = statistics.equally_private(results)
     for cell in cells(comparison):
         epsilon = float(cell["epsilon"])
-        known = row(cell, "")
+        known = row(cell, "", experiment)
         lowest = str(cell["lowest"].item())
         own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
         yield {

@@ -143,7 +143,7 @@ def tuning(experiment: Experiment) -> Table:
             number(chosen.error),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
-        for label, found in experiment.tuned.items()
+        for label, found in experiment.chosen.items()
         for epsilon, chosen in found.items()
     ]
     heads = [

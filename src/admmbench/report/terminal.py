@@ -37,7 +37,7 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
             yield as_rich(f"{title}: mean {tables.spread(results)}", tables.errors(results, how))
     if statistics.of_whole_runs(results):
         yield "Budgets are totals of whole runs: the report says who wins at equal privacy."
-    yield from map(_lead, standings.content([results]))
+    yield from map(_lead, standings.content([results], {}))
     if spent := tables.privacy(results):
         yield as_rich("Privacy after the last round", spent)
     yield from map(escape, tables.about_totals(results))

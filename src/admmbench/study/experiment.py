@@ -397,6 +397,14 @@ class Experiment(Strict):
                 }
         return found
 
+    def one_run(self, budget: float) -> dict[str, list[str]]:
+        """Name the methods that are one run at a budget, as tuning made them: for each label, all that are."""
+        labels: dict[str, dict[str, None]] = {}
+        for run in self.runs:
+            if run.spec.stated_budget == budget:
+                labels.setdefault(run.path, {})[run.label] = None
+        return {label: [*own] for own in labels.values() if len(own) > 1 for label in own}
+
     @cached_property
     def audits(self) -> dict[str, Run]:
         """Choose the runs to attack, by file name: every noisy method at each finite budget, or at those asked for."""
