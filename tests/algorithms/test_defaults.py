@@ -40,13 +40,16 @@ DEFAULTS = {
     "prox_al": {**PROXIMAL, "rho": 1, "q": 0.9, "inner_limit": 100_000},
     "cprox_al": PROXIMAL,
     "fedavg_penalty": {"weight": 10, "learning_rate": 1e-3, "local_updates": 5, "start": 1},
+    # The suite's; the authors' library starts at multipliers of 0.
+    "primal_dual": {"learning_rate": 0.01, "multiplier_rate": 0.01, "multiplier": 0, "start": 1},
 }
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_of_the_papers(name):
     setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
-    setting = CONSTRAINED if name in ("prox_al", "cprox_al", "fedavg_penalty") else setting
+    if name in ("prox_al", "cprox_al", "fedavg_penalty", "primal_dual"):
+        setting = CONSTRAINED
     params = {"c_w": 1} if name == "dp_admm" else {}
     rounds = {"rounds": 1} if name == "amp" else {}
     spec = RunSpec(algorithm=name, epsilon=1, params=params, **setting, **rounds)

@@ -1,4 +1,4 @@
-"""Augmented Lagrangians for constrained problems: the frame of `prox_al`, `cprox_al` and `fedavg_penalty`."""
+"""Methods for constrained problems: KKT residuals, augmented Lagrangians, and the outer loop of he2023."""
 
 from __future__ import annotations
 
