@@ -85,7 +85,7 @@ def test_attacks_are_jobs_of_their_own_and_a_section_of_the_report(project):
     page = (project.folder / "results/report/tiny/index.html").read_text()
     for name, words in (("tiny", "of 5 checks fail."), ("worst", "5 checks hold.")):
         section = page[page.index(f'id="{name}"') :]
-        table = section[section.index("Attacks on the first rounds of runs") :]
+        table = section[section.index("Attacks on rounds of runs") :]
         assert words in table[: table.index("</table>")]
         (path,) = (project.folder / f"results/{name}/audits").iterdir()
         assert re.fullmatch(r"objp-\w+\+epsilon=0\.5\.json", path.name)

@@ -3,7 +3,12 @@
 from functools import cache
 from pathlib import Path
 
-from admmbench.audit.settings import audited_rounds, tape_bytes
+from admmbench.audit.settings import (
+    audited_rounds,
+    one_run_bytes,
+    one_run_rounds,
+    tape_bytes,
+)
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.datasets import normalize
@@ -49,6 +54,9 @@ def audit_memory(experiment, wildcards):
     spec = audited(experiment, wildcards).spec
     settings = STUDY.experiments[experiment].audit
     tape = audited_rounds(spec, spec.info, settings) * tape_bytes(spec, spec.info)
+    if settings.one_run:
+        given = spec, spec.info, settings.one_run
+        tape = max(tape, one_run_rounds(*given) * one_run_bytes(*given))
     return 2000 + 4 * estimate(spec, 1).mem_mb + round(1.5 * tape / 2**20)
 
 

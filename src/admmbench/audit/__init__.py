@@ -10,6 +10,8 @@ tell:
 4. **Lower bound**: an attack on all messages bounds epsilon from below, and the ledger's total is above that bound.
 5. **Black box**: an attack on the final model does the same.
 
+Many canaries in one run, each of which is there or not, bound epsilon from below too.
+
 If parties hold columns, one attack looks at the range in which their messages lie.
 
 An audit that passes proves nothing. One that fails shows that a total is wrong.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from admmbench.audit import columns, levels, reach
+from admmbench.audit import columns, levels, one_run, reach
 from admmbench.audit.attacks import (
     ANY,
     MODEL,
@@ -27,6 +27,7 @@ from admmbench.audit.settings import (
     all_rounds,
     audited_rounds,
     compared_rounds,
+    one_run_rounds,
     tape_bytes,
 )
 from admmbench.audit.worlds import Pair, Run, Worlds, make_worlds, play_both, unshuffled
@@ -87,7 +88,18 @@ def audit(
     with workers(1), np.errstate(over="ignore", invalid="ignore"):
         if spec.as_problem.sharing == "columns":
             return columns.attack(spec, data, settings, rounds)
-        return _attack(unshuffled(spec), data, settings, rounds, progress)
+        spec, found = unshuffled(spec), Audit(delta=spec.delta)
+        if settings.canaries:
+            found = _attack(spec, data, settings, rounds, progress)
+        if settings.one_run is None or found.comment:
+            return found
+        # Other attacks are three with each canary, at most; see `_attack`.
+        confidence = 1 - (1 - settings.level) / (3 * len(settings.canaries) + 1)
+        rounds = chosen(spec, one_run_rounds(spec, data.info, settings.one_run))
+        count = settings.one_run.canaries
+        finding, numbers = one_run.attack(spec, data, count, rounds, confidence, progress)
+        more = {"findings": (*found.findings, finding), "one_run": numbers}
+        return found.model_copy(update=more)
 
 
 def _attack(
@@ -115,9 +127,10 @@ def _attack(
             if progress:
                 progress((len(every) - 1) * len(parts) + k, len(names) * len(parts))
     ledger = dearest((seen.ledger for seen in every), spec.delta)
-    # All lower bounds hold together: two or three attacks with each canary.
+    # All lower bounds hold together: two or three attacks with each canary, and one with many.
     attacks = 2 + any((TRAJECTORY, ON_GRID) in seen.scores for seen in every)
-    confidence = 1 - (1 - settings.level) / (attacks * len(names))
+    bounds = attacks * len(names) + (settings.one_run is not None)
+    confidence = 1 - (1 - settings.level) / bounds
     findings = [each for seen in every for each in seen.findings(confidence, ledger)]
     attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(

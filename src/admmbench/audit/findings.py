@@ -61,6 +61,28 @@ def worst(findings: Iterable[Finding]) -> Finding:
     return shown.model_copy(update={"value": largest.value})
 
 
+class ManyCanaries(Strict):
+    """An attack on one run with many canaries has these numbers.
+
+    Attributes
+    ----------
+    canaries, rounds
+        How many there were.
+    guesses, right
+        About how many canaries there was a guess, and how many of these were right.
+    epsilon_ledger, epsilon_lower, epsilon_power
+        As in `Audit`, of these rounds.
+    """
+
+    canaries: int
+    rounds: int
+    guesses: int
+    right: int
+    epsilon_ledger: float
+    epsilon_lower: float
+    epsilon_power: float
+
+
 class Audit(Strict):
     """An audit holds all findings, and the three epsilons of the audited rounds.
 
@@ -86,6 +108,8 @@ class Audit(Strict):
         What an attack would show with as many runs if it made no error.
     epsilon_claimed
         Rounds times the budget of one release.
+    one_run
+        Numbers of the attack on one run; None if there was none.
     comment
         Why there is nothing to audit; empty if there is.
     """
@@ -100,6 +124,7 @@ class Audit(Strict):
     epsilon_lower: float | None = None
     epsilon_power: float | None = None
     epsilon_claimed: float | None = None
+    one_run: ManyCanaries | None = None
     comment: str = ""
 
     @property
@@ -136,9 +161,12 @@ class Audit(Strict):
             counts = f"{len(self.uncovered)} of {len(self.findings)} do not apply"
             said += [f"{counts}: {self.uncovered[0].sentence.rstrip('.')}"]
         numbers = f" ({', '.join(map(str, self.chosen))})" if self.rounds < self.of_rounds else ""
-        said += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
+        if self.rounds:
+            said += [f"Attacked: {self.rounds} of {self.of_rounds} rounds{numbers}"]
         if self.compared:
             said += [f"Compared between the worlds: {self.compared} of {self.of_rounds} rounds"]
+        if self.one_run:
+            said += [f"In one run: {self.one_run.canaries} canaries, {self.one_run.rounds} rounds"]
         return ". ".join(said) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,5 +199,11 @@ def table(found: Audit) -> Table:
         )
     ]
     words = "epsilon of {} rounds at delta {:g}: claimed {}, composed {}, at least {}; an attack can show {}"
-    rows.caption = words.format(found.rounds, found.delta, *epsilons)
+    lines = [words.format(found.rounds, found.delta, *epsilons)] if found.rounds else []
+    if one := found.one_run:
+        lines.append(
+            f"epsilon of one run of {one.rounds} rounds at delta {found.delta:g}: composed {one.epsilon_ledger:.3g}, "
+            f"at least {one.epsilon_lower:.3g}; an attack with {one.canaries} canaries can show {one.epsilon_power:.3g}"
+        )
+    rows.caption = "\n".join(lines)
     return rows

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from admmbench.validation import Count, Epsilons, Strict, distinct
 
@@ -23,6 +23,21 @@ Name = Literal["worst", "extreme", "natural"]
 """Of a canary."""
 
 
+class OneRun(Strict):
+    """An attack on one run, in which there are many canaries.
+
+    Attributes
+    ----------
+    canaries
+        How many, at most: no more than the agents have records.
+    rounds
+        Attacked rounds, chosen as those of other attacks are; all if absent.
+    """
+
+    canaries: Annotated[Count, Field(ge=8)] = 1000
+    rounds: Count | None = None
+
+
 class AuditSettings(Strict):
     """These settings say how much is audited.
 
@@ -34,7 +49,10 @@ class AuditSettings(Strict):
         Independent runs in each world.
     canaries
         Which ones: ``worst``, the worst admissible record, with a wrong target; ``extreme``, the agent's most extreme
-        record, with a wrong target; ``natural``, the unchanged record that contributes most in round 1.
+        record, with a wrong target; ``natural``, the unchanged record that contributes most in round 1. May be none if
+        ``one_run`` is there.
+    one_run
+        Attack one run with many canaries as well.
     level
         Confidence in all lower bounds together.
     budgets
@@ -43,13 +61,17 @@ class AuditSettings(Strict):
 
     rounds: Count = 5
     repeats: Annotated[Count, Field(ge=8)] = 200
-    canaries: Annotated[list[Name], AfterValidator(distinct), Field(min_length=1)] = [
-        "worst",
-        "extreme",
-        "natural",
-    ]
+    canaries: Annotated[list[Name], AfterValidator(distinct)] = ["worst", "extreme", "natural"]
+    one_run: OneRun | None = None
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     budgets: Epsilons | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse to look for nothing."""
+        if not self.canaries and self.one_run is None:
+            raise ValueError("canaries: name at least one, or attack one_run with many")
+        return self
 
 
 def all_rounds(spec: RunSpec) -> int:
@@ -66,6 +88,18 @@ def audited_rounds(spec: RunSpec, data: DatasetInfo, settings: AuditSettings) ->
 def compared_rounds(spec: RunSpec, settings: AuditSettings) -> int:
     """Count the rounds in which both worlds get the same noisy values; a few runs are enough for that."""
     return min(max(settings.rounds, _COMPARED), all_rounds(spec))
+
+
+def one_run_rounds(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> int:
+    """Count the rounds of the attack with many canaries: all that are asked for, if what is kept of them fits."""
+    fit = max(1, int(_MOST_OF_A_SEED / one_run_bytes(spec, data, settings)))
+    return min(settings.rounds or all_rounds(spec), all_rounds(spec), fit)
+
+
+def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
+    """Estimate the bytes that the attack with many canaries keeps of a round: the shift by each, and tapes."""
+    size = spec.as_problem.loss.outputs(data) * data.n_features * spec.method.updates
+    return 4 * size * settings.canaries + tape_bytes(spec, data)
 
 
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:

@@ -18,7 +18,7 @@ from admmbench.engine.rounds import assemble, do_round
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import Workers
 from admmbench.frames.base import Array, Block, Federation, Messages
-from admmbench.partition import Split, n_rows
+from admmbench.partition import Split
 from admmbench.privacy import Sampler
 from admmbench.problems.rows import BoundRows
 
@@ -36,7 +36,7 @@ class Run:
     data
         The world.
     taken
-        Training row that takes part in every round, whatever is sampled.
+        Training row or rows that take part in every round, whatever is sampled.
     louder
         See `TapedNoise`.
 
@@ -54,7 +54,11 @@ class Run:
     """
 
     def __init__(
-        self, spec: RunSpec, data: Dataset, taken: int | None = None, louder: Array | None = None
+        self,
+        spec: RunSpec,
+        data: Dataset,
+        taken: int | Array | None = None,
+        louder: Array | None = None,
     ) -> None:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
@@ -128,7 +132,7 @@ def play(
     data: Dataset,
     rounds: Sequence[int],
     again: Run | None = None,
-    taken: int | None = None,
+    taken: int | Array | None = None,
 ) -> Run:
     """Let a method do some rounds on tape; see `Run` for the arguments."""
     run = Run(spec, data, taken)
@@ -201,35 +205,44 @@ def play_both(
 
 @dataclass(frozen=True, eq=False)
 class Taking(Sampler):
-    """A source of samples takes one record into all of them.
+    """A source of samples takes some records into all of them.
 
     Attributes
     ----------
-    agent
-        Its owner, among those that are served together.
-    record
-        Its number among the owner's.
+    records
+        Their numbers among their owner's, for each of the agents that are served together.
     """
 
-    agent: int
-    record: int
+    records: Sequence[Array]
 
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
-        """Draw as `Sampler.draw` does, and add the record."""
+        """Draw as `Sampler.draw` does, and add the records."""
         found = super().draw(t, n_records, sampling)
-        found[self.agent] = [np.union1d(own, [self.record]) for own in found[self.agent]]
-        return found
+        pairs = zip(found, self.records, strict=True)
+        return [
+            [np.union1d(own, records) if len(records) else own for own in each]
+            for each, records in pairs
+        ]
 
 
-def _with_taken(federation: Federation[Any, Any], row: int) -> list[Block[Any]]:
-    """Blocks of agents whose samples have a row, if it is theirs."""
-    blocks, problem = list(federation.blocks), federation.problem
+def _with_taken(federation: Federation[Any, Any], taken: int | Array) -> list[Block[Any]]:
+    """Blocks of agents whose samples have these rows, as far as they are theirs."""
+    problem = federation.problem
     assert isinstance(problem, BoundRows)
-    for k, block in enumerate(blocks):
-        for b, ((_, rows),) in enumerate(problem.split.shares[block.agents]):
-            for record in np.flatnonzero(np.arange(len(problem.y))[rows] == row).tolist():
-                blocks[k] = replace(block, sampler=Taking(block.sampler.keys, b, record))
-    return blocks
+    is_taken = np.isin(np.arange(len(problem.y)), taken)
+    return [
+        replace(
+            block,
+            sampler=Taking(
+                block.sampler.keys,
+                [
+                    np.flatnonzero(is_taken[rows])
+                    for ((_, rows),) in problem.split.shares[block.agents]
+                ],
+            ),
+        )
+        for block in federation.blocks
+    ]
 
 
 @dataclass(frozen=True)
@@ -306,13 +319,16 @@ def _with(data: Dataset, row: int, x: Array, y: Any) -> Dataset:
     return replace(data, X_train=X_train, y_train=y_train)
 
 
-def _rows_of_smallest(spec: RunSpec, data: Dataset) -> Array:
-    """Rows of the agent that has the fewest rows, but at least one."""
+def rows_of_agents(spec: RunSpec, data: Dataset) -> list[Array]:
+    """Return the training rows of each agent."""
     found = spec.scheme.split(data, [])
     assert isinstance(found, Split)
-    shares = [share[0][1] for share in found.shares]
-    fewest = min((each for each in shares if n_rows(each)), key=n_rows)
-    return np.arange(data.n_train)[fewest]
+    return [np.arange(data.n_train)[share[0][1]] for share in found.shares]
+
+
+def _rows_of_smallest(spec: RunSpec, data: Dataset) -> Array:
+    """Rows of the agent that has the fewest rows, but at least one."""
+    return min((rows for rows in rows_of_agents(spec, data) if len(rows)), key=len)
 
 
 def _largest_entry(problem: BoundRows) -> float:

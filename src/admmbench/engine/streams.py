@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-Purpose = Literal["choices", "partition", "noise", "instance", "sample", "audit"]
+Purpose = Literal["choices", "partition", "noise", "instance", "sample", "audit", "canaries"]
 """What numbers are for; a purpose's place in this list is part of its streams, so that new ones come last."""
 
 # Stands for the federation as a whole where a stream belongs to no agent.

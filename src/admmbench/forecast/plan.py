@@ -12,7 +12,7 @@ import pandas as pd
 from rich.table import Table
 
 from admmbench import datasets
-from admmbench.audit.settings import AuditSettings, compared_rounds
+from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast import timing
@@ -116,12 +116,21 @@ def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
 
 
 def attack_seconds(spec: RunSpec, settings: AuditSettings, machine: Machine) -> float:
-    """Forecast an audit: two worlds for each canary and repeat, and runs in which they are compared."""
+    """Forecast an audit: two worlds for each canary and repeat, and runs in which they are compared.
+
+    An attack on one run plays it once more for each canary of an agent, or of all if a sum alone is seen.
+    """
     counts = settings.repeats * rounds_counts(spec, min(settings.rounds, spec.rounds))
     if spec.as_problem.sharing != "columns":
         counts += _COMPARED * rounds_counts(spec, compared_rounds(spec, settings))
     worlds = 2 * len(settings.canaries) / len(spec.seeds)
-    return machine.start + _LOOKED_AT * worlds * float(counts @ machine)
+    seconds = _LOOKED_AT * worlds * float(counts @ machine)
+    if one := settings.one_run:
+        seen_alone = 1 if spec.privacy.trust == "secure_sum" else spec.n_agents
+        counts = rounds_counts(spec, one_run_rounds(spec, spec.info, one))
+        runs = 2 + -(-min(one.canaries, spec.info.n_train) // seen_alone)
+        seconds += runs / len(spec.seeds) * float(counts @ machine)
+    return machine.start + seconds
 
 
 def _numbers(run: Run) -> int:

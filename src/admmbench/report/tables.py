@@ -307,15 +307,23 @@ def audits(audits: Iterable[tuple[Run, Audit]], experiment: Experiment) -> Table
     ):
         epsilons = found.epsilon_claimed, found.epsilon_ledger, found.epsilon_lower
         sentences = dict.fromkeys(each.sentence for each in found.failures)
-        rows.append(
+        told = [(epsilons, " ".join([found.summary, *sentences]))]
+        if one := found.one_run:
+            what = (
+                f"One run of {one.rounds} rounds, in which there are {one.canaries} canaries or not: "
+                f"{one.right} of {one.guesses} guesses are right."
+            )
+            told.append(((None, one.epsilon_ledger, one.epsilon_lower), what))
+        rows += [
             [
                 run.label,
                 stated(run.spec.stated_budget),
-                *("–" if value is None else number(value) for value in epsilons),
+                *("–" if value is None else number(value) for value in values),
                 run.spec.guarantee.kind,
-                " ".join([found.summary, *sentences]),
+                words,
             ]
-        )
+            for values, words in told
+        ]
     numbers = ["ε", "ε claimed", "ε composed", "ε at least"]
     return Table(["Method", *numbers, "Guarantee", "Found"], numbers, rows) if rows else None
 

@@ -1,0 +1,172 @@
+"""Many canaries in one run: the bound against another implementation and mechanisms whose epsilon is known."""
+
+import numpy as np
+import pytest
+from dp_accounting import get_epsilon_gaussian
+from scipy.special import expit
+
+from admmbench.audit import one_run
+from admmbench.audit.settings import AuditSettings, one_run_rounds
+from admmbench.contracts.made_up_data import make_dataset, written_by
+from admmbench.privacy import Noise
+from tests.audit.runs import THREE, TWO, failed, make_spec, short_audit
+
+MANY = AuditSettings(canaries=[], one_run={"canaries": 40})
+WIDE = make_dataset(120, n_features=60, n_classes=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "theirs"),
+    [
+        ((1000, 1000, 1000, 5.0, 0.0), 0.0012121635125159416),
+        ((1000, 100, 90, 1.5, 1e-5), 0.018764588474672005),
+        ((200, 50, 42, 1.0, 1e-4), 0.05602776710781454),
+        ((1000, 400, 300, 0.8, 1e-3), 0.05594641534141167),
+        ((60, 60, 40, 0.5, 1e-6), 0.2859635437662228),
+    ],
+)
+def test_chances_are_those_of_jax_privacy(given, theirs):
+    """Version 2.0.0, auditing._one_run_p_value."""
+    assert one_run.p_value(*given) == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "theirs"),
+    [
+        ((1000, 1000, 1000, 0.0, 0.95), 5.8090683371730325),
+        ((1000, 1000, 1000, 1e-5, 0.95), 5.782283131572193),
+        ((1000, 100, 90, 1e-5, 0.95), 1.6261436787042223),
+        ((200, 50, 42, 1e-4, 0.99), 0.7297361152565496),
+        ((1000, 400, 300, 1e-3, 0.95), 0.7722796652235344),
+        ((100, 100, 55, 0.0, 0.95), 0.0),
+    ],
+)
+def test_bounds_are_those_of_jax_privacy(given, theirs):
+    """Version 2.0.0, auditing._epsilon_one_run."""
+    found = one_run.epsilon_lower(*given)
+    assert theirs - 3e-4 <= found <= theirs
+
+
+def refuted(canaries, guesses, right, epsilon, delta):
+    """Share of attacks whose bound, with a confidence of 95 %, is above epsilon."""
+    chances = [one_run.p_value(canaries, guesses, v, epsilon, delta) for v in range(guesses + 1)]
+    return (np.array(chances)[right] < 0.05).mean()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_bounds_of_randomized_response_hold(epsilon):
+    """Each canary is told with the largest chance that epsilon allows: the bound is wrong as often as it may be."""
+    right = np.random.default_rng(3).binomial(100, expit(epsilon), size=20_000)
+    assert 0.02 < refuted(100, 100, right, epsilon, 0.0) <= 0.053
+
+
+@pytest.mark.parametrize("guesses", [20, 200])
+@pytest.mark.parametrize("delta", [1e-5, 1e-2])
+def test_bounds_of_normal_noise_hold(guesses, delta):
+    """Each canary moves a number of its own; there are guesses where the numbers say most."""
+    rng = np.random.default_rng(4)
+    coins = rng.random((4000, 200)) < 0.5
+    numbers = np.where(coins, 0.5, -0.5) + rng.normal(size=coins.shape)
+    certain = np.argsort(-abs(numbers), axis=1)[:, :guesses]
+    right = np.take_along_axis((numbers > 0) == coins, certain, axis=1).sum(axis=1)
+    assert refuted(200, guesses, right, get_epsilon_gaussian(1.0, delta), delta) <= 0.053
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_odds_are_what_they_say(law):
+    """Canaries that overlap, in one release with noise of a law: guesses are right as often as the odds promise."""
+    rng = np.random.default_rng(5)
+    n, entries = 20, 2000
+    shifts = 1.5 * (rng.random((n, entries)) < 0.5) / np.sqrt(entries / 2)
+    right, promised = [], []
+    for _ in range(100):
+        coins = rng.random(n) < 0.5
+        own = rng.normal(size=entries) if law == "gaussian" else rng.laplace(size=entries)
+        odds = one_run.log_odds([(law, coins @ shifts + own)], shifts)
+        right.append((odds > 0) == coins)
+        promised.append(expit(abs(odds)))
+    assert np.mean(promised) > 0.6
+    assert np.mean(right) == pytest.approx(np.mean(promised), abs=0.03)
+
+
+def test_odds_of_one_canary_are_those_of_the_best_test():
+    shift, noise = np.array([[0.3, -1.0]]), np.array([0.7, 0.2])
+    best = ((noise**2).sum() - ((noise - shift[0]) ** 2).sum()) / 2
+    assert one_run.log_odds([("gaussian", noise)], shift)[0] == pytest.approx(best)
+
+
+def test_guesses_are_chosen_by_the_odds_alone():
+    odds = np.r_[np.full(50, 6.0), np.full(150, 0.01)] * np.tile([1, -1], 100)
+    coins = odds > 0
+    (guesses, right), (same, wrong) = (
+        one_run.guess(odds, each, 1e-5, 0.95) for each in (coins, ~coins)
+    )
+    assert (guesses, wrong) == (same, 0)
+    assert right == guesses
+    assert 30 < guesses < 80
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("objp", {}),
+        ("outp", {"privacy": {"relation": "replace"}}),
+        ("dvp", {"rounds": 1}),
+        ("amp", {}),
+        ("dpsgd", {"params": {"sampling": 0.3}}),
+        ("dpsgd", {"privacy": {"trust": "secure_sum"}}),
+    ],
+    ids=str,
+)
+def test_methods_as_they_are_pass(name, changes):
+    data = THREE if name in ("objp", "outp") else TWO
+    found = short_audit(name, data, MANY, **{"epsilon": 3.0, **changes})
+    assert found.passed
+    assert found.one_run
+    assert found.one_run.canaries == 40
+    assert f"In one run: 40 canaries, {found.one_run.rounds} rounds" in found.summary
+    assert found.one_run.epsilon_lower < found.one_run.epsilon_power
+    assert found.one_run.epsilon_power == pytest.approx(2.55, abs=0.15)
+
+
+def test_too_little_noise_is_found_by_one_run(monkeypatch):
+    """The ledger is told of noise that is 30 times what is added."""
+    draw = Noise._draw
+    monkeypatch.setattr(
+        Noise, "_draw", lambda self, law, scale, *rest: draw(self, law, scale / 30, *rest)
+    )
+    settings = AuditSettings(canaries=[], one_run={"canaries": 60})
+    for name, changes in (("objp", {}), ("dpsgd", {"params": {"sampling": 0.5}})):
+        found = short_audit(name, WIDE, settings, epsilon=0.5, **changes)
+        assert "The total does not hold: of " in failed(found)["one run"]
+
+
+def test_one_run_stands_beside_other_attacks():
+    settings = AuditSettings(rounds=2, repeats=8, canaries=["worst"], one_run={"rounds": 4})
+    found = short_audit("objp", settings=settings)
+    assert found.one_run
+    assert [each.level for each in found.findings][-2:] == ["black box", "one run"]
+    assert (found.rounds, found.one_run.rounds, found.one_run.canaries) == (2, 4, 60)
+
+
+def test_rounds_that_do_not_fit_are_left_out(monkeypatch):
+    spec = make_spec("objp")
+    assert one_run_rounds(spec, THREE.info, MANY.one_run) == spec.rounds
+    monkeypatch.setattr("admmbench.audit.settings._MOST_OF_A_SEED", 1)
+    assert one_run_rounds(spec, THREE.info, MANY.one_run) == 1
+
+
+def test_an_audit_looks_for_something():
+    with pytest.raises(ValueError, match="canaries: name at least one, or attack one_run"):
+        AuditSettings(canaries=[])
+
+
+def test_agents_of_few_records_have_few_canaries():
+    data = written_by(TWO, np.repeat([0, 1, 2], [20, 3, 37]), list("abc"))
+    spec = make_spec("dpsgd", data, agents={"scheme": "by_writer"})
+    canaries = one_run.Canaries(spec, data, 12)
+    assert np.bincount(canaries.observers).tolist() == [5, 3, 4]
+    assert canaries.turns.max() == 4
+    everybody = canaries.world(np.ones(12, bool)).X_train
+    assert (everybody[canaries.rows] != 0).any(axis=1).all()
+    assert not canaries.world(np.zeros(12, bool)).X_train[canaries.rows].any()
