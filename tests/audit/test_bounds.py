@@ -7,7 +7,7 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy.stats import binomtest
 
-from admmbench.audit.attacks import bound_of_scores, epsilon_lower, lower_bound
+from admmbench.audit.attacks import bound_of_scores, epsilon_lower, lower_bound, points
 from admmbench.privacy import Gaussian, Ledger
 
 
@@ -78,3 +78,6 @@ def test_rates_are_compared_with_the_trade_off_curve(moved, holds):
     assert found.value < ledger.epsilon(1e-9)
     assert found.passed is holds
     assert ("The total does not hold" in found.sentence) is not holds
+    assert found.rates
+    (hits, _), (_, alarms) = found.rates
+    assert bool(hits <= np.interp(alarms, *np.transpose(points(ledger)))) is holds

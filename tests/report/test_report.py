@@ -6,13 +6,14 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from admmbench import list_algorithms
-from admmbench.audit.findings import Audit, Finding
+from admmbench.audit.findings import Audit, Finding, ManyCanaries
 from admmbench.audit.settings import AuditSettings
 from admmbench.claims import claims
 from admmbench.claims.decisions import MEANING
@@ -21,7 +22,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS
-from admmbench.report import rendering, tables
+from admmbench.report import attacks, rendering, tables
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
 from tests.made import ERRORS, INF, build, totals
@@ -465,6 +466,15 @@ def test_what_attacks_found_is_a_table(figure):
             epsilon_ledger=0.5,
             epsilon_lower=1.5,
             epsilon_claimed=6.0,
+            one_run=ManyCanaries(
+                canaries=900,
+                rounds=20,
+                guesses=70,
+                right=69,
+                epsilon_ledger=7.5,
+                epsilon_lower=2.25,
+                epsilon_power=5.5,
+            ),
         ),
         Audit(comment="The run diverges."),
     ]
@@ -477,7 +487,7 @@ def test_what_attacks_found_is_a_table(figure):
     results = build({"ObjP": {0.1: 0.2}}, name="x")
     pairs = list(zip(runs, found, strict=True))
     page = rendering.render([rendering.Section(results, given, audits=pairs)], [], CONFIGURATION)
-    table = page[page.index("Attacks on the first rounds") :]
+    table = page[page.index("Attacks on rounds of runs") :]
     table = table[: table.index("</table>")]
     assert "holds with 95 % confidence" in table
     assert table.count("Noise is &lt;reused&gt;.") == 1
@@ -486,8 +496,30 @@ def test_what_attacks_found_is_a_table(figure):
         for text in ("The run diverges.", "2 of 3 checks fail.", "The one check holds.")
     ]
     assert order == sorted(order)
-    for number in ("0.25", "0.125", "1.5", "6"):
+    for number in ("0.25", "0.125", "1.5", "6", "7.5", "2.25"):
         assert f'<td class="number">{number}</td>' in table
+    assert "900 canaries or not: 69 of 70 guesses are right." in table
+    assert "trade-off curves" not in page
+
+
+def test_attacks_are_drawn_over_the_curve():
+    """A cross for each attack with rates, red where something is wrong."""
+    given = {"level": "lower bound", "canary": "worst", "value": 1, "bound": 2, "sentence": ""}
+    rates = (0.5, 0.7), (0.1, 0.3)
+    findings = [
+        Finding(**given, passed=True, rates=rates),
+        Finding(**given, passed=False, rates=rates),
+        Finding(**given, passed=False),
+    ]
+    run = Run("ObjP", RunSpec(dataset="digits", algorithm="objp", epsilon=2))
+    audit = Audit(findings=tuple(findings), curve=((0, 0), (0.2, 0.4), (1, 1)))
+    ((name, picture),) = attacks.pictures([(run, audit)])
+    assert name == "ObjP, ε = 2"
+    assert picture.count("<title>lower bound, worst</title>") == 2
+    assert picture.count("#c0392b") == 1
+    crossed = ElementTree.fromstring(picture).findall("path")[-1].get("d")
+    assert crossed == "M45.0 66.0L75.0 66.0M60.0 81.0L60.0 51.0"
+    assert not attacks.pictures([(run, audit.model_copy(update={"curve": ()}))])
 
 
 def test_a_total_that_is_unknown_is_not_that_of_the_start():

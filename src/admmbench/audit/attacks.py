@@ -20,6 +20,8 @@ TRAJECTORY, MODEL = "lower bound", "black box"
 ANY, ON_GRID = "attack", "attack on the grid of the noise"
 # The part of the scores that chooses the threshold.
 _HELD_OUT = 4
+# Rates of false alarms at which curves are kept: more of them where curves are steep.
+_ALARMS = np.linspace(0, 1, 41) ** 2
 
 Scores = tuple[Array, Array]
 """Of runs of the first and of the second world, each of shape (S,); runs of the first should have the larger ones."""
@@ -114,7 +116,8 @@ def lower_bound(
     first, second = (np.nan_to_num(each) for each in scores)
     tested = _tested(first, second, delta, confidence)
     value = float(epsilon_lower(*tested, delta, confidence))
-    (hits, _), (_, alarms) = _both_rates(*tested, confidence)
+    rates = _both_rates(*tested, confidence)
+    (hits, _), (_, alarms) = rates
     total, allowed = ledger.epsilon(delta), float(curve(ledger.spending()).power(alarms))
     sentence = (
         f"An {attack} shows that epsilon is at least {value:.3f}, without an error it would show "
@@ -124,7 +127,15 @@ def lower_bound(
     fault = None
     if not (value <= total and hits <= allowed):
         fault = f"The total does not hold: {sentence[0].lower()}{sentence[1:]}"
-    return checked(level, canary, value, total, fault, sentence)
+    found = checked(level, canary, value, total, fault, sentence)
+    ends = tuple((float(low), float(high)) for low, high in rates)
+    return found.model_copy(update={"rates": ends})
+
+
+def points(ledger: Ledger) -> tuple[tuple[float, float], ...]:
+    """Return some points of the trade-off curve of all releases: rates of false alarms, and the hits they allow."""
+    hits = curve(ledger.spending()).power(_ALARMS)
+    return tuple(zip(_ALARMS.tolist(), hits.round(6).tolist(), strict=True))
 
 
 def power(runs: int, delta: float, confidence: float) -> float:

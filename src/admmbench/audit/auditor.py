@@ -19,6 +19,7 @@ from admmbench.audit.attacks import (
     of_lattice,
     of_model,
     of_trajectory,
+    points,
     power,
 )
 from admmbench.audit.findings import Audit, Finding, not_covered, worst
@@ -144,6 +145,7 @@ def _attack(
         epsilon_lower=max(attacked),
         epsilon_power=power(n, spec.delta, confidence),
         epsilon_claimed=len(rounds) * every[0].budget,
+        curve=points(ledger),
     )
 
 

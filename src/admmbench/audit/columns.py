@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.audit.attacks import Scores, lower_bound, power
+from admmbench.audit.attacks import Scores, lower_bound, points, power
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings, all_rounds
 from admmbench.audit.worlds import Run, play
@@ -54,6 +54,7 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequen
         epsilon_lower=found.value,
         epsilon_power=power(n, spec.delta, settings.level),
         epsilon_claimed=len(rounds) * federation.privacy.epsilon,
+        curve=points(ledger),
     )
 
 

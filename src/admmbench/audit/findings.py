@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+Interval = tuple[float, float]
+
+
 class Finding(Strict):
     """A finding is what one level found with one canary.
 
@@ -29,6 +32,8 @@ class Finding(Strict):
         What the value must not exceed.
     sentence
         The finding in words.
+    rates
+        Intervals of an attack's rates of hits and of false alarms, which hold together; None if it has none.
     """
 
     level: str
@@ -37,6 +42,7 @@ class Finding(Strict):
     value: float
     bound: float
     sentence: str
+    rates: tuple[Interval, Interval] | None = None
 
 
 def checked(
@@ -108,6 +114,9 @@ class Audit(Strict):
         What an attack would show with as many runs if it made no error.
     epsilon_claimed
         Rounds times the budget of one release.
+    curve
+        Largest rate of hits that the releases of the attacked rounds allow, at some rates of false alarms: pairs of
+        both, alarms first.
     one_run
         Numbers of the attack on one run; None if there was none.
     comment
@@ -124,6 +133,7 @@ class Audit(Strict):
     epsilon_lower: float | None = None
     epsilon_power: float | None = None
     epsilon_claimed: float | None = None
+    curve: tuple[tuple[float, float], ...] = ()
     one_run: ManyCanaries | None = None
     comment: str = ""
 

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
 from admmbench.figures import drawing
-from admmbench.report import answer, explore, standings, tables
+from admmbench.report import answer, attacks, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import compare
@@ -220,6 +220,7 @@ def _section(section: Section, number: int) -> dict[str, Any]:
         "privacy": tables.privacy(results),
         "about_totals": tables.about_totals(results),
         "audits": tables.audits(section.audits, section.experiment),
+        "attacks": attacks.pictures(section.audits),
         "reference": compared,
         "differences": tables.differences(compared.get("rows", ())),
         "notes": tables.notes(results),
