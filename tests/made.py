@@ -143,7 +143,10 @@ def build(
             "noise": ("algorithm", [release[1] for release in releases]),
             "neighbours": (
                 "algorithm",
-                ["" if notion == "none" else NEIGHBOURS["zero_out"] for notion, _ in releases],
+                [
+                    "" if notion == "none" else NEIGHBOURS["record"]["zero_out"]
+                    for notion, _ in releases
+                ],
             ),
             "guarantee": ("algorithm", guarantees),
             "caveats": ("algorithm", [json.dumps(CAVEATS.get(label, [])) for label in labels]),

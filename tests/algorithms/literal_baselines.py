@@ -102,7 +102,7 @@ def released(name, params, data, loss, records, w):
         state.w[:], state.z[:] = w, w
         drawn = []
 
-        def none(noise, sensitivity):
+        def none(noise, sensitivity, sampling=1.0):
             drawn.append(sensitivity.l2.item())
             return 0.0
 

@@ -15,7 +15,7 @@ from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import lower_bound, of_trajectory
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import make_worlds, play, play_both, unshuffled
+from admmbench.audit.worlds import World, make_worlds, play, play_both, unshuffled
 from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import threads
@@ -265,7 +265,7 @@ def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
 
 
 def compare_with_passes(spec):
-    plain, fused = play(spec, THREE, range(1, 5)), runs.play(spec, THREE, 4)
+    plain, fused = play(spec, World(THREE), range(1, 5)), runs.play(spec, THREE, 4)
     assert plain.tapes[0] or spec.release is None
     for part in ("w", "z", "dual", "average", "iterates"):
         ours, theirs = (getattr(each.state, part) for each in (plain, fused))
@@ -280,7 +280,8 @@ def compare_with_passes(spec):
 @pytest.mark.parametrize(
     ("name", "sensitivity", "canary", "params"),
     [
-        *((name, "global", "worst", {}) for name in NOISY),
+        # A record moves little of what the noise of DP-FedADMM is for.
+        *((name, "global", "worst", {}) for name in NOISY if name != "dp_fedadmm"),
         ("objp", "local", "natural", {}),
         ("dpsgd", "global", "worst", {"sampling": 0.3}),
     ],

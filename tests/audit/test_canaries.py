@@ -20,7 +20,7 @@ def worlds_of(data, spec):
 def test_worlds_are_neighbours(data, relation):
     spec = make_spec("objp", data, agents=7, privacy={"relation": relation})
     for name, worlds in worlds_of(data, spec).items():
-        one, other = worlds.first, worlds.second
+        one, other = worlds.first.data, worlds.second.data
         differs = np.flatnonzero(
             (one.X_train != other.X_train).any(axis=1) | (one.y_train != other.y_train)
         )
@@ -45,9 +45,9 @@ def test_canaries_are_what_they_are_called():
     worlds = worlds_of(THREE, spec)
     rows = np.arange(36, 44)
     longest = rows[np.linalg.norm(THREE.X_train[rows], axis=1).argmax()]
-    assert (worlds["worst"].first.X_train[worlds["worst"].row] == 1).all()
+    assert (worlds["worst"].first.data.X_train[worlds["worst"].row] == 1).all()
     assert worlds["extreme"].row == worlds["natural"].row == longest
-    np.testing.assert_array_equal(worlds["natural"].first.y_train, THREE.y_train)
+    np.testing.assert_array_equal(worlds["natural"].first.data.y_train, THREE.y_train)
 
 
 def test_a_wrong_target_is_the_one_that_the_model_likes_least():
@@ -56,10 +56,10 @@ def test_a_wrong_target_is_the_one_that_the_model_likes_least():
     data.y_train[:] = 1
     spec = make_spec("objp", data, epsilon=100)
     for name, worlds in worlds_of(data, spec).items():
-        assert worlds.first.y_train[worlds.row] == (name == "natural")
+        assert worlds.first.data.y_train[worlds.row] == (name == "natural")
     spec = make_spec("objp", data, epsilon=100, privacy={"relation": "replace"})
     for worlds in worlds_of(data, spec).values():
-        assert worlds.first.y_train[worlds.row] != worlds.second.y_train[worlds.row]
+        assert worlds.first.data.y_train[worlds.row] != worlds.second.data.y_train[worlds.row]
 
 
 def test_records_without_a_domain():
@@ -71,4 +71,4 @@ def test_records_without_a_domain():
     assert all(finding.passed for finding in found.findings)
     local = make_spec("objp", data, problem="huber", sensitivity="local")
     worst = worlds_of(data, local)["worst"]
-    assert worst.first.X_train[worst.row].max() <= 1
+    assert worst.first.data.X_train[worst.row].max() <= 1

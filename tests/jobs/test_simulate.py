@@ -210,7 +210,7 @@ def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
     sharing = name == "dp_admm_sharing"
     column = "one feature column of one party is another"
     for found in (local, worst):
-        between = column if sharing else NEIGHBOURS["zero_out"]
+        between = column if sharing else NEIGHBOURS["record"]["zero_out"]
         assert f"neighbours: {between}" in found.attrs["comment"]
         assert math.isfinite(found[-1]) == (found.attrs["guarantee"] != "none")
     assert local.attrs["guarantee"] == "none"
@@ -224,7 +224,7 @@ def test_the_total_says_what_it_is_worth_and_between_which_data_sets(name):
         assert "the agent's own records" in local.attrs["comment"]
         assert "the worst case over admissible records" in worst.attrs["comment"]
     replaced = total(name, "global", privacy={"relation": "replace"})
-    between = column if sharing else NEIGHBOURS["replace"]
+    between = column if sharing else NEIGHBOURS["record"]["replace"]
     assert f"neighbours: {between}" in replaced.attrs["comment"]
 
 

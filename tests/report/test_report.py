@@ -362,7 +362,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
     )
     for words in (
         "δ = 1e−6",
-        NEIGHBOURS["zero_out"],
+        NEIGHBOURS["record"]["zero_out"],
         "mean over 10 seeds",
         "for all 8 pairs of methods of all rows, and for all looks (1)",
         "none was stated",
@@ -559,7 +559,7 @@ def test_privacy_is_stated_with_its_caveats(text, figure):
     ds = build({"ObjP": {0.1: 0.2}}, name="x", sensitivity="global")
     other = rendered(ds, figure)
     assert "worst case over all admissible records" in other
-    assert f"Neighbouring data sets of ObjP: {NEIGHBOURS['zero_out']}." in other
+    assert f"Neighbouring data sets of ObjP: {NEIGHBOURS['record']['zero_out']}." in other
     for words in ("not a valid guarantee", "E local updates", "σ²", "Gaussian", "No guarantee"):
         assert words not in other
 

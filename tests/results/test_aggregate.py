@@ -157,7 +157,7 @@ def test_what_methods_declare_are_coordinates(runs):
     assert list(results.notion.values) == ["approximate", "pure", "none"]
     # The code of OutP uses nothing of the records for its noise.
     assert list(results.guarantee.values) == ["proved", "none", "none"]
-    assert list(results.neighbours.values) == [*2 * [NEIGHBOURS["zero_out"]], ""]
+    assert list(results.neighbours.values) == [*2 * [NEIGHBOURS["record"]["zero_out"]], ""]
     first, *others = (json.loads(str(text)) for text in results.caveats.values)
     assert len(first) == 1
     assert "σ²" in first[0]

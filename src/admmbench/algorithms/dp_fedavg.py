@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from admmbench.frames.base import Messages, RowBlock, RowFederation, parameters
+from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, clip_norms, parameters
 from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
@@ -22,9 +22,9 @@ class DPFedAvg(OverRows):
     2018), with flat clipping. In a round each agent makes local gradient steps from the global model on the mean loss
     of its records, clips the difference, and adds noise: one release, however many steps. The server adds the mean over
     agents, with the weights of the objective. The paper's method protects all records of a user, samples users, steps
-    along batches, and lets the server add the noise. Here neighbours differ in one record, all agents and all of their
-    records take part, and each agent adds the noise itself. So the noise can be scaled by how far one record moves the
-    local steps, if that is less than the bound by clipping.
+    along batches, and lets the server add the noise. Here all records of an agent take part, and each agent adds the
+    noise itself. Where neighbours differ in one record, the noise is scaled by how far that moves the local steps, if
+    this is less than the bound by clipping; where they differ in an agent, by the clip, as in the paper.
 
     Parameters
     ----------
@@ -38,7 +38,8 @@ class DPFedAvg(OverRows):
     """
 
     release = Release("gaussian", "solution", scaled_for="replace")
-    state_copies = 1
+    sums_only = True
+    record_alone = ""
     examples = ({"local_updates": 1}, {"clip": 0.01})
     tune = {
         "rounds": 20,
@@ -65,8 +66,10 @@ class DPFedAvg(OverRows):
         learning_rate c1 / m, while a step brings two models of the same records at most `stretch` times as far apart:
         1 where the loss is convex and the step at most 2 over the curvature (Hardt, Recht and Singer 2016, lemma 3.6).
         Clipping is a projection on a ball and moves nothing apart. Where a record is replaced, twice the minimum is a
-        bound too, though 2 clip would do.
+        bound too, though 2 clip would do. The contribution of an agent is its difference, at most clip.
         """
+        if parts.whole.unit == "agent":
+            return Sensitivity(l2=np.full_like(parts.gradient_bound, self.clip))
         m = parts.n_samples[:, None].clip(1)
         step = self.learning_rate * (parts.curvature_bound + parts.whole.penalty_curvature)
         stretch = np.maximum(1, step - 1) if parts.whole.loss.convex else 1 + step
@@ -80,7 +83,7 @@ class DPFedAvg(OverRows):
         """Do local steps, add noise to their clipped differences, and take the mean."""
         w = state.w
 
-        def local_steps(block: RowBlock) -> None:
+        def local_steps(block: RowBlock) -> Array:
             parts = block.parts
             # Not the models are summed up, beside which a difference may be as small as their rounding errors.
             start = w.astype(parts.whole.released)
@@ -89,11 +92,10 @@ class DPFedAvg(OverRows):
                 z = start + difference
                 gradient = parts.gradient(z, mean_over=parts.n_samples).value
                 difference -= self.learning_rate * parts.whole.add_penalty_gradient(gradient, z)
-            norm = np.linalg.norm(difference, axis=(2, 3), keepdims=True)
-            difference *= self.clip / np.maximum(norm, self.clip)
-            noisy = difference + block.noise.gaussian(self.sensitivity(parts))
-            state.z[block.agents] = w + noisy
+            difference *= ~parts.silent
+            return clip_norms(difference, self.clip)
 
-        federation.each(local_steps)
+        _, seen = self.noisy_mean(local_steps, self.sensitivity, federation)
+        state.z[:] = w + seen
         state.w = self.mean(state.z, federation)
         return Messages(down=(w,), up=(state.z,))

@@ -32,7 +32,8 @@ class DPScaffold(OverRows):
     are made of these gradients, so that a round has E releases and nothing else. The authors' method clips gradients of
     records, and samples agents and records; here records are bounded, and all take part. Means weigh agents as the
     objective does, equally or by numbers of records; the authors' method weighs models by numbers of records, and
-    control variates equally. Control variates start at zero, without the warm start.
+    control variates equally. No mean of gradients is longer than c1, so that totals may be about whole agents. Control
+    variates start at zero, without the warm start.
 
     Parameters
     ----------
@@ -43,6 +44,7 @@ class DPScaffold(OverRows):
     """
 
     release = Release("gaussian", "gradient", scaled_for="replace")
+    record_alone = ""
     examples = ({"local_updates": 1},)
     needs = ("bounded slope",)  # c1 bounds gradients
     tune = {
@@ -70,8 +72,7 @@ class DPScaffold(OverRows):
 
         def local_steps(block: RowBlock) -> None:
             parts, y, own = block.parts, state.z[block.agents], state.control[block.agents]
-            m = parts.n_samples[:, None].clip(1)
-            bound = Sensitivity(l2=parts.gradient_bound / m)
+            bound = Sensitivity(l2=parts.gradient_bound / parts.n_units)
             y[:] = w
             total = np.zeros_like(y)
             for _ in range(self.local_updates):

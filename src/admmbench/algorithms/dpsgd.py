@@ -22,8 +22,9 @@ class DPSGD(OverRows):
     the sum of their gradients over q m, the expected size of the sample. The noise is scaled as in the other methods of
     huang2019 (one record is replaced, which moves the sum by 2 c1 / (q m) at most). Records are bounded, so that no
     gradient needs clipping. The server takes a step along the mean over agents, with the weights of the objective:
-    equal, or by their numbers of records. The local models are the global one. Under a secure sum agents weigh before
-    they add noise, and all that have records add equal parts of the noise of the mean.
+    equal, or by their numbers of records. The local models are the global one. No mean of gradients is longer than c1,
+    so that totals may be about whole agents. Under a secure sum agents weigh before they add noise, and all that have
+    records add equal parts of the noise of the mean.
 
     Parameters
     ----------
@@ -36,6 +37,7 @@ class DPSGD(OverRows):
     family = "noisy gradients"
     release = Release("gaussian", "gradient", scaled_for="replace")
     sums_only = True
+    record_alone = ""
     examples = ({"sampling": 0.3},)
     needs = ("bounded slope",)  # c1 bounds gradients
     tune = {
@@ -68,7 +70,7 @@ class DPSGD(OverRows):
             return parts.gradient(at, mean_over=q * parts.n_samples, sample=sample).value
 
         def sensitivity(parts: RowParts) -> Sensitivity:
-            return Sensitivity(l2=parts.gradient_bound / (q * parts.n_samples[:, None].clip(1)))
+            return Sensitivity(l2=parts.gradient_bound / (q * parts.n_units))
 
         slope, seen = self.noisy_mean(gradient, sensitivity, federation, sampling=q)
         slope = federation.problem.add_penalty_gradient(slope, w)

@@ -31,7 +31,7 @@ from admmbench.audit.settings import (
     one_run_rounds,
     tape_bytes,
 )
-from admmbench.audit.worlds import Pair, Run, Worlds, make_worlds, play_both, unshuffled
+from admmbench.audit.worlds import Pair, Run, World, Worlds, make_worlds, play_both, unshuffled
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
@@ -277,7 +277,7 @@ def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]
 
 
 def _as_loud_as_possible(
-    spec: RunSpec, worlds: Worlds, second: Dataset, rounds: Sequence[int]
+    spec: RunSpec, worlds: Worlds, second: World, rounds: Sequence[int]
 ) -> list[Finding]:
     for count in _USED:
         try:
@@ -289,12 +289,12 @@ def _as_loud_as_possible(
 
 
 def _compared(
-    spec: RunSpec, worlds: Worlds, second: Dataset, rounds: Sequence[int], louder: Array
+    spec: RunSpec, worlds: Worlds, second: World, rounds: Sequence[int], louder: Array
 ) -> Iterator[Finding]:
     """Findings of each round, with ledgers of its own."""
     spec = spec.model_copy(update={"seeds": tuple(range(len(louder)))})
     taken = worlds.row if spec.method.sampling < 1 else None
-    one, other = (Run(spec, data, taken, louder) for data in (worlds.first, second))
+    one, other = (Run(spec, world, taken, louder) for world in (worlds.first, second))
     for t in rounds:
         for run, again in ((one, None), (other, one)):
             run.forget()

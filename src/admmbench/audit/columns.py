@@ -11,7 +11,7 @@ import numpy as np
 from admmbench.audit.attacks import Scores, lower_bound, points, power
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings, all_rounds
-from admmbench.audit.worlds import Run, play
+from admmbench.audit.worlds import Run, World, play
 from admmbench.datasets import Dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.base import Array
@@ -35,7 +35,7 @@ def attack(spec: RunSpec, data: Dataset, settings: AuditSettings, rounds: Sequen
     """
     n = settings.repeats
     runs = [
-        play(spec.model_copy(update={"seeds": seeds}), world, rounds)
+        play(spec.model_copy(update={"seeds": seeds}), World(world), rounds)
         for seeds, world in (
             (tuple(range(n)), data),
             (tuple(range(n, 2 * n)), _with_another_column(data)),

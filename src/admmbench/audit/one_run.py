@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from admmbench.audit.findings import Finding, ManyCanaries, checked, not_covered
 from admmbench.audit.tapes import SPHERICAL
-from admmbench.audit.worlds import Run, play, rows_of_agents
+from admmbench.audit.worlds import Run, World, play, rows_of_agents
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import bind
 from admmbench.engine.spec import RunSpec
@@ -72,6 +72,10 @@ def attack(
     tuple
         The finding, and its numbers; None where they are not known.
     """
+    if spec.privacy.unit == "agent":
+        return not_covered(
+            LEVEL, CANARY, "Its canaries are records, the total is about agents"
+        ), None
     spec = spec.model_copy(update={"seeds": spec.seeds[:1]})
     canaries = Canaries(spec, data, count)
     run = play(spec, canaries.world(canaries.coins), rounds)
@@ -165,7 +169,7 @@ class Canaries:
         self._X = ends[source.integers(2, size=shape)]
         self._y, self._other_y = targets[first], targets[others % len(targets)]
 
-    def world(self, present: Array) -> Dataset:
+    def world(self, present: Array) -> World:
         """Make the data set with these canaries; in the place of others it has what neighbours have.
 
         That is a record that contributes nothing, or one with another target.
@@ -173,7 +177,7 @@ class Canaries:
         X, y = self._data.X_train.copy(), self._data.y_train.copy()
         X[self.rows] = np.where(present[:, None] | self._replaced, self._X, 0)
         y[self.rows] = np.where(present | (not self._replaced), self._y, self._other_y)
-        return replace(self._data, X_train=X, y_train=y)
+        return World(replace(self._data, X_train=X, y_train=y))
 
 
 def _ends(targets: Array) -> Array:

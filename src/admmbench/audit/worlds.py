@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,14 @@ from admmbench.privacy import Sampler
 from admmbench.problems.rows import BoundRows
 
 
+class World(NamedTuple):
+    """A world is a data set, perhaps without one agent."""
+
+    data: Dataset
+    absent: int | None = None
+    """The agent that is not there: it sends noise alone."""
+
+
 class Run:
     """A run does rounds of a method on tape, in one world.
 
@@ -33,7 +41,7 @@ class Run:
     ----------
     spec
         What to run.
-    data
+    world
         The world.
     taken
         Training row or rows that take part in every round, whatever is sampled.
@@ -56,13 +64,13 @@ class Run:
     def __init__(
         self,
         spec: RunSpec,
-        data: Dataset,
+        world: World,
         taken: int | Array | None = None,
         louder: Array | None = None,
     ) -> None:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
-        federation = assemble(spec, data, Workers(1), strategy=OnTape())
+        federation = assemble(spec, world.data, Workers(1), strategy=OnTape(), absent=world.absent)
         blocks = federation.blocks if taken is None else _with_taken(federation, taken)
         self._noise = [TapedNoise(each.noise, each.agents, spec.dtype, louder) for each in blocks]
         pairs = zip(blocks, self._noise, strict=True)
@@ -100,7 +108,8 @@ class Run:
         method, state, federation = self.method, self.state, self.federation
         known: dict[str, Any] = {f"message {k}": each for k, each in enumerate(sent.up)}
         known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
-        known |= reach.variables(state)
+        kept = reach.variables(state).items()
+        known |= {k: v for k, v in kept if k.split(".")[0] not in method.private_state}
         known |= {f"self.{name}": each for name, each in reach.variables(vars(method)).items()}
         measured = method.measure(t, state, federation)
         measured["consensus_violation"] = method.violation(state, federation)
@@ -129,13 +138,13 @@ class Run:
 
 def play(
     spec: RunSpec,
-    data: Dataset,
+    world: World,
     rounds: Sequence[int],
     again: Run | None = None,
     taken: int | Array | None = None,
 ) -> Run:
     """Let a method do some rounds on tape; see `Run` for the arguments."""
-    run = Run(spec, data, taken)
+    run = Run(spec, world, taken)
     for t in rounds:
         run.round(t, again)
     return run
@@ -185,12 +194,12 @@ class Pair:
 
 def play_both(
     spec: RunSpec,
-    worlds: tuple[Dataset, Dataset],
+    worlds: tuple[World, World],
     row: int,
     rounds: Sequence[int],
     seeds: tuple[Sequence[int], ...],
 ) -> Pair:
-    """Play two worlds that differ in a row, each with seeds of its own, and each again as `Pair` says."""
+    """Play two worlds that differ in a row, or in all of its owner's, with own seeds, and again as in `Pair`."""
     one, other = (spec.model_copy(update={"seeds": tuple(own)}) for own in seeds)
     first, second = play(one, worlds[0], rounds), play(other, worlds[1], rounds)
     taken = row if spec.method.sampling < 1 else None
@@ -247,27 +256,27 @@ def _with_taken(federation: Federation[Any, Any], taken: int | Array) -> list[Bl
 
 @dataclass(frozen=True)
 class Worlds:
-    """These data sets are neighbours.
+    """These worlds are neighbours. Where totals are about whole agents, all records of one are canaries.
 
     Attributes
     ----------
     canary
         Name of the canary.
     row
-        Training row in which they differ.
+        Training row in which they differ, or the first one of the agent.
     first
         Where the canary is.
     second
         Where another record is in its place: one that contributes nothing, or one with the opposite target.
     without
-        Where one is that contributes nothing, whatever the relation.
+        Where one is that contributes nothing, or the agent is absent, whatever the relation.
     """
 
     canary: Name
     row: int
-    first: Dataset
-    second: Dataset
-    without: Dataset
+    first: World
+    second: World
+    without: World
 
 
 def unshuffled(spec: RunSpec) -> RunSpec:
@@ -291,10 +300,11 @@ def make_worlds(
     names
         The canaries.
     """
-    pilot = play(spec, data, rounds)
+    pilot = play(spec, World(data), rounds)
     problem = pilot.federation.problem
     assert isinstance(problem, BoundRows)
-    rows = _rows_of_smallest(spec, data)
+    agent, rows = _smallest(spec, data)
+    whole = spec.privacy.unit == "agent"
     X, model = data.X_train, np.nan_to_num(pilot.model.mean(axis=0))
     for name in names:
         row, x, wrong = rows[0], np.full_like(X[0], _largest_entry(problem)), True
@@ -306,16 +316,19 @@ def make_worlds(
             x, wrong = X[row], False
         right_y, wrong_y = _targets(problem, data, x, model)
         y = wrong_y if wrong else data.y_train[row]
-        first = _with(data, row, x, y)
-        second = without = _with(data, row, np.zeros_like(x), y)
+        changed = rows if whole else row
+        first = World(data if whole and name == "natural" else _with(data, changed, x, y))
+        absent = agent if whole else None
+        second = without = World(_with(data, changed, np.zeros_like(x), y), absent)
         if spec.privacy.relation == "replace":
-            second = _with(data, row, x, right_y if y != right_y else wrong_y)
+            second = World(_with(data, changed, x, right_y if y != right_y else wrong_y))
         yield Worlds(name, int(row), first, second, without)
 
 
-def _with(data: Dataset, row: int, x: Array, y: Any) -> Dataset:
+def _with(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
+    """Return the data with other records in the place of one, or of some."""
     X_train, y_train = data.X_train.copy(), data.y_train.copy()
-    X_train[row], y_train[row] = x, y
+    X_train[rows], y_train[rows] = x, y
     return replace(data, X_train=X_train, y_train=y_train)
 
 
@@ -326,9 +339,11 @@ def rows_of_agents(spec: RunSpec, data: Dataset) -> list[Array]:
     return [np.arange(data.n_train)[share[0][1]] for share in found.shares]
 
 
-def _rows_of_smallest(spec: RunSpec, data: Dataset) -> Array:
-    """Rows of the agent that has the fewest rows, but at least one."""
-    return min((rows for rows in rows_of_agents(spec, data) if len(rows)), key=len)
+def _smallest(spec: RunSpec, data: Dataset) -> tuple[int, Array]:
+    """Return the agent that has the fewest rows, but at least one, and these rows."""
+    of = rows_of_agents(spec, data)
+    agent = min((p for p, rows in enumerate(of) if len(rows)), key=lambda p: len(of[p]))
+    return agent, of[agent]
 
 
 def _largest_entry(problem: BoundRows) -> float:

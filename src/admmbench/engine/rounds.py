@@ -145,6 +145,7 @@ def assemble(
     pool: Workers,
     size: int | None = None,
     strategy: Strategy = COMPILED,
+    absent: int | None = None,
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -160,8 +161,10 @@ def assemble(
         Agents that are served together; by default as many as suit the machine.
     strategy
         How local updates are computed.
+    absent
+        Agent whose records are taken away, if any: its neighbour in an audit.
     """
-    problem = bind(spec, dataset)
+    problem = bind(spec, dataset, absent)
     size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
@@ -178,15 +181,22 @@ def assemble(
     return Federation(problem, budget, blocks, choices, pool.map, strategy)
 
 
-def bind(spec: RunSpec, dataset: Dataset) -> BoundProblem[Any]:
-    """Share out the data: the problem of all agents, with their numbers of records and bounds on these."""
+def bind(spec: RunSpec, dataset: Dataset, absent: int | None = None) -> BoundProblem[Any]:
+    """Share out the data: the problem of all agents, with their numbers of records and bounds on these.
+
+    The records of an absent agent are nobody's.
+    """
     draws = [partial(stream, seed, FEDERATION, "partition") for seed in spec.seeds]
     split = spec.scheme.split(dataset, draws)
     if isinstance(split, partition.Split):
         split = split._replace(instances=[partial(_instance, seed) for seed in spec.seeds])
+        if absent is not None:
+            shares = list(split.shares)
+            shares[absent] = [(seeds, slice(0, 0)) for seeds, _ in shares[absent]]
+            split = split._replace(shares=shares)
     # Where a total is guaranteed, rounding errors must not tell what noise hides.
     released = None if spec.guarantee.kind == "none" else "float64"
-    given = len(spec.seeds), spec.sensitivity, spec.dtype, released
+    given = len(spec.seeds), spec.sensitivity, spec.dtype, released, spec.privacy.unit
     return spec.as_problem.bind(split, *given)
 
 

@@ -30,12 +30,13 @@ from admmbench.frames.base import Algorithm, Guarantee
 from admmbench.frames.consensus import Consensus
 from admmbench.privacy import (
     ACCOUNTANTS,
-    RECORD,
+    UNITS,
     Accountant,
     Ledger,
     Privacy,
     Relation,
     Release,
+    Unit,
     calibrate,
     check_sampling,
     delta_warning,
@@ -156,6 +157,10 @@ class NoiseSettings(Strict):
             description="neighbours that totals are about: one record contributes nothing, or is another one"
         ),
     ] = "zero_out"
+    unit: Annotated[
+        Unit,
+        Field(description="what neighbours differ in: one record, or all records of an agent"),
+    ] = "record"
     noise: Annotated[
         Literal["published", "laplace", "gaussian"],
         Field(description="that of the paper, or a law in its place"),
@@ -251,6 +256,8 @@ class RunSpec(Strict):
         with _about_the_method("privacy.noise: "):
             _ = self.release
         check_sampling(self.privacy.relation, self.method.sampling)
+        if self.privacy.unit == "agent" and self.release is not None:
+            self._check_whole_agents()
         if self.privacy.trust == "secure_sum":
             self._check_secure_sum()
         self._check_total()
@@ -264,6 +271,25 @@ class RunSpec(Strict):
                 raise ValueError(
                     f"{self.algorithm} needs the package {name!r}: pip install {name}"
                 ) from None
+
+    def _check_whole_agents(self) -> None:
+        """Refuse totals for whole agents where something but a bounded message follows from their records."""
+        if reason := self.method.record_alone:
+            raise MethodError(
+                f"privacy.unit: agent does not suit {self.algorithm}: {reason}; use unit: record, or a method whose "
+                "messages are bounded, such as dp_fedavg"
+            )
+        problem = self.as_problem
+        if isinstance(problem, Rows) and problem.average == "records":
+            raise ValueError(
+                "privacy.unit: agent does not go with problem.average: records, as the weights of agents would tell "
+                "how many records each has; set problem.average: agents"
+            )
+        if self.method.sampling < 1:
+            raise MethodError(
+                f"privacy.unit: agent does not go with params.sampling {self.method.sampling:g}: a sample of its "
+                "records hides no agent; set sampling: 1"
+            )
 
     def _check_secure_sum(self) -> None:
         """Refuse a secure sum where values are computed at what one agent knows: noise of others hides none."""
@@ -415,7 +441,7 @@ class RunSpec(Strict):
         if self.privacy.trust == "secure_sum":
             assert isinstance(problem, BoundRows)
             summed = problem.holders
-        known = self.delta, self.sensitivity, self.privacy.relation, summed
+        known = self.delta, self.sensitivity, self.privacy.relation, self.privacy.unit, summed
         if self.privacy.total is None:
             return Privacy(self.epsilon, *known)
 
@@ -513,13 +539,23 @@ class RunSpec(Strict):
     def unit_of_privacy(self) -> str:
         """Say what a total protects."""
         if self.release is not None:
-            return unit_of_privacy(self.release.neighbours("zero_out"))
-        return COLUMN if self.as_problem.sharing == "columns" else RECORD
+            return unit_of_privacy(self.neighbours)
+        return COLUMN if self.as_problem.sharing == "columns" else UNITS[self.privacy.unit]
+
+    @property
+    def neighbours(self) -> str:
+        """Say how neighbouring data sets differ; empty where nothing noisy is released."""
+        release = self.release
+        return release.neighbours(self.privacy.relation, self.privacy.unit) if release else ""
 
     @property
     def delta_warning(self) -> str:
         """Say why totals at this delta say little; empty if it is small enough, or totals are not of records."""
-        if not self.private or self.release is None or self.unit_of_privacy != RECORD:
+        if not self.private or self.release is None:
+            return ""
+        if self.unit_of_privacy == UNITS["agent"]:
+            return delta_warning(self.delta, self.n_agents, "agent")
+        if self.unit_of_privacy != UNITS["record"]:
             return ""
         return delta_warning(self.delta, self.scheme.n_train(self.info))
 

@@ -140,10 +140,10 @@ def status_attrs() -> dict[str, Any]:
 
 def _worth(spec: RunSpec) -> dict[str, str]:
     """Say what the total is worth, and between which data sets."""
-    found, release = spec.guarantee, spec.release
+    found = spec.guarantee
     words = [found.conditions]
-    if release:
-        words.append(f"neighbours: {release.neighbours(spec.privacy.relation)}")
+    if spec.neighbours:
+        words.append(f"neighbours: {spec.neighbours}")
     if spec.privacy.trust == "secure_sum":
         words.append("against who sees the sum of the messages, and none of them")
     return {"guarantee": found.kind, "comment": "; ".join(words)}

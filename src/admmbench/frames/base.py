@@ -176,6 +176,12 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     sums_only
         Whether the server needs only the sum of messages, and agents compute noisy values from models that all agents
         know. Then a secure sum can hide single messages (``trust: secure_sum``).
+    record_alone
+        Why totals are about a record alone, and not about all records of an agent (``unit: agent``); empty for a method
+        whose noise is on values that are zero without records, and bounded whatever the records of an agent are.
+    private_state
+        Variables of the state that agents keep to themselves, and that no release shows: nothing but messages with
+        noise follows from them.
     one_shot
         Whether the method does everything in one round, so that a run has only one.
     state_copies
@@ -206,6 +212,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     variants: ClassVar[tuple[str, ...]] = ("paper",)
     release: ClassVar[Release | None] = None
     sums_only: ClassVar[bool] = False
+    record_alone: ClassVar[str] = (
+        "its noise hides one record, and nothing bounds how far all records of an agent move what it sends"
+    )
+    private_state: ClassVar[tuple[str, ...]] = ()
     one_shot: ClassVar[bool] = False
     state_copies: ClassVar[int] = 2
     gradients_once: ClassVar[float] = 0.0
@@ -396,6 +406,13 @@ HUANG2019_RHO = RhoSchedule(c1=0.1, c2=0, growth=1)
 def factors(values: Array, like: Array) -> Array:
     """Return numbers of shape (B, S) as factors of models of shape (B, S, K, J), in their precision."""
     return values[..., None, None].astype(like.dtype)
+
+
+def clip_norms(models: Array, most: float) -> Array:
+    """Scale down, in place, those of the models of shape (B, S, K, J) that are longer than ``most``, and return all."""
+    norm = np.linalg.norm(models, axis=(2, 3), keepdims=True)
+    models *= most / np.maximum(norm, most)
+    return models
 
 
 def norms(models: Array) -> Array:

@@ -183,8 +183,8 @@ class OverRows(Algorithm[Models, RowFederation]):
         """Return the mean over agents, as `mean`, of values that get normal noise: one release.
 
         Under a secure sum an agent multiplies its value by its weight, and adds its part of the noise. All that have
-        records add equal parts. So their sum, the mean, has the noise that the agent whose record moves it most would
-        need alone, whatever the weights are.
+        records add equal parts, or all agents where these are protected. So their sum, the mean, has the noise that
+        the agent whose contribution moves it most would need alone, whatever the weights are.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class OverRows(Algorithm[Models, RowFederation]):
         def add(block: RowBlock, total: Array) -> None:
             parts = block.parts
             weights = parts.weights.astype(np.float64)
-            bound = Sensitivity(l2=np.where(parts.n_samples[:, None] > 0, most, 0.0))
+            bound = Sensitivity(l2=np.where(parts.protected, most, 0.0))
             noise = block.noise.part(bound, weights[:, :, 0, 0], sampling)
             # On a grid, in double precision: no sum depends on its order.
             weighted: Array = weights * value(block)
@@ -250,13 +250,13 @@ class OverRows(Algorithm[Models, RowFederation]):
 
 
 def _moved(sensitivity: Sensitivity, parts: RowParts) -> Array:
-    """How far one contribution moves a mean over agents, shape (B, S); 0 for agents without records."""
+    """How far one contribution moves a mean over agents, shape (B, S); 0 for agents without any."""
     if sensitivity.l2 is None:
         raise TypeError(
             "noisy_mean takes its scale from the l2 sensitivity: pass Sensitivity(l2=...)"
         )
     own = parts.weights[:, :, 0, 0] * sensitivity.l2
-    return np.where(parts.n_samples[:, None] > 0, own, 0.0)
+    return np.where(parts.protected, own, 0.0)
 
 
 @parameters

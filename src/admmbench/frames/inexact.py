@@ -27,6 +27,9 @@ class Inexact(Linearized):
 
     order = "server"
     mean_over = "all"
+    record_alone = (
+        "its agents divide by the number of all records, of which those of an agent are a part"
+    )
     variants = ("paper", "reference")
 
     local_updates: Annotated[int, Field(ge=1)] = 1

@@ -16,13 +16,14 @@ from admmbench.privacy.ledger import calibrate as calibrate
 from admmbench.privacy.ledger import dearest as dearest
 from admmbench.privacy.ledger import epsilon_total as epsilon_total
 from admmbench.privacy.mechanisms import NEIGHBOURS as NEIGHBOURS
-from admmbench.privacy.mechanisms import RECORD as RECORD
+from admmbench.privacy.mechanisms import UNITS as UNITS
 from admmbench.privacy.mechanisms import Draw as Draw
 from admmbench.privacy.mechanisms import Noise as Noise
 from admmbench.privacy.mechanisms import Privacy as Privacy
 from admmbench.privacy.mechanisms import Relation as Relation
 from admmbench.privacy.mechanisms import Release as Release
 from admmbench.privacy.mechanisms import Sampler as Sampler
+from admmbench.privacy.mechanisms import Unit as Unit
 from admmbench.privacy.mechanisms import check_sampling as check_sampling
 from admmbench.privacy.mechanisms import delta_warning as delta_warning
 from admmbench.privacy.mechanisms import finest as finest

@@ -32,12 +32,22 @@ from admmbench.validation import one_of
 Array = NDArray[Any]
 Value = Literal["gradient", "solution", "dual variable", "predictions", "objective"]
 Relation = Literal["zero_out", "replace"]
+Unit = Literal["record", "agent"]
 
-NEIGHBOURS: dict[Relation, str] = {
-    "zero_out": "a record of one contributes nothing in the other, and numbers of records are the same",
-    "replace": "a record of one is another record in the other",
+NEIGHBOURS: dict[Unit, dict[Relation, str]] = {
+    "record": {
+        "zero_out": "a record of one contributes nothing in the other, and numbers of records are the same",
+        "replace": "a record of one is another record in the other",
+    },
+    "agent": {
+        "zero_out": "an agent of one sends noise alone in the other, and numbers of agents are the same",
+        "replace": "all records of an agent of one are others, as many or not, in the other",
+    },
 }
-RECORD = "one record of one agent, not an agent or a user"
+UNITS: dict[Unit, str] = {
+    "record": "one record of one agent, not an agent or a user",
+    "agent": "one agent, with all of its records",
+}
 """What a total protects, unless a release has neighbours of its own."""
 # Contributions of a record by which values of neighbours differ.
 _CONTRIBUTIONS: dict[Relation, int] = {"zero_out": 1, "replace": 2}
@@ -62,6 +72,8 @@ class Privacy:
     relation
         Neighbouring data sets that the ledger accounts for: one record contributes nothing (``zero_out``), or is
         another record (``replace``).
+    unit
+        What neighbouring data sets differ in: one record, or all records of one agent.
     summed
         Agents that add noise to messages of which nobody sees more than the sum, see `Noise.part`. 0: the server sees
         every message.
@@ -71,6 +83,7 @@ class Privacy:
     delta: float = 1e-6
     sensitivity: Literal["local", "global"] = "local"
     relation: Relation = "zero_out"
+    unit: Unit = "record"
     summed: int = 0
 
     @property
@@ -169,9 +182,9 @@ class Release:
         terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, sampling
         return self._by_budget.of_budget(Terms(*terms))
 
-    def neighbours(self, relation: Relation) -> str:
+    def neighbours(self, relation: Relation, unit: Unit = "record") -> str:
         """Say how neighbouring data sets differ."""
-        return self.own_neighbours or NEIGHBOURS[relation]
+        return self.own_neighbours or NEIGHBOURS[unit][relation]
 
     def contributions(self, relation: Relation) -> int:
         """Count the contributions of a record by which values of neighbours differ."""
@@ -180,8 +193,10 @@ class Release:
 
 def unit_of_privacy(neighbours: str) -> str:
     """Say what a total protects: that in which neighbouring data sets differ."""
-    own = neighbours.removesuffix(" is another")
-    return RECORD if neighbours in NEIGHBOURS.values() else own
+    for unit, texts in NEIGHBOURS.items():
+        if neighbours in texts.values():
+            return UNITS[unit]
+    return neighbours.removesuffix(" is another")
 
 
 def check_sampling(relation: Relation, sampling: float) -> None:
@@ -193,13 +208,15 @@ def check_sampling(relation: Relation, sampling: float) -> None:
         )
 
 
-def delta_warning(delta: float, n_train: int) -> str:
-    """Warn of a failure probability above 1 / n, for n training records; empty if there is nothing to warn of."""
-    if not delta * n_train > 1:
+def delta_warning(delta: float, n: int, unit: Unit = "record") -> str:
+    """Warn of a failure probability above 1 / n, for n training records or agents; empty if there is nothing to say."""
+    if not delta * n > 1:
         return ""
+    those = "training records" if unit == "record" else "agents"
+    what = "a record" if unit == "record" else "all records of an agent"
     return (
-        f"delta = {delta:g} is above 1/n = {1 / n_train:.2g} of the n = {n_train:,} training records: totals at this "
-        "delta hold even for a method that publishes a record chosen at random"
+        f"delta = {delta:g} is above 1/n = {1 / n:.2g} of the n = {n:,} {those}: totals at this "
+        f"delta hold even for a method that publishes {what} chosen at random"
     )
 
 

@@ -54,12 +54,15 @@ class Setting:
         Precision of models and records.
     released
         Precision of all that noise is added to.
+    unit
+        What neighbouring data sets differ in: a record, or all records of an agent.
     """
 
     n_seeds: int
     sensitivity: Literal["local", "global"]
     dtype: np.dtype[Any]
     released: np.dtype[Any]
+    unit: Literal["record", "agent"] = "record"
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,12 @@ class Problem(ABC):
         sensitivity: Literal["local", "global"] = "local",
         dtype: DTypeLike = np.float32,
         released: DTypeLike | None = None,
+        unit: Literal["record", "agent"] = "record",
     ) -> BoundProblem[Any]:
         """Join parameters and data; see `Setting`. What is released has the precision of models if none is given."""
         precision = np.dtype(dtype)
         released = np.dtype(released or precision)
-        return self.bound(split, Setting(n_seeds, sensitivity, precision, released))
+        return self.bound(split, Setting(n_seeds, sensitivity, precision, released, unit))
 
     @abstractmethod
     def bound(self, split: Any, setting: Setting) -> BoundProblem[Any]:

@@ -160,6 +160,7 @@ class BoundRows(BoundLoss["RowParts"]):
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
         self.feasible = problem.feasible
         self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
+        self.unit = setting.unit
         self.dtype, self.released = dtype, setting.released
         self.split = split
         self.model_shape = (self.loss.outputs(data.info), data.n_features)
@@ -167,8 +168,8 @@ class BoundRows(BoundLoss["RowParts"]):
         self.n_agents = len(split.shares)
         sizes = [n_rows(own[0][1]) for own in split.shares]
         self.n_samples, self.fewest = sum(sizes), max(1, min(sizes))
-        self.holders = sum(size > 0 for size in sizes)
-        """Agents that have records."""
+        self.holders = self.n_agents if self.unit == "agent" else sum(size > 0 for size in sizes)
+        """Agents that add noise to a sum: those that have records; or all, where even that is protected."""
         self._box = max(abs(bound) for bound in data.domain)
         self.X = scaled_down(data.X_train, problem.records, dtype)
         self.y = np.asarray(
@@ -447,6 +448,13 @@ class RowParts:
         """I_p, the number of each agent's records, shape (B,); the same for every seed."""
         for share in self._shares:
             self.n_samples[share.agent] = len(share.y)
+        of_agents = whole.unit == "agent"
+        self.n_units = np.where(of_agents, 1, self.n_samples.clip(1))[:, None]
+        """Units of privacy of which an agent's mean is made, at least 1: its records, or itself; shape (B, 1)."""
+        self.protected = of_agents | (self.n_samples > 0)[:, None]
+        """Whether an agent has anything that a total protects, shape (B, 1): its records, or itself."""
+        self.silent = of_agents & (self.n_samples == 0)[:, None, None, None]
+        """Whether an agent sends noise alone, as the neighbour of one with records does, shape (B, 1, 1, 1)."""
 
     @property
     def release_shape(self) -> tuple[int, ...]:
@@ -573,6 +581,11 @@ class RowParts:
         self, loss: Loss, batches: Sequence[Batch], slopes: Sequence[Norms], scale: Array
     ) -> Sensitivity:
         """Find the largest contribution of one record to a gradient: of those that take part, or of all admissible."""
+        if self.whole.unit == "agent":
+            raise ValueError(
+                "privacy.unit: agent needs a bound on all records of an agent together; what gradient() returns bounds "
+                "one record"
+            )
         largest = Norms(*np.zeros((2, *self._shape)))
         l1, l2, _ = self.whole.worst_case(loss)
         if self.whole.sensitivity == "global":

@@ -14,7 +14,7 @@ from admmbench.frames.outcomes import FAILED, SUCCESSFUL
 from admmbench.privacy import (
     ACCOUNTANTS,
     NEIGHBOURS,
-    RECORD,
+    UNITS,
     delta_warning,
     unit_of_privacy,
 )
@@ -57,9 +57,11 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "δ": _each(results["delta"]),
         "Sensitivity": str(attrs["sensitivity"]),
         # A method may have neighbours of its own.
-        "Neighbours": attrs["relation"]
-        if NEIGHBOURS[attrs["relation"]] in results["neighbours"].values
-        else "",
+        "Neighbours": ", ".join(
+            attrs["relation"] + (" of whole agents" if unit == "agent" else "")
+            for unit, texts in NEIGHBOURS.items()
+            if texts[attrs["relation"]] in results["neighbours"].values
+        ),
     }
     constrained = statistics.is_constrained(results)
     targets = f"{attrs['n_classes']} classes" if attrs["n_classes"] else "numbers as targets"
@@ -339,10 +341,12 @@ def about_totals(results: xr.Dataset) -> list[str]:
         return []
     units = {str(each): unit_of_privacy(str(each)) for each in results["neighbours"].values if each}
     found = [f"Totals are about {unit}." for unit in dict.fromkeys(units.values())]
-    of_records = results["neighbours"].isin([each for each in units if units[each] == RECORD])
-    largest = float(results["delta"].where(of_records).max())  # NaN where none is about records
-    if warning := delta_warning(largest, int(results.attrs["n_train"])):
-        found.append(f"Warning: {warning}.")
+    numbers = {"record": int(results.attrs["n_train"]), "agent": int(results["agents"].min())}
+    for unit, text in UNITS.items():
+        of_unit = results["neighbours"].isin([each for each in units if units[each] == text])
+        largest = float(results["delta"].where(of_unit).max())  # NaN where none is about it
+        if warning := delta_warning(largest, numbers[unit], unit):
+            found.append(f"Warning: {warning}.")
     return found
 
 

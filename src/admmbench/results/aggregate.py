@@ -221,7 +221,7 @@ def _coordinates(
         ),
         "neighbours": _coordinate(
             "in what neighbouring data sets differ",
-            [r.neighbours(experiment.privacy.relation) if r else "" for r in releases],
+            [spec.neighbours for spec in specs],
         ),
         "guarantee": _coordinate(
             "what the composed privacy loss is worth",

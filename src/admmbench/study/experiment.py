@@ -457,6 +457,7 @@ class Experiment(Strict):
         """Arguments of a method's run at a budget, for one seed."""
         privacy: dict[str, Any] = {
             "relation": self.privacy.relation,
+            "unit": self.privacy.unit,
             "noise": method.noise or self.privacy.noise,
             "trust": self.privacy.trust,
         }
