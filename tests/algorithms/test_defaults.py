@@ -30,6 +30,10 @@ DEFAULTS = {
     "dp_fedadmm": {"rho": 0.01, "learning_rate": 0.1, "local_updates": 5, "clip": 1},
     # Shares of the authors' code; its gamma is 1 / n^2.
     "amp": {"noise_share": 0.9, "output_share": 0.01, "tolerance": 1e-10},
+    # The paper prints no mu, and takes the median of norms for the clip.
+    "nbafl": {"rho": HUANG, "tolerance": 1e-5, "clip": 10, "bound": "proved"},
+    "iceadmm": {"rho": RYU, "a": 1, "local_updates": 1},
+    "fedpd": {"eta": 10, "learning_rate": 0.1, "local_updates": 8, "skip": 0},
     "private_admm": {"rho": HUANG, "tolerance": 1e-5, "relaxation": 0.5},
     # hu2019 states no more than its own parameters; the others are the suite's.
     "admm_sharing": {"rho": 1, "coupling": "parallel"},

@@ -37,7 +37,7 @@ LEVELS = ["noise law", "coupling", "likelihood", "lower bound", "black box"]
 
 def suitable(name):
     """Data for a method: two classes serve all."""
-    return THREE if name in ("objp", "objt", "outp") else TWO
+    return THREE if name in ("objp", "objt", "outp", "iceadmm") else TWO
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def probed(algorithm, params, variant="paper", **given):
         ("dp_admm", "paper", "global"),
         ("pvp", "paper", "global"),
         ("private_admm", "paper", "global"),
+        ("nbafl", "paper", "global"),
     ],
 )
 def test_a_bound_that_is_lost_in_rounding_errors_of_models_ends_the_run(name, variant, sensitivity):
@@ -81,4 +82,4 @@ def test_no_record_moves_a_value_by_more_than_the_ledger_was_told(name, variant)
     for params in settings(resolve(name)):
         found = probed(name, params, variant)
         assert found["coupling"].value == 0, params
-        assert 0.1 < found["likelihood"].value <= 1, params
+        assert 0.05 < found["likelihood"].value <= 1, params

@@ -16,7 +16,14 @@ from tests.algorithms.records import J, P, in_unit_ball
 def test_messages_are_counted():
     """What the server sends to each agent, and they to it, in models."""
     given = {"agents": P, "epsilon": EPS, "rounds": 1, "problem": LOGISTIC}
-    for name, models in (("dp_fedavg", 2), ("dp_scaffold", 4), ("private_admm", 2)):
+    for name, models in (
+        ("dp_fedavg", 2),
+        ("dp_scaffold", 4),
+        ("private_admm", 2),
+        ("nbafl", 2),
+        ("iceadmm", 2),
+        ("fedpd", 2),
+    ):
         assert float(simulate(in_unit_ball(), name, **given).floats_sent[-1]) == models * P * J
 
 
@@ -49,6 +56,13 @@ METHODS = st.one_of(
             "tolerance": st.sampled_from([1e-10, 0.05]),
         }
     ).map(lambda params: ("private_admm", params)),
+    st.fixed_dictionaries(
+        {
+            "rho": st.floats(0.05, 2),
+            "clip": st.sampled_from([0.05, 0.5, 1e6]),
+            "tolerance": st.sampled_from([1e-10, 0.05]),
+        }
+    ).map(lambda params: ("nbafl", params)),
     st.just(("dp_scaffold", {"learning_rate": 1.0, "local_updates": 1})),
 )
 
@@ -66,7 +80,7 @@ def test_a_record_moves_what_is_released_no_further_than_stated(
     method, seed, extreme, loss, records, scale
 ):
     name, params = method
-    if name == "private_admm" and loss == "sigmoid":
+    if name in ("private_admm", "nbafl") and loss == "sigmoid":
         return
     rng = np.random.default_rng(seed)
     data = pair(rng, extreme, 3 if loss == "softmax" else 2)

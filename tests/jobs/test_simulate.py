@@ -194,7 +194,7 @@ def test_loaded_data_keep_their_default_problem():
 
 
 NOISY = ["objp", "objt", "outp", "dp_admm", "dpsgd", "pvp", "dvp", "dp_admm_sharing"]
-NOISY += ["dp_fedavg", "dp_scaffold", "private_admm", "amp"]
+NOISY += ["dp_fedavg", "dp_scaffold", "private_admm", "nbafl", "iceadmm", "amp"]
 
 
 def total(name, sensitivity, **given):

@@ -245,7 +245,7 @@ def seeds_differ_where_something_is_drawn(case: MethodCase) -> None:
     """Seeds agree where nothing is drawn."""
     models = play(case.spec(), case.data, ROUNDS).state.w
     different = len(np.unique(models.reshape(len(models), -1), axis=0))
-    drawn = case.cls.release is not None or case.cls.draws
+    drawn = case.cls.release is not None or case.spec().method.draws
     ensure(
         different == (3 if drawn else 1),
         f"three seeds give {different} results; it "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ class Inexact(Linearized):
     record_alone = (
         "its agents divide by the number of all records, of which those of an agent are a part"
     )
-    variants = ("paper", "reference")
+    variants: ClassVar[tuple[str, ...]] = ("paper", "reference")
 
     local_updates: Annotated[int, Field(ge=1)] = 1
 

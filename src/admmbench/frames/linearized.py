@@ -15,7 +15,7 @@ from pydantic import Field
 
 from admmbench.frames.base import Array, parameters
 from admmbench.frames.consensus import Consensus, Subproblem
-from admmbench.frames.local_update import Pass, positions
+from admmbench.frames.local_update import Pass, Position, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
 from admmbench.validation import one_of
@@ -102,16 +102,31 @@ class Linearized(Consensus):
         return PROBABILITY_FLOOR if self.reference else 0.0
 
     def local_round(self, sub: Subproblem) -> None:
-        """Take gradients, noise where the method puts it, and steps: one pass over the model for each update."""
-        whole, E = sub.parts.whole, self.updates
-        strength = whole.total_strength if self.reference else whole.own_strength
+        """Do all local updates of a round."""
+        E = self.updates
         for which in positions(E):
-            gradient, schedule = self.gradient(sub), self.schedule(sub)
-            on_gradient = self.perturb_gradient(sub, gradient)
-            draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
-            at: Literal["local", "global"] = "global" if self.reference else "local"
-            fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
-            sub.strategy.update(fused, sub, gradient, draw, schedule, strength, 1 / E)
+            self.local_update(sub, which, 1 / E)
+
+    def local_update(self, sub: Subproblem, which: Position, share: float) -> None:
+        """Take a gradient, noise where the method puts it, and a step: one pass over the model.
+
+        Parameters
+        ----------
+        sub
+            The subproblem.
+        which
+            Which update of the round it is.
+        share
+            Part of the update in the mean.
+        """
+        whole = sub.parts.whole
+        strength = whole.total_strength if self.reference else whole.own_strength
+        gradient, schedule = self.gradient(sub), self.schedule(sub)
+        on_gradient = self.perturb_gradient(sub, gradient)
+        draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
+        at: Literal["local", "global"] = "global" if self.reference else "local"
+        fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
+        sub.strategy.update(fused, sub, gradient, draw, schedule, strength, share)
 
 
 def _noise(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from admmbench.problems.rows import RowParts
 
 Step = Callable[..., Any]
+Position = Literal["only", "first", "middle", "last"]
+"""Which of the local updates of a round."""
 Entry = TypeVar("Entry", float, Array)
 """One entry of a model, or all entries."""
 
@@ -275,7 +277,7 @@ class Pass:
     penalty: PenaltyName = "l2"
     at: Literal["local", "global"] = "local"
     noise: Literal["gradient", "solution"] | None = None
-    updates: Literal["only", "first", "middle", "last"] = "only"
+    updates: Position = "only"
     order: Literal["server", "agents"] = "server"
 
     def flags(self) -> dict[str, bool]:
@@ -461,7 +463,7 @@ def in_plain_arrays(
     sub.partial[:] += partial.sum(axis=0)
 
 
-def positions(updates: int) -> Iterator[Literal["only", "first", "middle", "last"]]:
+def positions(updates: int) -> Iterator[Position]:
     """Say of each of so many local updates which one it is."""
     for e in range(updates):
         last = e == updates - 1

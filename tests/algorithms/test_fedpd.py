@@ -1,0 +1,68 @@
+"""FedPD: a transcription, and its limits."""
+
+import numpy as np
+import pytest
+
+from admmbench.engine.streams import stream
+from tests.algorithms.literal_baselines import (
+    LOGISTIC,
+    SEEDS,
+    STRENGTH,
+    UNEQUAL,
+    T,
+    gradients,
+    played,
+    unequal,
+)
+from tests.algorithms.records import J, P
+
+FEDPD = {"eta": 3.0, "learning_rate": 0.4, "local_updates": 3}
+
+
+def fedpd(seed, skip):
+    """Algorithms 2 and 3, option GD; what the agents know after each communication."""
+    gradient, coin = gradients(), stream(seed, 0, "choices")
+    eta, eta1, Q = FEDPD.values()
+    x, x0, dual = (np.zeros((P, J)) for _ in range(3))
+    for _ in range(T):
+        for _ in range(coin.geometric(1 - skip)):
+            for i in range(P):
+                for _ in range(Q):
+                    slope = gradient(i, x[i]) + STRENGTH * x[i]
+                    x[i] = x[i] - eta1 * (slope + dual[i] + (x[i] - x0[i]) / eta)
+                dual[i] = dual[i] + (x[i] - x0[i]) / eta
+                x0[i] = x[i] + eta * dual[i]
+        x0[:] = x0.mean(axis=0)
+        yield x0[0], x, dual
+
+
+@pytest.mark.parametrize("skip", [0.0, 0.6])
+def test_trajectory_is_the_literal_one(skip):
+    states = played("fedpd", {**FEDPD, "skip": skip}, T)
+    for s, seed in enumerate(SEEDS):
+        for state, (w, x, dual) in zip(states, fedpd(seed, skip), strict=True):
+            np.testing.assert_allclose(state["w"][s, 0], w, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(state["z"][:, s, 0], x, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(state["dual"][:, s, 0], dual, rtol=1e-7, atol=1e-9)
+
+
+def test_with_enough_steps_dual_variables_are_gradients():
+    """Those of ADMM: the gradient of an augmented Lagrangian is that of f_i and the new dual variable."""
+    params = {"eta": 4.0, "learning_rate": 2.0, "local_updates": 100}
+    state = played("fedpd", params, 2)[-1]
+    for i in range(P):
+        x = state["z"][i, 0, 0]
+        slope = gradients()(i, x) + STRENGTH * x
+        np.testing.assert_allclose(state["dual"][i, 0, 0], -slope, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(("skip", "error"), [(0.0, 1e-5), (0.4, 0.02)])
+def test_it_finds_the_optimum_of_unequal_agents(skip, error):
+    """Where agents skip messages, the model does not settle."""
+    problem = {**LOGISTIC, "strength": 0.05, "average": "records"}
+    given = {"data": unequal(), "agents": UNEQUAL}
+    # The mean of the agents' penalties is a third of the objective's.
+    wanted = played("centralized", {}, 1, problem={**problem, "strength": 0.05 / 3}, **given)
+    params = {"eta": 4.0, "learning_rate": 1.0, "local_updates": 4, "skip": skip}
+    found = played("fedpd", params, 150, problem=problem, **given)
+    np.testing.assert_allclose(found[-1]["w"], wanted[-1]["w"], atol=error)
