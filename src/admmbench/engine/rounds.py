@@ -237,6 +237,7 @@ def _rounds(
             break
         if keeper:
             keeper.after_round(snapshot)
+    snapshot.trace.mistakes = federation.problem.mistakes(snapshot.state, federation.run)
     return snapshot.trace
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import COMMENTS, Variables
-from admmbench.frames.outcomes import Outcome
+from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 
 
 class Trace:
@@ -19,6 +19,9 @@ class Trace:
 
     Variables have dims ``seed`` and ``round`` or ``round`` alone; ``status`` is the `Outcome` of each seed's run. A
     diverged one is NaN from then on; one that its method ended keeps its last values.
+
+    Where records are classified, ``mistakes`` counts, for each test record (dim ``record``), the seeds whose last model
+    gets it wrong, among those that neither diverged nor ran out of time.
 
     Parameters
     ----------
@@ -40,6 +43,8 @@ class Trace:
             for name, (dims, _, _) in self._variables.items()
         }
         self._status = np.zeros(len(seeds), np.int8)
+        self.mistakes: NDArray[Any] | None = None
+        """Which test records the last model of each seed gets wrong, shape (S, R)."""
 
     def record(self, t: int, values: Mapping[str, NDArray[Any] | float], seconds: float) -> None:
         """Enter what was measured after round ``t``; a seed that is no longer finite has diverged."""
@@ -92,6 +97,8 @@ class Trace:
         for name, array in self._arrays.items():
             trace._arrays[name][...] = array  # along the seeds, where it has them
         trace._status[:] = self._status
+        if self.mistakes is not None:
+            trace.mistakes = self.mistakes.repeat(len(seeds), axis=0)
         return trace
 
     def time_out(self) -> None:
@@ -105,6 +112,10 @@ class Trace:
             for name, (dims, units, long_name) in self._variables.items()
         }
         variables["status"] = ("seed", self._status, status_attrs())
+        if self.mistakes is not None:
+            counted = self.mistakes[np.isin(self._status, SUCCESSFUL)].sum(axis=0, dtype=np.float32)
+            facts = {"units": "1", "long_name": "seeds whose last model gets a test record wrong"}
+            variables["mistakes"] = ("record", counted, facts)
         coords = {
             "seed": ("seed", np.array(self.seeds, np.int64), {"long_name": "seed"}),
             "round": ("round", np.array(list(self.rounds), np.int64), {"long_name": "round"}),

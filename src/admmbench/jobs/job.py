@@ -18,7 +18,7 @@ from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.checkpoint import Checkpoint
-from admmbench.jobs.seal import sealed
+from admmbench.jobs.seal import packing, sealed
 from admmbench.jobs.simulate import run_spec
 
 CHECKPOINT_MINUTES = 5.0
@@ -156,5 +156,5 @@ def write(dataset: xr.Dataset, path: Path) -> None:
 
     The file is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
     """
-    content = sealed(dataset).to_netcdf(engine="h5netcdf")
+    content = sealed(dataset).to_netcdf(engine="h5netcdf", encoding=packing(dataset))
     files.write(path, content)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -52,6 +53,12 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
 def sealed(dataset: xr.Dataset) -> xr.Dataset:
     """Return the data set with the checksum of its values, names and attributes among its attributes."""
     return dataset.assign_attrs({_KEY: _digest(dataset)})
+
+
+def packing(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
+    """Say how large variables are compressed; the index of a compressed one takes more than a small variable."""
+    packed = {"zlib": True, "complevel": 9, "shuffle": True}
+    return {str(name): packed for name, each in dataset.data_vars.items() if each.nbytes > 8192}
 
 
 def intact(dataset: xr.Dataset) -> bool:

@@ -226,6 +226,10 @@ class BoundProblem(ABC, Generic[PartsT]):
     def evaluate(self, state: State, blocks: Sequence[PartsT], run: Map) -> dict[str, Array]:
         """Measure a state; arrays of shape (S,), named as by `Problem.variables`."""
 
+    def mistakes(self, state: State, run: Map) -> Array | None:
+        """Tell which test records each seed's model gets wrong, shape (S, R); None where nothing is classified."""
+        return None
+
 
 class BoundLoss(BoundProblem[PartsT]):
     """A bound problem is over records.

@@ -228,15 +228,25 @@ class BoundColumns(BoundLoss["Party"]):
         -------
         Arrays of shape (S,): the metric of the loss, ``test_loss`` (mean) and ``train_loss``, the mean objective.
         """
-        X, y = self._test
-        models, intercepts = weights_and_intercepts(state.w, self.model_shape[1])
-        test, train = ((models[:, 0] @ each.T + intercepts)[..., None] for each in (X, self.X))
+        models, _ = weights_and_intercepts(state.w, self.model_shape[1])
+        test, train = (self._predictions(state, each) for each in (self._test[0], self.X))
+        y = self._test[1]
         penalty = self.problem.strength * self.penalty.value(models)
         return {
             self.loss.metric: self.loss.score(self.loss.mistakes(test, y).mean(axis=1)),
             "test_loss": self.loss.losses(test, y).mean(axis=1),
             "train_loss": self.loss.losses(train, self.y).mean(axis=1) + penalty,
         }
+
+    def mistakes(self, state: State, run: Map) -> Array | None:
+        """Tell which test records each seed's model gets wrong, shape (S, R); None where nothing is classified."""
+        X, y = self._test
+        return self.loss.mistakes(self._predictions(state, X), y) if self.loss.fraction else None
+
+    def _predictions(self, state: State, X: Array) -> Array:
+        models, intercepts = weights_and_intercepts(state.w, self.model_shape[1])
+        predictions: Array = (models[:, 0] @ X.T + intercepts)[..., None]
+        return predictions
 
 
 class Party:

@@ -409,6 +409,20 @@ class BoundRows(BoundLoss["RowParts"]):
         mistakes = self.loss.mistakes(u, y[:, None]).sum(axis=0, dtype=np.float64)
         return seeds, self.loss.losses(u, y[:, None]).sum(axis=0), mistakes
 
+    def mistakes(self, state: State, run: Map) -> Array | None:
+        """Tell which test records each seed's model gets wrong, shape (S, R).
+
+        None where no records are set aside for the test of all seeds, or nothing is classified.
+        """
+        if self.split.held_out is not None or not self.loss.fraction:
+            return None
+        X, y = self._test_data
+        found = [
+            self.loss.mistakes(predict(X[rows], state.w), y[rows][:, None]).T
+            for _, rows in self._test_parts
+        ]
+        return np.concatenate(found, axis=1)
+
 
 Sample = Sequence[Sequence[Array]]
 """For each agent and seed, which of the agent's records take part in a gradient: their numbers, in their order."""

@@ -94,7 +94,7 @@ def join_runs(
             method.label: _along(
                 "epsilon",
                 {
-                    budget: xr.concat(of_seeds, "seed", data_vars="minimal", join="exact")
+                    budget: _along_seeds(of_seeds)
                     for budget, of_seeds in sorted(blocks[method.label].items())
                 },
             )
@@ -104,6 +104,14 @@ def join_runs(
     joined = joined.assign_coords(_coordinates(experiment, methods, [run for run, _ in traces]))
     firsts = [of_seeds[0] for of_method in blocks.values() for of_seeds in of_method.values()]
     return _described(joined, name, experiment, firsts)
+
+
+def _along_seeds(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Join the blocks of seeds of a run, whose mistakes add up."""
+    alike = [each.drop_vars("mistakes", errors="ignore") for each in blocks]
+    joined = xr.concat(alike, "seed", data_vars="minimal", join="exact")
+    counted = [each["mistakes"] for each in blocks if "mistakes" in each]
+    return joined.assign(mistakes=sum(counted)) if counted else joined
 
 
 def _along(dim: str, parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:

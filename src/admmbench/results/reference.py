@@ -74,10 +74,9 @@ def keep(
 
         results = joining.join(former[name], results)
         command = each_once([_sources(folder)[path.name].command, command])
-    packed = {"zlib": True, "complevel": 9, "shuffle": True}
-    # The index of a compressed variable takes more than a small variable.
-    numbers = {name: packed for name, each in results.data_vars.items() if each.nbytes > 8192}
-    content = results.to_netcdf(engine="h5netcdf", encoding=numbers)
+    from admmbench.jobs.seal import packing  # slow to import
+
+    content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
     sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
