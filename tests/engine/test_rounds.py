@@ -143,10 +143,35 @@ def test_one_seed_is_computed_for_all_where_nothing_is_drawn(settings, alone):
     trace = run_rounds(spec, data).dataset(spec, {})
     assert trace.seed.values.tolist() == [3, 5, 7]
     assert len(np.unique(trace.train_loss.isel(round=-1))) == (1 if alone else 3)
+    mistakes = 0
     for k, seed in enumerate(spec.seeds):
         one = spec.model_copy(update={"seeds": (seed,)})
         own = run_rounds(one, data).dataset(one, {}).drop_vars("seconds")
-        xr.testing.assert_allclose(trace.isel(seed=[k]).drop_vars("seconds"), own, rtol=1e-5)
+        mistakes = mistakes + own["mistakes"]
+        of_seed = trace.isel(seed=[k]).drop_vars(["seconds", "mistakes"])
+        xr.testing.assert_allclose(of_seed, own.drop_vars("mistakes"), rtol=1e-5)
+    xr.testing.assert_equal(trace["mistakes"], mistakes)
+
+
+@pytest.mark.parametrize("algorithm", ["objp", "dp_admm_sharing"])
+def test_mistakes_on_test_records_are_those_of_the_last_error(algorithm):
+    data = make_dataset(n_classes=2)
+    loss = "softmax" if algorithm == "objp" else "logistic"
+    spec = RunSpec(dataset=data, problem=loss, algorithm=algorithm, agents=3, rounds=4, seeds=5)
+    trace = run_rounds(spec, data).dataset(spec, {})
+    assert trace["mistakes"].shape == data.y_test.shape
+    share = trace["mistakes"].mean() / trace.sizes["seed"]
+    assert 0 < share < 1
+    np.testing.assert_allclose(share, trace["test_error"].isel(round=-1).mean(), rtol=1e-6)
+
+
+def test_seeds_that_diverged_make_no_mistakes():
+    data = make_dataset(n_classes=2)
+    given = {"agents": 3, "rounds": 40, "seeds": 3, "params": {"learning_rate": 1e30}}
+    spec = RunSpec(dataset=data, problem="squared_hinge", algorithm="dpsgd", **given)
+    trace = run_rounds(spec, data).dataset(spec, {})
+    assert (trace["status"] == Outcome.DIVERGED).all()
+    assert (trace["mistakes"] == 0).all()
 
 
 def test_who_draws_must_say_so(tmp_path):

@@ -296,3 +296,54 @@ def test_methods_that_are_missing_in_a_cell_are_not_ranked():
     means = table([[1, 2, 3, 4], [1, 2, 3, 4], [4, 3, 2, 1]], list("abcd"))
     means["compared"][2, 3] = False
     assert sorted(mean_ranks(means)["algorithm"].values) == ["a", "b", "c"]
+
+
+def test_ranks_are_bounded_by_who_is_shown_to_be_ahead_and_behind():
+    found = compare([study(CLEAR)]).isel(cell=0)
+    assert found["rank_lower"].values.tolist() == found["rank_upper"].values.tolist() == [1, 2, 3]
+    near = study({**CLEAR, "ObjT": [0.10, 0.13, 0.11, 0.12]})
+    found = compare([near]).isel(cell=0)
+    assert found["rank_lower"].values.tolist() == [1, 1, 3]
+    assert found["rank_upper"].values.tolist() == [2, 2, 3]
+
+
+def test_the_chance_of_a_lower_error_has_the_exact_interval():
+    first = np.array([0.1, 0.1, 0.3, 0.2, 0.2, 0.1])
+    second = np.array([0.2, 0.3, 0.2, 0.2, 0.3, 0.2])  # one tie
+    found = compare([study({"ObjP": first, "ObjT": second})]).isel(cell=0)
+    own, level = found.sel(algorithm="ObjP", rival="ObjT"), float(found["level"])
+    assert own["chance"] == pytest.approx(4.5 / 6)
+    for end, below in (("low", 4), ("high", 5)):
+        exact = stats.binomtest(below, 6).proportion_ci(level, method="exact")
+        assert own[f"chance_{'lower' if end == 'low' else 'upper'}"] == pytest.approx(
+            getattr(exact, end)
+        )
+    other = found.sel(algorithm="ObjT", rival="ObjP")
+    assert other["chance_lower"] == pytest.approx(1 - own["chance_upper"])
+
+
+def test_other_test_records_give_the_interval_of_the_paired_t_test():
+    random = np.random.default_rng(0)
+    wrong = random.binomial(4, [[0.1], [0.2], [0.3]], size=(3, 200))
+    ds = study(CLEAR)
+    assert np.isnan(compare([ds])["reach_over_records"]).all()
+    dims = ("algorithm", "epsilon", "record")
+    ds["mistakes"] = (dims, wrong[:, None].repeat(ds.sizes["epsilon"], axis=1).astype(float))
+    found = compare([ds]).isel(cell=0)
+    exact = stats.ttest_rel(wrong[0] / 4, wrong[2] / 4).confidence_interval(float(found["level"]))
+    reach = found["reach_over_records"].sel(algorithm="ObjP", rival="OutP")
+    assert reach == pytest.approx((exact.high - exact.low) / 2)
+
+
+def test_the_control_is_the_one_that_is_stated_or_the_best():
+    stated = study(CLEAR)
+    stated.attrs["control"] = "OutP"
+    for ds, control in ((study(CLEAR), "ObjP"), (stated, "OutP")):
+        ((beside,),) = (group["beside"] for group in answer.content(compare([ds]))["groups"])
+        assert beside["control"] == control
+        rows = {row["label"]: row for row in beside["rows"]}
+        assert list(rows) == list(CLEAR)
+        assert rows[control]["difference"] == "–"
+        if ds is stated:
+            assert rows["ObjP"]["difference"].startswith("−20.25 [")
+            assert rows["ObjP"]["chance"].startswith("100 % [")

@@ -45,7 +45,8 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     -------
     dict
         ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``groups``,
-        one for each experiment, with its ``picture`` and ``rows``; ``matrix`` of all methods and cells; ``notes``.
+        one for each experiment, with its ``picture``, ``rows`` and ``beside``, all methods beside the control;
+        ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -73,6 +74,7 @@ def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict
             "note": own[0]["note"],
             "picture": picture.draw(of_experiment),
             "rows": own,
+            "beside": [_beside_control(cell) for cell in of_experiment],
         }
 
 
@@ -206,6 +208,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "runner_up": runner_up,
         "error_behind": "–" if second is None else _number(second, "mean"),
         "difference": "–" if second is None else _interval(second.sel(rival=lowest), *difference),
+        "over_records": "" if second is None else _over_records(second.sel(rival=lowest)),
         "floor_method": str(cell["floor_method"].item()),
         "floor": _number(cell, "floor"),
     }
@@ -229,6 +232,42 @@ def _next(cell: xr.Dataset, lowest: list[str]) -> str:
     """Label of the second-lowest mean, that of another run; empty if there is none."""
     means = cell["mean"].where(~cell["algorithm"].isin(lowest))
     return str([*means.sortby(means).dropna("algorithm")["algorithm"].values, ""][0])
+
+
+def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
+    """All methods that compete in a row, by their mean: bounds of their rank, and each beside the control."""
+    control = str(cell["control"].item())
+    beside = cell.sel(rival=control) if control in cell["rival"].values else None
+    means = cell["mean"].sortby(cell["mean"]).dropna("algorithm")
+    rows = []
+    for label in map(str, means["algorithm"].values):
+        own = cell.sel(algorithm=label)
+        ranks = dict.fromkeys(f"{int(own[f'rank_{end}'])}" for end in ("lower", "upper"))
+        found = {"label": label, "error": _number(own, "mean"), "rank": " to ".join(ranks)}
+        found |= {"difference": "–", "over_records": "", "chance": "–"}
+        if beside is not None and label != control:
+            pair = beside.sel(algorithm=label)
+            found["difference"] = _interval(
+                pair, "difference", "difference_lower", "difference_upper"
+            )
+            found["over_records"] = _over_records(pair)
+            part, low, high = (
+                100 * float(pair[f"chance{end}"]) for end in ("", "_lower", "_upper")
+            )
+            found["chance"] = f"{part:.0f} % [{low:.0f} to {high:.0f}]"
+        rows.append(found)
+    return {"epsilon": given(float(cell["epsilon"])), "control": control, "rows": rows}
+
+
+def _over_records(pair: xr.Dataset) -> str:
+    """The interval of a difference over other test records, empty if results do not tell."""
+    reach = pair["reach_over_records"]
+    if math.isnan(reach):
+        return ""
+    ends = xr.Dataset(
+        {"low": pair["difference"] - reach, "high": pair["difference"] + reach, "fraction": True}
+    )
+    return f"{_number(ends, 'low')} to {_number(ends, 'high')}"
 
 
 def _name(cell: xr.Dataset, place: str) -> dict[str, str]:

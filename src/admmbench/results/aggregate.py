@@ -171,10 +171,12 @@ def _described(
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
-    """State the looks and the margin of an experiment with its results, the margin in the unit of their metric."""
+    """State what an experiment says of decisions with its results: looks, the control, and the margin in their unit."""
     stated: dict[str, object] = {}
     if experiment.looks:
         stated["looks"] = json.dumps(experiment.looks)
+    if experiment.control:
+        stated["control"] = experiment.control
     if experiment.margin:
         in_points = "valid_range" in results[results.attrs["metric"]].attrs
         stated["margin"] = experiment.margin / (100 if in_points else 1)

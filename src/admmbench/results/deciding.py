@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from admmbench.results import statistics
 
@@ -145,6 +145,86 @@ def standing(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     words = xr.full_like(means, "undecided", "U10").where(competes, "").where(~out, "worse")
     words = words.where(~(group & decided), "equivalent")
     return words.where(~(group & decided & (group.sum("algorithm") == 1)), "winner")
+
+
+def ranks(gap: xr.Dataset) -> xr.Dataset:
+    """Bound the rank of each method of a row, 1 for the lowest, from the intervals of all pairs.
+
+    A method has at least as many ahead of it as are shown to be below it, and at least as many behind it as are shown
+    to be above: Klein, Wright and Wieczorek (2020), Journal of the Royal Statistical Society A 183. The ranks of all
+    methods lie within their bounds together, with the probability of the intervals.
+
+    Parameters
+    ----------
+    gap
+        ``lower`` and ``upper`` of the differences, over ``algorithm`` and ``rival``; NaN for pairs that do not compete.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``lower`` and ``upper`` over ``algorithm``, NaN for methods that do not compete.
+    """
+    competes = gap["lower"].notnull().any("rival")
+    first = 1 + (gap["lower"] > 0).sum("rival")
+    last = competes.sum("algorithm") - (gap["upper"] < 0).sum("rival")
+    return xr.Dataset({"lower": first.where(competes), "upper": last.where(competes)})
+
+
+def chance_of_lower(differences: xr.DataArray, level: float) -> xr.Dataset:
+    """Estimate the probability that a method has the lower value at a seed.
+
+    Parameters
+    ----------
+    differences
+        Of methods and their rivals, over ``seed`` and others; NaN where one of two methods was not run.
+    level
+        Of each interval.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``mean``: the part of the seeds, ties half. ``lower`` and ``upper``: the interval of Clopper and Pearson (1934,
+        Biometrika 26), with all ties counted against the method, and for it. NaN where there are no seeds.
+    """
+    n = differences.notnull().sum("seed")
+    below, tied = (differences < 0).sum("seed"), (differences == 0).sum("seed")
+    tail = (1 - level) / 2
+    most = below + tied
+    low = xr.where(below == 0, 0.0, betaincinv(below.clip(1), n - below + 1, tail))
+    high = xr.where(most == n, 1.0, betaincinv(most + 1, (n - most).clip(1), 1 - tail))
+    found = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": low, "upper": high})
+    return found.where(n > 0)
+
+
+def reach_over_records(mistakes: xr.DataArray, level: float) -> xr.DataArray:
+    """Compute half the interval of the difference of two errors over test records drawn like those at hand.
+
+    Each record has the part of the seeds at which a method is wrong; a difference of two methods is the mean over
+    records of the differences of these parts, which has Student's interval. What seeds draw widens it a little.
+
+    Parameters
+    ----------
+    mistakes
+        Over ``algorithm`` and ``record``: parts of the seeds, 0 to 1.
+    level
+        Of each interval.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm`` and ``rival``.
+    """
+    n = mistakes.sizes["record"]
+    parts = mistakes.transpose("algorithm", "record")
+    shared = np.cov(parts.values)
+    own = np.diag(shared)
+    error = np.sqrt(np.maximum(own[:, None] + own[None] - 2 * shared, 0) / n)
+    labels = parts["algorithm"].values
+    return xr.DataArray(
+        stdtrit(n - 1, (1 + level) / 2) * error,
+        coords={"algorithm": labels, "rival": labels},
+        dims=("algorithm", "rival"),
+    )
 
 
 def difference_shown(deviation: float, n: int, level: float, redrawn: float = 0.0) -> float:

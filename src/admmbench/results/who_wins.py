@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from admmbench.frames.outcomes import FAILED, Outcome
+from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.results import deciding, statistics
 
 FEASIBLE = 0.01
@@ -61,6 +61,13 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
           deviation over seeds of this difference.
         - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
           `admmbench.results.deciding.standing`.
+        - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.results.deciding.ranks`.
+        - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value of the two at
+          a seed, see `admmbench.results.deciding.chance_of_lower`.
+        - ``reach_over_records``: half the interval of a difference over other test records, see
+          `admmbench.results.deciding.reach_over_records`; NaN where results do not say which records were wrong.
+        - ``control``: label of the method that others are compared with: the one that the experiment states, else
+          ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
         - ``seeds``: how many decide the cell, see `admmbench.results.deciding.seeds_needed`; 0 where it is decided.
         - ``level``: of one interval of the cell. ``margin`` and ``looks`` are as the experiment states them.
@@ -204,6 +211,7 @@ def _facts(results: xr.Dataset) -> xr.Dataset:
     """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
     names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
     names += ["agents", "features", "method"]
+    names += [name for name in ("mistakes",) if name in results]
     return results.reset_coords()[[results.attrs["metric"], *names]]
 
 
@@ -230,6 +238,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     gap = deciding.intervals(pairs, level, looks, redrawn)
     verdict = deciding.verdicts(gap, margin)
     standing = deciding.standing(means["mean"], verdict)
+    rank, chance = deciding.ranks(gap), deciding.chance_of_lower(pairs, level)
     ahead = means["mean"].where(standing != "worse")
     order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
@@ -249,6 +258,11 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "deviation": pairs.std("seed", ddof=1),
             "verdict": verdict,
             "standing": standing,
+            **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
+            "chance": chance["mean"],
+            **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
+            "reach_over_records": _over_records(at, values, level),
+            "control": str(at.attrs.get("control", lowest)),
             "lowest": lowest,
             "runner_up": str([*ascending["algorithm"].values, ""][0]),
             "seeds": _needed(pairs, verdict, standing, lowest, margin, level, redrawn),
@@ -269,6 +283,18 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
         "epsilon": cell.epsilon,
     }
     return comparison.assign_coords(facts)
+
+
+def _over_records(at: xr.Dataset, values: xr.DataArray, level: float) -> xr.DataArray:
+    """Half the intervals over test records, of methods of a cell that compete; NaN where results do not tell."""
+    compete = values.notnull().any("seed")
+    nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
+    pairs = nothing + nothing.rename(algorithm="rival")
+    if "mistakes" not in at or not compete.any():
+        return pairs
+    runs = at["status"].isin(SUCCESSFUL).sum("seed")
+    parts = (at["mistakes"] / runs).isel(algorithm=compete.values)
+    return deciding.reach_over_records(parts, level).reindex_like(pairs)
 
 
 def _needed(

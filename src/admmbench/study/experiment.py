@@ -140,6 +140,8 @@ class Experiment(Strict):
     margin: Annotated[Number, Field(ge=0)] = 0.0
     """Largest difference of two methods that does not matter: in percentage points where the metric is an error, else
     in its unit."""
+    control: str | None = None
+    """Label of the method that the report compares all others with; the best of each row if absent."""
     epsilon: Epsilons | None = None
     """Budgets of one iteration, unless privacy.total is given; .inf adds no noise."""
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
@@ -179,6 +181,8 @@ class Experiment(Strict):
         self._check_audit()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
+        if self.control is not None and self.control not in labels:
+            raise ValueError(f"control: {unknown('label', self.control, labels)}")
         _once("figures: the name", [figure.name for figure in self.figures])
         self._check_methods()
         for number, figure in enumerate(self.figures):
