@@ -21,6 +21,7 @@ from admmbench.claims.estimates import lowest
 from admmbench.figures import Figure, style
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
+from admmbench.results import wording
 from admmbench.figures.style import looks
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint
@@ -796,3 +797,18 @@ def test_the_configuration_does_not_import_what_draws():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_the_sensitivity_has_a_row_for_each_method_those_that_lose_most_first(figure):
+    ds = build(ERRORS)
+    assert draw(ds, figure(kind="sensitivity")).axes[0].texts[0].get_text() == "no results"
+    lost = np.full((ds.sizes["algorithm"], ds.sizes["epsilon"]), np.nan)
+    first, second = map(str, ds["algorithm"].values[:2])
+    lost[0, :2], lost[1, :2] = [0.01, 0.02], [-0.01, 0.05]
+    ds = ds.assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    (panel,) = panels(draw(ds, figure(kind="sensitivity")))
+    assert [tick.get_text() for tick in panel.get_yticklabels()] == [second, first]
+    marks = {line.get_label(): line.get_xdata() for line in panel.lines[1:]}
+    budgets = [wording.budget(float(each)) for each in ds["epsilon"].values[:2]]
+    np.testing.assert_allclose(marks[budgets[0]], [-1, 1])
+    np.testing.assert_allclose(marks[budgets[1]], [5, 2])

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from admmbench.tuning import search as module
 from admmbench.tuning.search import Score
-from admmbench.tuning.settings import Axes, Axis, apply
+from admmbench.tuning.settings import Axes, Axis, Chosen, apply
 
 
 def search(grid, trials, error):
@@ -157,3 +157,37 @@ def test_settings_change_arguments_below_their_paths():
     }
     assert arguments["rounds"] == 5
     assert arguments["problem"]["records"] == {"max_l1_norm": 3}
+
+
+def test_beside_the_best_half_and_twice_of_each_value_are_tried_once():
+    grid = axes(rounds={"start": 8, "least": 1}, **{"params.p": {"start": 0.75, "most": 1}})
+    asked = []
+
+    def measure(values):
+        asked.append(dict(values))
+        return Score(bowl({"rounds": 8, "params.p": 0.75})(values), 0.0)
+
+    found = module.search(grid, 6, measure)
+    assert found.best.settings == {"rounds": 8, "params.p": 0.75}
+    full = module.try_beside(grid, found, measure)
+    assert full.best == found.best
+    assert full.trials[: len(found.trials)] == found.trials
+    assert all(first != second for i, first in enumerate(asked) for second in asked[:i])
+    assert [trial.settings for trial in full.trials] == asked
+    squared = math.log(2) ** 2
+    assert full.beside["rounds"] == [pytest.approx(squared), pytest.approx(squared)]
+    # An end counts where it is nearer than twice the value.
+    assert full.beside["params.p"] == [
+        pytest.approx(squared),
+        pytest.approx(math.log(4 / 3) ** 2),
+    ]
+
+
+def test_nothing_is_tried_beyond_an_end():
+    grid = axes(rounds=1, **{"params.p": {"start": 1, "most": 1}})
+    found = search(grid, 1, lambda values: 0.5)
+    full = module.try_beside(grid, found, lambda values: Score(0.75, 0.0))
+    assert full.beside == {"rounds": [None, 0.75], "params.p": [0.75, None]}
+    chosen = Chosen(**{key: full.to_dict()[key] for key in ("settings", "error", "beside")})
+    assert chosen.lost_beside == 0.25
+    assert math.isnan(Chosen(settings={"rounds": 1}, error=0.5).lost_beside)

@@ -45,7 +45,8 @@ for experiment in EXPERIMENTS:
         input:
             list(search_files(experiment)),
         output:
-            f"config/{TUNED}/{experiment}.yaml",
+            chosen=f"config/{TUNED}/{experiment}.yaml",
+            trials=f"{RESULTS}/{experiment}/trials.csv",
         log:
             f"{RESULTS}/{experiment}/logs/choose.log",
         conda:
@@ -63,7 +64,7 @@ for experiment in EXPERIMENTS:
             ),
         shell:
             "admmbench choose {input:q} --of {params.of:q} --kept {params.kept:q}"
-            " --output {output:q} > {log:q} 2>&1"
+            " --output {output.chosen:q} --trials {output.trials:q} > {log:q} 2>&1"
 
 
 rule tune:

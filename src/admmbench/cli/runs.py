@@ -276,8 +276,13 @@ def _tune(options: argparse.Namespace) -> None:
     ),
     argument("--kept", default="{}", help="what was chosen before, by label and budget, in JSON"),
     argument("--output", type=place, required=True, help="YAML file to write"),
+    argument("--trials", type=place, help="CSV file to write, of all trials"),
 )
 def _choose(options: argparse.Namespace) -> None:
+    import json
+
+    import pandas as pd
+
     from admmbench.tuning.settings import Chosen, Tuned
     from admmbench.validation import checked
 
@@ -285,10 +290,14 @@ def _choose(options: argparse.Namespace) -> None:
     of = checked(list[tuple[str, float]], parse_yaml(options.of, "--of"), "--of")
     if len(of) != len(options.files):
         raise ValueError(f"--of: names {len(of)} searches, there are {len(options.files)} files")
+    trials = []
     for file, (label, budget) in zip(options.files, of, strict=True):
         found = read_sealed(file)
-        if isinstance(found, dict):  # without its trials
-            found = {key: found[key] for key in Chosen.model_fields if key in found}
+        trials += [
+            {"method": label, "budget": budget, **each, "settings": json.dumps(each["settings"])}
+            for each in found.pop("trials", [])
+        ]
+        found = {key: found[key] for key in Chosen.model_fields if key in found}
         chosen.setdefault(label, {})[budget] = checked(Chosen, found, str(file))
     # A line for each budget.
     text = dump_yaml(
@@ -301,6 +310,8 @@ def _choose(options: argparse.Namespace) -> None:
         width=10_000,
     )
     write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
+    if options.trials:
+        write(options.trials, pd.DataFrame(trials).to_csv(index=False))
 
 
 @command(

@@ -143,6 +143,7 @@ def tuning(experiment: Experiment) -> Table:
             stated(epsilon),
             ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
             number(chosen.error),
+            number(chosen.lost_beside),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
         for label, found in experiment.chosen.items()
@@ -153,9 +154,10 @@ def tuning(experiment: Experiment) -> Table:
         "ε",
         "Best settings",
         "Error on held-out rows",
+        "More at half or twice a value, at most",
         "At an edge of what was tried",
     ]
-    return Table(heads, ["ε", "Error on held-out rows"], rows)
+    return Table(heads, ["ε", *heads[3:5]], rows)
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,11 +256,25 @@ def _coordinates(
             "rounds of a run, 0 where nothing was run",
             [[spec.rounds if spec else 0 for spec in specs_of] for specs_of in ran],
         ),
+        **_lost_beside(experiment, methods, budgets),
         "tuned": _coordinate(
             "settings that tuning chose, as JSON",
             [[json.dumps(chosen) if chosen else "" for chosen in chosen_of] for chosen_of in tuned],
         ),
     }
+
+
+def _lost_beside(
+    experiment: Experiment, methods: Sequence[Method], budgets: Sequence[float]
+) -> dict[str, Any]:
+    """How much the error on held-out rows grows at half or twice a tuned value, at most; nothing if not tried."""
+    chosen = [experiment.chosen.get(method.label, {}) for method in methods]
+    lost = [
+        [own[budget].lost_beside if budget in own else math.nan for budget in budgets]
+        for own in chosen
+    ]
+    text = "largest growth of the error on held-out rows at half or twice a tuned value"
+    return {} if np.isnan(lost).all() else {"lost_beside": _coordinate(text, lost)}
 
 
 def _coordinate(

@@ -33,12 +33,20 @@ class Trial(NamedTuple):
     score: Score
 
 
+Beside = dict[str, list[float | None]]
+"""Errors at half and at twice a value, with all others as they are, by the path of its key; None beyond an end."""
+
+
 class Found(NamedTuple):
-    """A search came to this: all trials in their order, the best, and the axes where it is at an edge of these."""
+    """A search came to this: all trials in their order, the best, and the axes where it is at an edge of these.
+
+    ``beside`` has the errors beside the best, if they were asked for.
+    """
 
     trials: list[Trial]
     best: Trial
     edges: list[str]
+    beside: Beside = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Make the content of a JSON file."""
@@ -46,6 +54,7 @@ class Found(NamedTuple):
             "settings": self.best.settings,
             "error": self.best.score.error,
             "edges": self.edges,
+            "beside": self.beside,
             "trials": [
                 {"settings": trial.settings, **trial.score._asdict()} for trial in self.trials
             ],
@@ -110,6 +119,43 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
     made = list(tried.values())
     edges = [names[axis] for axis, _ in _beyond(axes, tried[best].settings, made)]
     return Found(made, tried[best], list(dict.fromkeys(edges)))
+
+
+def try_beside(
+    axes: Mapping[str, Axis], found: Found, measure: Callable[[Settings], Score]
+) -> Found:
+    """Try half and twice each value of the best settings, whether or not the search did: how much does it matter?
+
+    The best stays what the search chose, also where a value beside it turns out to be better.
+
+    Parameters
+    ----------
+    axes, measure
+        As of :func:`search`.
+    found
+        What the search came to.
+
+    Returns
+    -------
+    Found
+        With ``beside``, and the new trials behind those of the search.
+    """
+    trials, best = list(found.trials), found.best.settings
+    beside: Beside = {}
+    for path, axis in axes.items():
+        near = axis.model_copy(update={"start": best[path], "factor": 2})
+        beside[path] = []
+        for k in (-1, 1):
+            settings = {**best, path: near.at(k)}
+            if settings[path] == best[path]:
+                beside[path].append(None)
+                continue
+            score = next((each.score for each in trials if each.settings == settings), None)
+            if score is None:
+                score = measure(settings)
+                trials.append(Trial(settings, score))
+            beside[path].append(score.error)
+    return found._replace(trials=trials, beside=beside)
 
 
 def _neighbours(place: Place, step: float, first: Direction) -> Iterator[tuple[Place, Direction]]:

@@ -110,11 +110,14 @@ class TuningSettings(Strict):
         trials with equal errors by their losses.
     seeds
         Seeds of the trials, other than those of the runs.
+    beside
+        Whether half and twice each of the best values are tried as well, which says how much the values matter.
     """
 
     trials: Count = 24
     held_out: Annotated[Count, Field(ge=2)] = 5
     seeds: Annotated[list[Count], Field(min_length=1)] = [1000]
+    beside: bool = False
 
 
 class Chosen(Strict):
@@ -128,6 +131,8 @@ class Chosen(Strict):
         On held-out rows, mean over seeds.
     edges
         Paths of settings whose best value has no worse value beside it that was tried, in one of the two directions.
+    beside
+        Errors at half and at twice each value, by the paths of the keys; None where an end forbids it.
     of
         Method, data set and loss that were tuned, by their content; whatever the experiment states, if absent.
     """
@@ -135,7 +140,14 @@ class Chosen(Strict):
     settings: dict[str, Value]
     error: float
     edges: list[str] = []
+    beside: dict[str, list[PerhapsInfinite | None]] = {}
     of: str = ""
+
+    @property
+    def lost_beside(self) -> float:
+        """Return how much the error grows at half or twice a value, at most; NaN if this was not tried."""
+        errors = [each for own in self.beside.values() for each in own if each is not None]
+        return max(errors) - self.error if errors else math.nan
 
 
 Tuned = dict[str, dict[float, Chosen]]

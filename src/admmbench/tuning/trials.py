@@ -17,7 +17,7 @@ from admmbench.engine.rounds import AlgorithmError, run_rounds
 from admmbench.engine.spec import RunSpec
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.frames.outcomes import SUCCESSFUL
-from admmbench.tuning.search import Found, Score, search
+from admmbench.tuning.search import Found, Score, search, try_beside
 from admmbench.tuning.settings import Axis, Settings, TuningSettings, apply
 
 Progress = Callable[[int, int], None]
@@ -107,7 +107,8 @@ def tune(
             progress(number, max(number, settings.trials))
         return score
 
-    return search(axes, settings.trials, measure)
+    found = search(axes, settings.trials, measure)
+    return try_beside(axes, found, measure) if settings.beside else found
 
 
 def changed(spec: RunSpec, values: Settings, data: Dataset, settings: TuningSettings) -> RunSpec:
