@@ -143,7 +143,7 @@ def test_one_seed_is_computed_for_all_where_nothing_is_drawn(settings, alone):
     trace = run_rounds(spec, data).dataset(spec, {})
     assert trace.seed.values.tolist() == [3, 5, 7]
     assert len(np.unique(trace.train_loss.isel(round=-1))) == (1 if alone else 3)
-    mistakes = 0
+    mistakes = xr.zeros_like(trace["mistakes"])
     for k, seed in enumerate(spec.seeds):
         one = spec.model_copy(update={"seeds": (seed,)})
         own = run_rounds(one, data).dataset(one, {}).drop_vars("seconds")

@@ -21,12 +21,11 @@ from admmbench.claims.estimates import lowest
 from admmbench.figures import Figure, style
 from admmbench.figures.drawing import draw, save, svg
 from admmbench.figures.kinds import tradeoff
-from admmbench.results import wording
 from admmbench.figures.style import looks
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint
 from admmbench.report import tables
-from admmbench.results import statistics
+from admmbench.results import statistics, wording
 from admmbench.study import config
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.study.experiment import Experiment

@@ -190,8 +190,8 @@ def chance_of_lower(differences: xr.DataArray, level: float) -> xr.Dataset:
     below, tied = (differences < 0).sum("seed"), (differences == 0).sum("seed")
     tail = (1 - level) / 2
     most = below + tied
-    low = xr.where(below == 0, 0.0, betaincinv(below.clip(1), n - below + 1, tail))
-    high = xr.where(most == n, 1.0, betaincinv(most + 1, (n - most).clip(1), 1 - tail))
+    low = betaincinv(below.clip(1), n - below + 1, tail).where(below > 0, 0.0)
+    high = betaincinv(most + 1, (n - most).clip(1), 1 - tail).where(most < n, 1.0)
     found = xr.Dataset({"mean": (below + tied / 2) / n.clip(1), "lower": low, "upper": high})
     return found.where(n > 0)
 

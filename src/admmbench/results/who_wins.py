@@ -62,8 +62,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
           `admmbench.results.deciding.standing`.
         - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.results.deciding.ranks`.
-        - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value of the two at
-          a seed, see `admmbench.results.deciding.chance_of_lower`.
+        - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
+          see `admmbench.results.deciding.chance_of_lower`.
         - ``reach_over_records``: half the interval of a difference over other test records, see
           `admmbench.results.deciding.reach_over_records`; NaN where results do not say which records were wrong.
         - ``control``: label of the method that others are compared with: the one that the experiment states, else

@@ -124,7 +124,7 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
 def try_beside(
     axes: Mapping[str, Axis], found: Found, measure: Callable[[Settings], Score]
 ) -> Found:
-    """Try half and twice each value of the best settings, whether or not the search did: how much does it matter?
+    """Try half and twice each value of the best settings, whether or not the search did, to see how much it matters.
 
     The best stays what the search chose, also where a value beside it turns out to be better.
 
