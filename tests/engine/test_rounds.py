@@ -153,11 +153,13 @@ def test_one_seed_is_computed_for_all_where_nothing_is_drawn(settings, alone):
     xr.testing.assert_equal(trace["mistakes"], mistakes)
 
 
-@pytest.mark.parametrize("algorithm", ["objp", "dp_admm_sharing"])
-def test_mistakes_on_test_records_are_those_of_the_last_error(algorithm):
+@pytest.mark.parametrize(
+    ("algorithm", "agents"), [("objp", 3), ("vertical_sgd", {"scheme": "columns", "blocks": 3})]
+)
+def test_mistakes_on_test_records_are_those_of_the_last_error(algorithm, agents):
     data = make_dataset(n_classes=2)
-    loss = "softmax" if algorithm == "objp" else "logistic"
-    spec = RunSpec(dataset=data, problem=loss, algorithm=algorithm, agents=3, rounds=4, seeds=5)
+    given = {"problem": "logistic", "algorithm": algorithm, "agents": agents}
+    spec = RunSpec(dataset=data, rounds=4, seeds=5, epsilon=1, **given)
     trace = run_rounds(spec, data).dataset(spec, {})
     assert trace["mistakes"].shape == data.y_test.shape
     share = trace["mistakes"].mean() / trace.sizes["seed"]
@@ -168,7 +170,8 @@ def test_mistakes_on_test_records_are_those_of_the_last_error(algorithm):
 def test_seeds_that_diverged_make_no_mistakes():
     data = make_dataset(n_classes=2)
     given = {"agents": 3, "rounds": 40, "seeds": 3, "params": {"learning_rate": 1e30}}
-    spec = RunSpec(dataset=data, problem="squared_hinge", algorithm="dpsgd", **given)
+    problem = {"loss": "logistic", "penalty": "l2", "strength": 1.0}
+    spec = RunSpec(dataset=data, problem=problem, algorithm="dpsgd", **given)
     trace = run_rounds(spec, data).dataset(spec, {})
     assert (trace["status"] == Outcome.DIVERGED).all()
     assert (trace["mistakes"] == 0).all()

@@ -690,7 +690,8 @@ def test_keys_that_a_kind_does_not_have_are_refused(given, path, message):
 
 def test_a_figure_without_a_kind_is_refused():
     with pytest.raises(
-        ConfigError, match=r"figures\.0\.kind: is missing; one of agents, curves, theorem, tradeoff"
+        ConfigError,
+        match=r"figures\.0\.kind: is missing; one of agents, curves, sensitivity, theorem, tradeoff",
     ):
         check_experiment({**SMALL, "figures": [{"name": "a"}]})
 

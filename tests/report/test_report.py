@@ -377,7 +377,13 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
 def test_the_matrix_marks_winners_and_what_is_undecided(figure):
     ds = totals(build(FIRST, sensitivity="global"))
     page, answer = answered(figure, ds)
-    matrix = answer[answer.index('<table class="matrix"') :]
+    matrix, _, beside = answer[answer.index('<table class="matrix"') :].partition("</table>")
+    assert "control: ObjP" in beside
+    assert re.findall(r'data-label="Rank" class="number">([^<]+)', beside)[:3] == [
+        "1 to 2",
+        "1 to 2",
+        "3",
+    ]
     assert re.findall(r'<strong class="winner">([\d.]+)', matrix) == ["10.00"]
     assert re.findall(r'<span class="undecided">([\d.]+)', matrix) == ["20.00", "20.00"]
     assert re.findall(r"<th scope=\"row\">([^<]+)", matrix) == [
@@ -749,6 +755,10 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
     assert "one of every 6 training rows" in page
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page
+    beside = {"rounds": [0.25, None], "problem.records.max_l2_norm": [0.125, 0.1]}
+    given.chosen["ObjP"][1.0] = found.model_copy(update={"beside": beside})
+    page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
+    assert "max l2 norm 20.1250.125rho" in "".join(Page(page).text.splitlines())
 
 
 def test_winners_say_how_their_settings_were_found(figure):

@@ -339,7 +339,7 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
     stated = study(CLEAR)
     stated.attrs["control"] = "OutP"
     for ds, control in ((study(CLEAR), "ObjP"), (stated, "OutP")):
-        ((beside,),) = (group["beside"] for group in answer.content(compare([ds]))["groups"])
+        ((beside,),) = (group["beside"] for group in answer.content(compare([ds]), {})["groups"])
         assert beside["control"] == control
         rows = {row["label"]: row for row in beside["rows"]}
         assert list(rows) == list(CLEAR)

@@ -137,13 +137,14 @@ def tuning(experiment: Experiment) -> Table:
     def name(path: str) -> str:
         return path.rpartition(".")[2].replace("_", " ")
 
+    tried = any(each.beside for found in experiment.chosen.values() for each in found.values())
     rows: list[list[str | Cell]] = [
         [
             label,
             stated(epsilon),
             ", ".join(f"{name(path)} {value:.4g}" for path, value in chosen.settings.items()),
             number(chosen.error),
-            number(chosen.lost_beside),
+            *([number(chosen.lost_beside)] if tried else []),
             ", ".join(map(name, chosen.edges)) or "none",
         ]
         for label, found in experiment.chosen.items()
@@ -154,10 +155,10 @@ def tuning(experiment: Experiment) -> Table:
         "ε",
         "Best settings",
         "Error on held-out rows",
-        "More at half or twice a value, at most",
+        *(["More at half or twice a value, at most"] if tried else []),
         "At an edge of what was tried",
     ]
-    return Table(heads, ["ε", *heads[3:5]], rows)
+    return Table(heads, ["ε", *heads[3:-1]], rows)
 
 
 def error_tables(results: xr.Dataset) -> dict[str, statistics.Reduction]:
