@@ -98,7 +98,7 @@ def simulate(
     Returns
     -------
     xarray.Dataset
-        Dims ``seed`` and ``round``; see `Trace` for the variables.
+        Dims ``seed``, ``round`` and, where records are classified, ``record``; see `Trace` for the variables.
 
     Raises
     ------

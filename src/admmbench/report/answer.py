@@ -264,9 +264,7 @@ def _over_records(pair: xr.Dataset) -> str:
     reach = pair["reach_over_records"]
     if math.isnan(reach):
         return ""
-    ends = xr.Dataset(
-        {"low": pair["difference"] - reach, "high": pair["difference"] + reach, "fraction": True}
-    )
+    ends = xr.Dataset({"low": pair["difference"] - reach, "high": pair["difference"] + reach})
     return f"{_number(ends, 'low')} to {_number(ends, 'high')}"
 
 

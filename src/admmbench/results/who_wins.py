@@ -286,11 +286,11 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
 
 
 def _over_records(at: xr.Dataset, values: xr.DataArray, level: float) -> xr.DataArray:
-    """Half the intervals over test records, of methods of a cell that compete; NaN where results do not tell."""
+    """Half the intervals over test records, of methods of a cell whose errors compete; NaN where results do not tell."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
     pairs = nothing + nothing.rename(algorithm="rival")
-    if "mistakes" not in at or not compete.any():
+    if "mistakes" not in at or not statistics.is_fraction(at) or not compete.any():
         return pairs
     runs = at["status"].isin(SUCCESSFUL).sum("seed")
     parts = (at["mistakes"] / runs).isel(algorithm=compete.values)
