@@ -286,7 +286,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
 
 
 def _over_records(at: xr.Dataset, values: xr.DataArray, level: float) -> xr.DataArray:
-    """Half the intervals over test records, of methods of a cell whose errors compete; NaN where results do not tell."""
+    """Half the intervals over test records, of methods of a cell that compete by errors; NaN if results do not tell."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
     pairs = nothing + nothing.rename(algorithm="rival")
