@@ -124,6 +124,14 @@ class Literal:
         self.send(noise)
         self.finish()
 
+    def sequential_round(self, noise=None):
+        """(6) with what the parties before m in this round, and those after it in the last one, have sent."""
+        for m in self.parties():
+            others = sum((self.sent[k] for k in self.parties() if k != m), np.zeros(self.N))
+            self.x[m] = self.quadratic(m, self.y, self.rho, others - self.z)
+            self.sent[m] = self.D[m] @ self.x[m]
+        self.finish()
+
     def averaged_round(self, noise=None):
         """Boyd et al. (2011), section 7.3, for the penalty M rho."""
         gap = sum(self.sent) - self.z

@@ -29,6 +29,8 @@ from tests.algorithms.literal_hu2019 import (
         ("averaged", "logistic", Literal.averaged_round),
         ("averaged", "logistic", Proper.round),
         ("averaged", "sigmoid", Proper.round),
+        ("sequential", "logistic", Literal.sequential_round),
+        ("sequential", "sigmoid", Literal.sequential_round),
     ],
 )
 def test_trajectory_is_the_literal_one(coupling, kind, literal_round):
@@ -48,15 +50,16 @@ def test_copies_of_proper_admm_share_one_dual_variable():
 
 def test_one_party_alone_has_one_coupling():
     dataset = learnable()
-    parallel, averaged = (
+    parallel, *others = (
         trace_of(dataset, "admm_sharing", {"coupling": each}, [6], rounds=9)
-        for each in ("parallel", "averaged")
+        for each in ("parallel", "averaged", "sequential")
     )
-    np.testing.assert_array_equal(parallel.train_loss, averaged.train_loss)
+    for other in others:
+        np.testing.assert_array_equal(parallel.train_loss, other.train_loss)
 
 
 @pytest.mark.parametrize("kind", ["independent", "overlapping"])
-@pytest.mark.parametrize("coupling", ["parallel", "averaged"])
+@pytest.mark.parametrize("coupling", ["parallel", "averaged", "sequential"])
 def test_sharing_reaches_the_optimum_of_scikit_learn(coupling, kind):
     dataset = learnable(kind=kind)
     shared = {"blocks": [3, 3], "rounds": 3000, "params": {"rho": 0.25, "coupling": coupling}}
@@ -74,7 +77,7 @@ def test_sharing_reaches_the_optimum_of_scikit_learn(coupling, kind):
 def test_sharing_reaches_the_optimum_with_dependent_or_more_columns_than_samples():
     dataset = awkward()
     best, _ = scikit_learn(dataset, STRENGTH)
-    for coupling in ("parallel", "averaged"):
+    for coupling in ("parallel", "averaged", "sequential"):
         trace = trace_of(
             dataset,
             "admm_sharing",
@@ -166,3 +169,22 @@ def test_the_assumptions_of_theorem_1_do_not_make_the_parallel_coupling_converge
     assert gap_to_optimum("parallel", 3.5) > 0.01
     assert abs(gap_to_optimum("parallel", 5)) < 1e-6
     assert abs(gap_to_optimum("averaged", 2)) < 1e-6
+    # Hong, Luo and Razaviyayn (2016), whom the proof follows, let parties take turns.
+    assert abs(gap_to_optimum("sequential", 2)) < 1e-3
+    assert abs(gap_to_optimum("sequential", 0.05)) < 1e-6
+
+
+def test_the_sequential_coupling_has_a_name_of_its_own():
+    dataset = learnable()
+    named, own = (
+        trace_of(dataset, name, params, rounds=3)
+        for name, params in (
+            ("gauss_seidel_sharing", {"rho": 0.5}),
+            ("admm_sharing", {"rho": 0.5, "coupling": "sequential"}),
+        )
+    )
+    np.testing.assert_array_equal(named.train_loss, own.train_loss)
+    with pytest.raises(ValueError, match="gauss_seidel_sharing is admm_sharing with coupling: seq"):
+        trace_of(dataset, "gauss_seidel_sharing", {"coupling": "averaged"})
+    with pytest.raises(ValueError, match="coupling"):
+        trace_of(dataset, "dp_admm_sharing", {"coupling": "sequential"})

@@ -39,6 +39,7 @@ DEFAULTS = {
     "admm_sharing": {"rho": 1, "coupling": "parallel"},
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
     "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
+    "frank_wolfe": {"radius": 10},
     "local_only": {"parties": 1},
     # Those of scikit-learn's estimator.
     "sklearn_logistic": {"objective": "default", "parties": None, "tol": 1e-4, "max_iter": 100},
@@ -53,7 +54,8 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_defaults_are_those_of_the_papers(name):
-    setting = COLUMNS if "sharing" in name or name in ("vertical_sgd", "local_only") else ROWS
+    over_columns = "sharing" in name or name in ("vertical_sgd", "local_only", "frank_wolfe")
+    setting = COLUMNS if over_columns else ROWS
     if name in ("prox_al", "cprox_al", "fedavg_penalty", "primal_dual"):
         setting = CONSTRAINED
     params = {"c_w": 1} if name == "dp_admm" else {}

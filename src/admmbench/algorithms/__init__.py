@@ -22,8 +22,9 @@ find_module, resolve = _ALGORITHMS.find_module, _ALGORITHMS.resolve
 
 #: Names that people look for, the methods that they stand for, and the parameters that these then have.
 ALIASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "dp_gd": ("dpsgd", {"sampling": 1.0}),
+    "dp_gd": ("dpsgd", {"sampling": 1}),
     "dp_sgd": ("dpsgd", {}),
+    "gauss_seidel_sharing": ("admm_sharing", {"coupling": "sequential"}),
     "objpm": ("objp", {"local_updates": 10}),
 }
 
@@ -51,7 +52,7 @@ def unalias(values: Any, key: str) -> Any:
     for parameter, value in fixed.items():
         if isinstance(params, Mapping) and params.get(parameter, value) != value:
             raise ValueError(
-                f"params.{parameter}: {alias} is {name} with {parameter}: {value:g}; write {key}: {name}"
+                f"params.{parameter}: {alias} is {name} with {parameter}: {value}; write {key}: {name}"
             )
     return {**values, key: name, "params": {**params, **fixed}}
 

@@ -41,6 +41,7 @@ class DPADMMSharing(Sharing):
         "epsilon_corollary": ("1", "composed privacy loss epsilon, corollary 1"),
     }
 
+    coupling: Literal["parallel", "averaged"] = "parallel"
     noise: Annotated[float, Field(gt=0)] | None = None
     b1: Annotated[float, Field(gt=0)] = 1.0
 

@@ -38,7 +38,7 @@ def _stands_for(alias: str) -> str:
     from admmbench.algorithms import ALIASES
 
     name, params = ALIASES[alias]
-    given = ", ".join(f"{key} {value:g}" for key, value in params.items())
+    given = ", ".join(f"{key} {value}" for key, value in params.items())
     return f"{name} with {given}" if given else name
 
 

@@ -54,7 +54,8 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
     coupling
         ``parallel``: (6) as printed, where every party tries to close the whole gap between predictions and z at once;
         ``averaged``: each closes its share of it, with the M-fold penalty, which is ADMM proper (Boyd et al. 2011,
-        section 7.3) and converges for every penalty if the loss is convex.
+        section 7.3) and converges for every penalty if the loss is convex; ``sequential``: parties take turns, and each
+        knows the others' newest predictions (Hong, Luo and Razaviyayn 2016).
     """
 
     sharing = ("columns",)
@@ -63,7 +64,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
     needs = ("quadratic penalty",)  # (6) is a quadratic
 
     rho: Annotated[float, Field(gt=0)] = 1.0
-    coupling: Literal["parallel", "averaged"] = "parallel"
+    coupling: Literal["parallel", "averaged", "sequential"] = "parallel"
 
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if (7) may lack a unique solution: without a convex loss it needs ``rho > L``."""
@@ -87,7 +88,7 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
         """Do lines 3 to 6 of the parties, then 9 to 12 of the central node."""
         problem, rho = federation.problem, self.rho
         gap, dual = state.predictions.sum(axis=0) - state.z, state.dual
-        parts = 1 if self.coupling == "parallel" else problem.n_agents
+        parts = problem.n_agents if self.coupling == "averaged" else 1
 
         def update(block: ColumnBlock) -> None:
             (m,) = range(problem.n_agents)[block.agents]
@@ -96,7 +97,12 @@ class Sharing(Algorithm[SharingState, ColumnFederation]):
             state.x[m] = party.solver(parts * rho)(parts * rho * target - dual)  # (6)
             state.predictions[m] = self.message(block, party.predict(state.x[m]), problem)
 
-        federation.each(update)
+        if self.coupling == "sequential":
+            for block in federation.blocks:
+                gap = state.predictions.sum(axis=0) - state.z
+                update(block)
+        else:
+            federation.each(update)
         s = state.predictions.sum(axis=0)
         state.z = problem.minimize_loss(s, dual, rho, state.z)  # (7)
         state.dual = dual + problem.dtype.type(rho) * (s - state.z)  # (8)
