@@ -38,7 +38,8 @@ class DPFedADMM(OverRows):
     What an agent keeps depends on its records, and never leaves it. A message is a function of that and of what the
     server sent before, and is at most ``clip`` long whatever the records are. So for anybody who has seen all rounds
     before, a round is one Gaussian release with the sensitivity ``clip`` where the agent's message is zero in the other
-    data set, and 2 ``clip`` where all of its records are others; rounds compose adaptively.
+    data set, and 2 ``clip`` where all of its records are others; rounds compose adaptively. Agents that sit a round out
+    keep what they have, and the sum is over all agents: what they sent before counts.
 
     Parameters
     ----------
@@ -108,8 +109,9 @@ class DPFedADMM(OverRows):
             change = start + gap + y / rho - state.sent[p]
             change *= ~parts.silent
             clip_norms(change, self.clip)
-            state.dual[p] = y
-            state.sent[p] += change
+            active = block.sampler.coins(t, federation.privacy.participation)
+            state.dual[p] = np.where(active, y, state.dual[p])
+            state.sent[p] += active * change
             return change
 
         mean, seen = self.noisy_mean(message, self.sensitivity, federation)

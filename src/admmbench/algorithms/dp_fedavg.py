@@ -24,7 +24,8 @@ class DPFedAvg(OverRows):
     agents, with the weights of the objective. The paper's method protects all records of a user, samples users, steps
     along batches, and lets the server add the noise. Here all records of an agent take part, and each agent adds the
     noise itself. Where neighbours differ in one record, the noise is scaled by how far that moves the local steps, if
-    this is less than the bound by clipping; where they differ in an agent, by the clip, as in the paper.
+    this is less than the bound by clipping; where they differ in an agent, by the clip, as in the paper. Under a secure
+    sum agents may take part by coins, as users do in the paper; the sum is then over the number that is expected.
 
     Parameters
     ----------
@@ -96,6 +97,6 @@ class DPFedAvg(OverRows):
             return clip_norms(difference, self.clip)
 
         _, seen = self.noisy_mean(local_steps, self.sensitivity, federation)
-        state.z[:] = w + seen
+        state.z[:] = w + seen / federation.privacy.participation
         state.w = self.mean(state.z, federation)
         return Messages(down=(w,), up=(state.z,))

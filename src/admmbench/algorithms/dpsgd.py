@@ -73,6 +73,7 @@ class DPSGD(OverRows):
             return Sensitivity(l2=parts.gradient_bound / (q * parts.n_units))
 
         slope, seen = self.noisy_mean(gradient, sensitivity, federation, sampling=q)
+        slope /= slope.dtype.type(federation.privacy.participation)  # of those who are expected
         slope = federation.problem.add_penalty_gradient(slope, w)
         state.w = w - w.dtype.type(self.learning_rate) * slope
         state.z[:] = state.w

@@ -206,7 +206,7 @@ class Seen:
             levels.coupling(run, pair.second_as_first, canary),
             levels.likelihood(pair, canary),
         ]
-        self.scores[TRAJECTORY, ANY].append(of_trajectory(pair, self.spec.method.sampling))
+        self.scores[TRAJECTORY, ANY].append(of_trajectory(pair, self.spec.sampling))
         if lattice := of_lattice(pair):
             self.scores[TRAJECTORY, ON_GRID].append(lattice)
 
@@ -293,7 +293,7 @@ def _compared(
 ) -> Iterator[Finding]:
     """Findings of each round, with ledgers of its own."""
     spec = spec.model_copy(update={"seeds": tuple(range(len(louder)))})
-    taken = worlds.row if spec.method.sampling < 1 else None
+    taken = worlds.row if spec.sampling < 1 else None
     one, other = (Run(spec, world, taken, louder) for world in (worlds.first, second))
     for t in rounds:
         for run, again in ((one, None), (other, one)):

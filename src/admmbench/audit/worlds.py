@@ -202,7 +202,7 @@ def play_both(
     """Play two worlds that differ in a row, or in all of its owner's, with own seeds, and again as in `Pair`."""
     one, other = (spec.model_copy(update={"seeds": tuple(own)}) for own in seeds)
     first, second = play(one, worlds[0], rounds), play(other, worlds[1], rounds)
-    taken = row if spec.method.sampling < 1 else None
+    taken = row if spec.sampling < 1 else None
     return Pair(
         first,
         first if taken is None else play(one, worlds[0], rounds, first, taken),

@@ -161,6 +161,14 @@ class NoiseSettings(Strict):
         Unit,
         Field(description="what neighbours differ in: one record, or all records of an agent"),
     ] = "record"
+    participation: Annotated[
+        Number,
+        Field(
+            gt=0,
+            le=1,
+            description="probability that an agent takes part in a round, by a coin of its own",
+        ),
+    ] = 1.0
     noise: Annotated[
         Literal["published", "laplace", "gaussian"],
         Field(description="that of the paper, or a law in its place"),
@@ -255,10 +263,12 @@ class RunSpec(Strict):
             )
         with _about_the_method("privacy.noise: "):
             _ = self.release
-        check_sampling(self.privacy.relation, self.method.sampling)
+        check_sampling(self.privacy.relation, self.sampling)
+        if self.privacy.participation < 1:
+            self._check_participation()
         if self.privacy.unit == "agent" and self.release is not None:
             self._check_whole_agents()
-        if self.privacy.trust == "secure_sum":
+        if self.privacy.trust == "secure_sum" and self.release is not None:
             self._check_secure_sum()
         self._check_total()
 
@@ -291,6 +301,20 @@ class RunSpec(Strict):
                 "records hides no agent; set sampling: 1"
             )
 
+    def _check_participation(self) -> None:
+        """Refuse agents that take part by chance where that is seen, or hides nothing."""
+        key = f"privacy.participation: {self.privacy.participation:g}"
+        if self.privacy.trust != "secure_sum":
+            raise ValueError(
+                f"{key} needs trust: secure_sum, as a server that sees messages sees who takes part; set it, or "
+                "participation: 1"
+            )
+        if self.privacy.unit != "agent":
+            raise ValueError(
+                f"{key} needs unit: agent, as all records of an agent take part together, so that whether they do "
+                "tells more than one record; set it, or participation: 1"
+            )
+
     def _check_secure_sum(self) -> None:
         """Refuse a secure sum where values are computed at what one agent knows: noise of others hides none."""
         if not self.method.sums_only:
@@ -300,7 +324,8 @@ class RunSpec(Strict):
                 "agents, or dpsgd"
             )
         release = self.release
-        if self.as_problem.sharing != "rows" or release is None or release.law != "gaussian":
+        assert release is not None
+        if self.as_problem.sharing != "rows" or release.law != "gaussian":
             raise MethodError(
                 f"privacy.trust: secure_sum does not suit {self.algorithm}: only normal noise on shared rows adds up; "
                 "use trust: agents"
@@ -441,7 +466,8 @@ class RunSpec(Strict):
         if self.privacy.trust == "secure_sum":
             assert isinstance(problem, BoundRows)
             summed = problem.holders
-        known = self.delta, self.sensitivity, self.privacy.relation, self.privacy.unit, summed
+        neighbours = self.privacy.relation, self.privacy.unit, self.privacy.participation
+        known = self.delta, self.sensitivity, *neighbours, summed
         if self.privacy.total is None:
             return Privacy(self.epsilon, *known)
 
@@ -461,6 +487,11 @@ class RunSpec(Strict):
             if cost := method.cost(t, problem, budget, release):
                 ledger.add(cost, times * method.updates)
         return ledger
+
+    @property
+    def sampling(self) -> float:
+        """Return the probability that what a total protects takes part in a round."""
+        return self.method.sampling * self.privacy.participation
 
     @property
     def stated_budget(self) -> float:
@@ -486,7 +517,7 @@ class RunSpec(Strict):
         A method with noise may add some whatever the budget is.
         """
         method = self.method
-        drawn = self.scheme.shuffled or self.info.drawn or method.draws or method.sampling < 1
+        drawn = self.scheme.shuffled or self.info.drawn or method.draws or self.sampling < 1
         if drawn or method.release is not None or len(self.seeds) == 1:
             return self
         return self.model_copy(update={"seeds": self.seeds[:1]})
@@ -511,6 +542,8 @@ class RunSpec(Strict):
             ]
         if self.info.presumed:
             stated += [self.info.presumed]
+        if self.privacy.participation < 1 and self.release is not None:
+            stated += ["nobody but an agent learns in which rounds it takes part, nor how many do"]
         if found.kind == "proved" and stated:
             return Guarantee("conditional", f"if {' and '.join(stated)}; {found.conditions}")
         return found

@@ -184,7 +184,8 @@ class OverRows(Algorithm[Models, RowFederation]):
 
         Under a secure sum an agent multiplies its value by its weight, and adds its part of the noise. All that have
         records add equal parts, or all agents where these are protected. So their sum, the mean, has the noise that
-        the agent whose contribution moves it most would need alone, whatever the weights are.
+        the agent whose contribution moves it most would need alone, whatever the weights are. Agents that sit a round
+        out send their part of the noise alone: so it is the same, however many take part.
 
         Parameters
         ----------
@@ -198,8 +199,8 @@ class OverRows(Algorithm[Models, RowFederation]):
 
         Returns
         -------
-        The mean, shape (S, K, J); and what the server sees of each agent, shape (P, S, K, J): its value with noise, or
-        the sum.
+        The mean over all agents, those that sit out too, shape (S, K, J); and what the server sees of each agent, shape
+        (P, S, K, J): its value with noise, or the sum.
         """
         if not federation.privacy.summed:
 
@@ -215,6 +216,7 @@ class OverRows(Algorithm[Models, RowFederation]):
             return _moved(sensitivity(block.parts), block.parts).max(axis=0)
 
         most = np.max(federation.each(moved), axis=0)
+        participation = federation.privacy.participation
 
         def add(block: RowBlock, total: Array) -> None:
             parts = block.parts
@@ -223,6 +225,8 @@ class OverRows(Algorithm[Models, RowFederation]):
             noise = block.noise.part(bound, weights[:, :, 0, 0], sampling)
             # On a grid, in double precision: no sum depends on its order.
             weighted: Array = weights * value(block)
+            if participation < 1:
+                weighted = weighted * block.sampler.coins(block.noise.t, participation)
             total += (weighted + noise).sum(axis=0)
 
         total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))

@@ -74,6 +74,8 @@ class Privacy:
         another record (``replace``).
     unit
         What neighbouring data sets differ in: one record, or all records of one agent.
+    participation
+        Probability that an agent takes part in a round, by a coin that nobody else sees; only sums are seen then.
     summed
         Agents that add noise to messages of which nobody sees more than the sum, see `Noise.part`. 0: the server sees
         every message.
@@ -84,6 +86,7 @@ class Privacy:
     sensitivity: Literal["local", "global"] = "local"
     relation: Relation = "zero_out"
     unit: Unit = "record"
+    participation: float = 1.0
     summed: int = 0
 
     @property
@@ -177,6 +180,7 @@ class Release:
         ValueError
             If the relation is not one that samples are composed for.
         """
+        sampling *= privacy.participation
         check_sampling(privacy.relation, sampling)
         times = self.contributions(privacy.relation) / self.contributions(self.scaled_for)
         terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, sampling
@@ -204,7 +208,8 @@ def check_sampling(relation: Relation, sampling: float) -> None:
     if sampling < 1 and relation != "zero_out":
         raise ValueError(
             f"privacy.relation: {relation} does not go with sampling {sampling:g}, as Poisson "
-            "samples can be composed where a record contributes nothing; use relation: zero_out, or sampling: 1"
+            "samples can be composed where a record or an agent contributes nothing; use relation: zero_out, or "
+            "sampling: 1 and participation: 1"
         )
 
 
@@ -360,6 +365,11 @@ class Noise:
         self._t, self._releases, self._measure = t, 0, measure
         self.entered = 0
         self._measured: list[tuple[Array, Array | float]] = []
+
+    @property
+    def t(self) -> int:
+        """Return the round."""
+        return self._t
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
@@ -628,3 +638,8 @@ class Sampler:
             [samplers.poisson_sample(key, t, n, sampling) for key in keys]
             for keys, n in zip(self.keys, n_records.tolist(), strict=True)
         ]
+
+    def coins(self, t: int, probability: float) -> Array:
+        """Draw which agents take part in round t, shape (B, S, 1, 1): each alone, as if it were a record."""
+        drawn = self.draw(t, np.ones(len(self.keys), int), probability)
+        return np.array([[len(each) > 0 for each in own] for own in drawn])[..., None, None]

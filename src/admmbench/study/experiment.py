@@ -462,6 +462,7 @@ class Experiment(Strict):
         privacy: dict[str, Any] = {
             "relation": self.privacy.relation,
             "unit": self.privacy.unit,
+            "participation": self.privacy.participation,
             "noise": method.noise or self.privacy.noise,
             "trust": self.privacy.trust,
         }

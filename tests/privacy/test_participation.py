@@ -1,0 +1,104 @@
+"""Agents that take part by coins: the noise of drawn sums, totals of an independent accountant, an audit, refusals."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from dp_accounting.privacy_accountant import NeighboringRelation
+
+from admmbench.audit.settings import AuditSettings
+from admmbench.audit.worlds import Run, World
+from admmbench.privacy import Draw, Noise, Sampler, gaussian_multiplier
+from tests.audit.runs import TWO, failed, make_spec, short_audit
+from tests.privacy.test_units import PARAMS, PROBLEM, SHARED
+
+Q = 0.2
+COINS = {"unit": "agent", "trust": "secure_sum", "participation": Q}
+
+
+def make(name, **changes):
+    given = {"params": PARAMS[name], "problem": PROBLEM, "privacy": COINS, "dtype": "float64"}
+    return make_spec(name, TWO, **{**given, **changes})
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_noise_of_a_sum_is_the_same_whatever_the_number_that_takes_part(name):
+    """No agent takes part in two fifths of the rounds of four agents; all of them in few."""
+    run = Run(make(name, seeds=600), World(TWO))
+    run.round(1)
+    ((release,), *_) = run.tapes
+    value = release.value.reshape(600, -1)
+    noise = release.added.reshape(600, -1) / release.scale.reshape(600, 1)
+    present = np.concatenate([b.sampler.coins(1, Q) for b in run.federation.blocks])[:, :, 0, 0]
+    count = present.sum(axis=0)
+    assert not value[count == 0].any()
+    assert value[count > 0].any(axis=1).all()
+    for number in (0, 1, 2):
+        own = noise[count == number]
+        assert len(own) > 50
+        assert own.var() == pytest.approx(1, abs=5 * math.sqrt(2 / own.size))
+    assert count.mean() == pytest.approx(4 * Q, abs=0.15)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_totals_are_those_of_an_independent_accountant(name):
+    """The ledger composes a Poisson sample of agents, one of which sends noise alone in the neighbour."""
+    spec = make(name, rounds=5)
+    run = Run(spec, World(TWO))
+    for t in range(1, 6):
+        run.round(t)
+    (total,) = {ledger.epsilon(1e-3) for ledger in run.federation.ledgers}
+    multiplier = 2 * gaussian_multiplier(spec.epsilon, spec.delta)  # noise is for twice the bound
+    release = dp_event.PoissonSampledDpEvent(Q, dp_event.GaussianDpEvent(multiplier))
+    accountant = PLDAccountant(NeighboringRelation.REPLACE_SPECIAL)
+    accountant.compose(dp_event.SelfComposedDpEvent(release, 5))
+    assert total == pytest.approx(accountant.get_epsilon(1e-3), rel=0.01)
+    assert spec.guarantee.kind == "conditional"
+    assert "nobody but an agent learns in which rounds it takes part" in spec.guarantee.conditions
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_audits_find_nothing(name):
+    settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS[name], "epsilon": 8.0}
+    assert short_audit(name, TWO, settings, **given).complete
+
+
+def test_agents_that_take_part_too_often_are_found(monkeypatch):
+    coins = Sampler.coins
+    monkeypatch.setattr(Sampler, "coins", lambda self, t, q: coins(self, t, min(1, 2 * q)))
+    settings = AuditSettings(rounds=3, repeats=100, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS["dp_fedavg"]}
+    found = failed(short_audit("dp_fedavg", TWO, settings, **given))
+    assert "the ledger was told a probability of 0.2" in found["likelihood"]
+
+
+def test_noise_of_those_alone_who_take_part_is_found(monkeypatch):
+    """The sum then has a fifth of the variance on average, and none if nobody takes part."""
+    part = Noise.part
+
+    def of_some(self, *given):
+        drawn = part(self, *given)
+        assert isinstance(drawn, Draw)
+        return replace(drawn, scale=drawn.scale * Sampler(self.keys).coins(self.t, Q)[:, :, 0, 0])
+
+    monkeypatch.setattr(Noise, "part", of_some)
+    settings = AuditSettings(rounds=2, repeats=40, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS["dp_fedavg"]}
+    assert "noise law" in failed(short_audit("dp_fedavg", TWO, settings, **given))
+
+
+@pytest.mark.parametrize(
+    ("privacy", "message"),
+    [
+        ({"trust": "agents"}, "participation: 0.2 needs trust: secure_sum"),
+        ({"unit": "record"}, "participation: 0.2 needs unit: agent"),
+        ({"relation": "replace"}, "privacy.relation: replace does not go with sampling 0.2"),
+    ],
+)
+def test_coins_that_hide_nothing_are_refused(privacy, message):
+    with pytest.raises(ValueError, match=message):
+        make("dp_fedavg", privacy={**COINS, **privacy})
