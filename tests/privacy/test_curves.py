@@ -6,6 +6,7 @@ import dp_accounting as dp
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 from scipy.stats import laplace, norm
 
 from admmbench.privacy import Approximate, Gaussian, Laplace, Ledger, Pure
@@ -150,3 +151,15 @@ def test_curves_are_those_of_riskcal(cost, count, misses, advantage):
     np.testing.assert_allclose(1 - found.power([1e-3, 0.01, 0.1, 0.5]), misses, rtol=2e-5)
     assert found.advantage == pytest.approx(advantage, rel=4e-5)
     assert (1 - found.power([1e-3, 0.01, 0.1, 0.5]) <= np.array(misses) * (1 + 1e-12)).all()
+
+
+def test_noise_on_many_entries_hides_what_its_norms_allow():
+    """A hundred releases move 400 of many entries by 0.0025 scales, but the ledger knows only the norms."""
+    found = of(Laplace(1.0, 0.05, 0.02), 100)
+    orders = np.arange(2, 100)
+    for epsilon in (0.1, 0.5, 1.0, 2.0):
+        theirs, _ = compute_delta(orders, 100 * orders * 0.05**2 / 2, epsilon)
+        assert found.delta(epsilon) <= theirs * 1.01
+    assert norm.cdf(0.25) - norm.cdf(-0.25) <= found.advantage <= math.sqrt(-math.expm1(-0.125))
+    # So many small shifts are as good as normal noise.
+    assert (found.power(ALARMS) >= norm.sf(norm.isf(ALARMS) - 0.5)).all()

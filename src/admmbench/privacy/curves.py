@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from admmbench.privacy.costs import Spending
+from admmbench.privacy.costs import ORDERS, Spending
 from admmbench.privacy.distributions import divergences
 
 Array = NDArray[np.floating[Any]]
@@ -83,7 +83,30 @@ def curve(spending: Spending) -> Curve:
     gaussian = math.nan if spending.sampled else spending.gaussian
     if not math.isnan(gaussian):
         return Curve(math.sqrt(gaussian))
-    return Curve(math.nan, [_thinned(*side) for side in divergences(spending, _FINE)])
+    lines = []
+    for epsilons, deltas in (_thinned(*side) for side in divergences(spending, _FINE)):
+        lines.append((epsilons, np.minimum(deltas, _by_renyi(spending, epsilons))))
+    return Curve(math.nan, lines)
+
+
+def _by_renyi(spending: Spending, epsilons: Array) -> Array:
+    """Bound the divergence at each epsilon by Renyi divergences, which know more of noise on many entries.
+
+    By Canonne, Kamath and Steinke (2020), proposition 12; where epsilon is small by the Kullback-Leibler divergence,
+    which is at most that of the first order (Bretagnolle and Huber 1979). The divergence at minus epsilon is that of
+    the neighbours in the other order, for which Renyi divergences are bounded alike.
+    """
+    divergence = spending.renyi()
+    if divergence is None:
+        return np.ones(len(epsilons))
+    size = np.abs(epsilons)
+    found = np.full(len(size), math.sqrt(-math.expm1(-divergence[0])))
+    for order, each in zip(ORDERS, divergence, strict=True):
+        if not math.isnan(each):
+            power = (order - 1) * (each - size + math.log1p(-1 / order)) - math.log(order)
+            found = np.minimum(found, np.exp(np.minimum(power, 0)))
+    with np.errstate(over="ignore"):
+        return np.where(epsilons < 0, 1 - np.exp(-size) * (1 - found), found)
 
 
 def _thinned(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
