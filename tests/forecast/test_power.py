@@ -15,7 +15,7 @@ from admmbench.forecast.plan import core_seconds
 from admmbench.results import deciding, reference
 from admmbench.study import config
 
-NAME = "equal_privacy_adult"
+NAME = "equal_privacy_mnist"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
 
     running = [a for a in values if not any(worse(a, b) for b in values if b != a)]
     spread = np.median([(values[a] - values[lowest]).std(ddof=1) for a in running if a != lowest])
-    cells = lines["Adult, ε = 8"]
+    cells = lines["MNIST, ε = 8"]
     assert cells[:2] == ["0.25", "10"]
     for cell, n in zip(cells[2:7], (10, 20, 40, 80, 160), strict=True):
         shown = spread * (stats.t.ppf((1 + level) / 2, n - 1) + stats.norm.ppf(0.8)) / np.sqrt(n)

@@ -115,6 +115,9 @@ def _time_job() -> float:
         words = ["run", *spec.arguments(), f"--data={data}", f"--output={result}"]
         start = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "admmbench", *words], check=True, stderr=subprocess.DEVNULL
+            [sys.executable, "-m", "admmbench", *words],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         return time.perf_counter() - start
