@@ -101,6 +101,26 @@ def test_products_without_zeros(n, J, M, seed, dtype):
         np.testing.assert_allclose(gradient, 2 * u.T @ X, atol=400 * tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("M", [3, 40])
+def test_numbers_that_bytes_stand_for_have_the_same_sums(M, dtype, monkeypatch):
+    """With 256 numbers in all, as pixels have; one more, and records are kept as they are."""
+    rng = np.random.default_rng(6)
+    pixels = rng.permutation(np.arange(90 * 256) % 256).reshape(-1, 90) / 255
+    X = (pixels * (rng.random(pixels.shape) < 0.2)).astype(dtype)
+    bytes_ = sparse.Sparse.of(X)
+    monkeypatch.setattr(sparse, "_MOST_LEVELS", 255)
+    numbers = sparse.Sparse.of(X)
+    assert [each.rows.values.dtype for each in (bytes_, numbers)] == [np.uint8, dtype]
+    models = rng.normal(size=(M, 90)).astype(dtype)
+    u, gradient = np.empty((2, len(X), M), dtype), np.empty((2, M, 90), dtype)
+    for i, kept in enumerate((bytes_, numbers)):
+        kept.predict(models, u[i])
+        kept.back(u[i], gradient[i])
+    np.testing.assert_array_equal(*u)
+    np.testing.assert_array_equal(*gradient)
+
+
 def test_one_of_several_columns_is_summed_as_all_are():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(200, 90)) * (rng.random((200, 90)) < 0.2)

@@ -20,6 +20,8 @@ Array = NDArray[Any]
 
 # Part of the entries that are not 0, up to which a product without zeros is the faster one.
 MOST = 0.4
+# Numbers that a byte stands for.
+_MOST_LEVELS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,12 @@ def _weights(matrix: csr_array | csc_array, width: int) -> Weights:
     filled = within < np.repeat(counts, full)
     source = np.repeat(matrix.indptr[:-1], full) + np.where(filled, within, 0)
     values = np.where(filled, matrix.data[source], 0)
-    return Weights(values, matrix.indices[source].astype(column_type(width)), starts)
+    places = matrix.indices[source].astype(column_type(width))
+    # Pixels have 256 levels at most: reading bytes takes less time than reading numbers.
+    levels = np.unique(values)
+    if len(levels) > _MOST_LEVELS:
+        return Weights(values, levels[:0], places, starts)
+    return Weights(np.searchsorted(levels, values).astype(np.uint8), levels, places, starts)
 
 
 def column_type(J: int) -> np.dtype[Any]:

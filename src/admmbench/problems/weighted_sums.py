@@ -40,7 +40,10 @@ class Weights(NamedTuple):
     Attributes
     ----------
     values
-        Weights, one sum after another, perhaps in a lower precision than the sums.
+        Weights, one sum after another, perhaps in a lower precision than the sums; or where they are among ``levels``,
+        in bytes.
+    levels
+        The numbers that are weights, if these are few; else empty.
     places
         Which rows they belong to, unsigned.
     starts
@@ -48,6 +51,7 @@ class Weights(NamedTuple):
     """
 
     values: Array
+    levels: Array
     places: Array
     starts: Array
 
@@ -74,6 +78,7 @@ def _tile(n: int, M: int, dtype: np.dtype[Any]) -> Array:
 @njit(nogil=True)
 def _sum_columns(
     values: Array,
+    levels: Array,
     places: Array,
     starts: Array,
     matrix: Array,
@@ -91,15 +96,16 @@ def _sum_columns(
             for j in range(len(columns)):
                 tile[j, m] = row[columns[j]]
         if some == width:
-            _sum_tile(values, places, starts, tile, sums, first, some)
+            _sum_tile(values, levels, places, starts, tile, sums, first, some)
         else:
-            _sum_tile(values, places, starts, tile, rest, 0, some)
+            _sum_tile(values, levels, places, starts, tile, rest, 0, some)
             sums[:, first:] = rest[:, :some]
 
 
 @njit(nogil=True)
 def _sum_rows(
     values: Array,
+    levels: Array,
     places: Array,
     starts: Array,
     matrix: Array,
@@ -116,7 +122,7 @@ def _sum_rows(
             row, to = matrix[i, first : first + some], tile[i]
             for m in range(some):
                 to[m] = row[m]
-        _sum_tile(values, places, starts, tile, turned, 0, some)
+        _sum_tile(values, levels, places, starts, tile, turned, 0, some)
         for m in range(some):
             line = sums[first + m]
             if add:
@@ -129,20 +135,30 @@ def _sum_rows(
 
 @numba.njit(nogil=True)
 def _sum_tile(
-    values: Array, places: Array, starts: Array, tile: Array, sums: Array, column: int, some: int
+    values: Array,
+    levels: Array,
+    places: Array,
+    starts: Array,
+    tile: Array,
+    sums: Array,
+    column: int,
+    some: int,
 ) -> None:
     """Set a tile's width of ``sums``, from a column on, to sums of rows of the tile; so many columns are needed."""
     for i in range(len(starts) - 1):
         if some > _NARROW:
-            _add_up(values, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
+            _add_up(values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _WIDE)
         else:
-            _add_up(values, places, starts[i], starts[i + 1], tile, sums, i, column, _NARROW)
+            _add_up(
+                values, levels, places, starts[i], starts[i + 1], tile, sums, i, column, _NARROW
+            )
 
 
 @_vector_instructions
 def _add_up(
     typing: Any,
     values: Any,
+    levels: Any,
     places: Any,
     start: Any,
     stop: Any,
@@ -153,12 +169,12 @@ def _add_up(
     width: Any,
 ) -> Any:
     """Set a part of a row of ``sums`` to the sum of values, from ``start`` to ``stop``, times rows of a tile."""
-    signature = types.void(values, places, start, stop, rows, sums, row, column, width)
+    signature = types.void(values, levels, places, start, stop, rows, sums, row, column, width)
     columns = width.literal_value
     aligned = {"align": rows.dtype.bitwidth // 8}
 
     def code(context: Any, builder: ir.IRBuilder, _: Any, arguments: Any) -> Any:
-        begin, end = arguments[2:4]
+        begin, end = arguments[3:5]
         intp, number = (context.get_value_type(kind) for kind in (types.intp, rows.dtype))
         vector = ir.VectorType(number, columns)
         nothing, zeros = ir.Constant(vector, ir.Undefined), ir.Constant(vector, None)
@@ -174,11 +190,13 @@ def _add_up(
 
         def add(p: Any, to: Any) -> None:
             weight = builder.load(pointer(0, p))
-            if values.dtype != rows.dtype:
+            if isinstance(values.dtype, types.Integer):
+                weight = builder.load(pointer(1, builder.zext(weight, intp)))
+            if levels.dtype != rows.dtype:
                 weight = builder.fpext(weight, number)
             value = builder.insert_element(nothing, weight, intp(0))
-            place = builder.zext(builder.load(pointer(1, p)), intp)
-            row = builder.load(vector_at(4, place, intp(0)), **aligned)
+            place = builder.zext(builder.load(pointer(2, p)), intp)
+            row = builder.load(vector_at(5, place, intp(0)), **aligned)
             product = builder.fmul(
                 builder.shuffle_vector(value, nothing, first), row, flags=["contract"]
             )
@@ -191,7 +209,7 @@ def _add_up(
             for k, each in enumerate(totals):
                 add(builder.add(p, intp(k)), each)
         result = functools.reduce(builder.fadd, map(builder.load, totals))
-        builder.store(result, vector_at(5, *arguments[6:8]), **aligned)
+        builder.store(result, vector_at(6, *arguments[7:9]), **aligned)
         return context.get_dummy_value()
 
     return signature, code
