@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FEMNIST = {
-    "dataset": "femnist",
+    "dataset": {"name": "femnist", "shards": "small"},  # 114 writers
     "agents": {"scheme": "by_writer"},
     "params": {"rho": {"c1": 0.005, "c2": 0.05, "period": 2000}},
 }
@@ -87,7 +87,9 @@ def main() -> None:
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
-    parser.add_argument("--shards", type=int, nargs="*", help="FEMNIST shards (default: all)")
+    parser.add_argument(
+        "--shards", type=int, nargs="*", help="FEMNIST shards (default: small ones)"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
@@ -95,7 +97,7 @@ def main() -> None:
         print(f"{'case':20} {'old':>10} {'new':>10} {'ratio':>6}   range")
         for name in options.cases:
             case = dict(CASES[name])
-            if options.shards and case["dataset"] == "femnist":
+            if options.shards and name.startswith("femnist"):
                 case["dataset"] = {"name": "femnist", "shards": options.shards}
             pairs = [
                 [time_round(source, case, options.threads) for source in sources]
