@@ -588,8 +588,8 @@ def equal_privacy(page: Section) -> None:
     }
     page.says(
         "**Ten local updates are not shown to gain anything.** Differences of ObjPM and ObjP, both with Gaussian "
-        "noise, have intervals that hold 0, and reach up to {} points to a side on FEMNIST; but on Adult at ε = 4 ObjPM "
-        "is {:.1f} points behind, which is within the margin.",
+        "noise, have intervals that hold 0, and reach up to {} points to a side on FEMNIST; but on Adult at ε = 4 "
+        "ObjPM is {:.1f} points behind, which is within the margin.",
         word(round(max(max(-each[1], each[2]) for each in local[femnist]))),
         local[adult][3][0],
         holds=[each[1] < 0 < each[2] for own in local.values() for each in own]

@@ -347,3 +347,9 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
         if ds is stated:
             assert rows["ObjP"]["difference"].startswith("−20.25 [")
             assert rows["ObjP"]["chance"].startswith("100 % [")
+
+
+def test_the_answer_counts_the_methods_of_a_large_group():
+    values = {label: [0.10, 0.11, 0.12, 0.13] for label in ("ObjP", "ObjT", "OutP", "ObjPM")}
+    short = answer.content(compare([study(values, margin=0.01)]), {})["short"]
+    assert short.startswith("4 methods are the best and equivalent on MNIST at ε = 1.")

@@ -128,9 +128,10 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             found.setdefault(group, {}).setdefault(each["place"], []).append(each["epsilon"])
     sentences = []
     for group, where in found.items():
+        who = together(group) if len(group) <= MOST_NAMED else f"{len(group)} methods"
         wins = "wins" if len(group) == 1 else "are the best and equivalent"
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
-        sentences.append(f"{together(group)} {wins} on {place}.")
+        sentences.append(f"{who} {wins} on {place}.")
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
         which = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'}"
