@@ -66,7 +66,7 @@ docs: env
 # Renew the lock from pyproject.toml (needs uv).
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras --group dev --group docs \
-	    --extra cluster --output-file envs/lock.txt pyproject.toml
+	    --extra cluster --extra parquet --output-file envs/lock.txt pyproject.toml
 
 schema: env
 	$(BIN)/python -m admmbench schema --output workflow/schemas

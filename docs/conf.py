@@ -40,6 +40,9 @@ myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
 
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
 # Equations without a network: one file, which needs no fonts.
 _MATHJAX = importlib.resources.files("sphinx-mathjax-offline") / "static/mathjax/tex-svg.js"
 html_static_path = ["_static", str(_MATHJAX)]

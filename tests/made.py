@@ -239,6 +239,7 @@ def described(**given: object) -> SimpleNamespace:
             "algorithms": [],
             "params": {},
             "chosen": {},
+            "searches": {},
             "one_run": lambda budget: {},
             **given,
         }

@@ -119,3 +119,22 @@ def test_the_number_of_claims_is_that_of_the_files():
     number = f"{len(claims.load((ROOT / 'config' / 'claims').glob('*.yaml')))} claims"
     assert number in (ROOT / "README.md").read_text("utf-8")
     assert number in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_what_a_study_takes_is_the_same_on_all_pages():
+    """One table says it, beside the command; no page says anything else."""
+
+    def page(name):
+        return " ".join((ROOT / name).read_text("utf-8").replace("two cores", "2 cores").split())
+
+    table = page("docs/reproducing.md").partition("Commands other than")[0]
+    times = dict(
+        re.findall(r"--configfile config/(\w+)\.yaml`(?: \|[^|]*){2} \| ([^|]*) \|", table)
+    )
+    start = re.findall(r"config/(\w+)\.yaml +# [^#]*?: ((?:\w+ )*hours?) ", page("docs/start.md"))
+    assert [name for name, _ in start] == ["laptop", "headline"]
+    readme = {"laptop": "half an hour of one core", "equal_privacy": "about four hours on 2 cores"}
+    for name, words in [*start, *readme.items()]:
+        assert words in times[name]
+    assert all(words in page("README.md") for words in readme.values())
+    assert not re.findall(r"\b(?:hours?|minutes?|days)\b", page("config/README.md"))

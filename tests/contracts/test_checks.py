@@ -127,12 +127,12 @@ METHODS = [
     ),
     ("learns without noise", SCHEDULE.format("-2 * sub.rho"), "the objective is"),
     (
-        "what is declared is what is drawn",
+        "the noise matches release and updates",
         "release = Release('gaussian', 'gradient')",
         "released laplace; declared: gaussian",
     ),
     (
-        "what is stated is what is drawn",
+        "the noise matches cost and steady",
         "def cost(self, t, problem, privacy, release): return release.cost(privacy, 0.1, 0.01)",
         "9 rounds are stated to cost 0.66.*, drawn is 1.8",
     ),

@@ -308,7 +308,6 @@ def test_leaf_folders_have_users(folder):
 
 
 def test_parquet_is_as_csv(table):
-    pytest.importorskip("pyarrow")
     pd.read_csv("patients.csv").to_parquet("patients.parquet")
     one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))
     np.testing.assert_array_equal(one.X_train, two.X_train)

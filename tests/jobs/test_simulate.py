@@ -1,5 +1,6 @@
 """The public call: what it accepts, what it promises."""
 
+import doctest
 import json
 import math
 from dataclasses import replace
@@ -13,6 +14,12 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import NEIGHBOURS, Gaussian, Laplace, Ledger
+
+
+def test_the_example_of_the_docstring():
+    (example,) = doctest.DocTestFinder(recurse=False).find(simulate, "simulate", globs={})
+    assert doctest.DocTestRunner().run(example).failed == 0
+    assert len(example.examples) == 3
 
 
 def test_the_example_of_the_documentation():

@@ -165,7 +165,7 @@ def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
 
 @pytest.mark.parametrize(
     "check",
-    ["going on from a checkpoint", "what is declared", "what is stated"],
+    ["going on from a checkpoint", "the noise matches release", "the noise matches cost"],
 )
 def test_a_method_with_a_kind_from_outside_keeps_the_contract(plug_in, check):
     found = [each for each in of_method(str(plug_in)) if check in each.name]

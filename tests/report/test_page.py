@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from urllib.request import url2pathname
@@ -127,6 +129,16 @@ def test_the_first_screen_has_the_answer(browser, tmp_path, width, height, rows)
             for part in ("nav", ".rows")
         )
         assert nav[1] > first[1] if width < 1000 else nav[0] < first[0]
+
+
+@needs_browser
+def test_the_head_says_when_the_file_was_written(browser, tmp_path):
+    path = written(tmp_path / "index.html", [], [])
+    noon = datetime(2024, 2, 29, 12).timestamp()
+    os.utime(path, (noon, noon))
+    with browser.tab(tmp_path) as tab:
+        tab.open(path.as_uri())
+        assert tab.run("document.querySelector('h1').innerText").endswith("2024-02-29")
 
 
 @needs_browser

@@ -91,6 +91,7 @@ def experiment(figure, **given):
             "algorithms": [],
             "params": {},
             "chosen": {},
+            "searches": {},
             "one_run": lambda budget: {},
             **given,
         }
@@ -159,6 +160,14 @@ def test_the_page_is_well_formed_and_self_contained(text):
     assert not re.search(r"url\((?!#)|@import", text)
     assert text.startswith("<!DOCTYPE html>")
     assert '<html lang="en">' in text
+
+
+def test_the_head_names_the_study(text, sections, verdicts):
+    assert "<title>Study quick: report of admmbench</title>" in text
+    one = rendering.render(sections[:1], verdicts, CONFIGURATION)
+    assert "<title>MNIST &amp; more: report of admmbench</title>" in one
+    assert '<h1>MNIST &amp; more <small id="written"></small></h1>' in one
+    assert "<title>ADMM-based federated learning:" in rendering.render([], [])
 
 
 def test_every_section_is_there_and_in_the_contents(text):
@@ -425,6 +434,12 @@ def test_facts_that_differ_are_told_for_each_data_set(figure):
         "root mean squared error in points (two)",
     ):
         assert words in answer
+    assert "none was stated" in answer
+    assert "two, in points, ε" in answer
+    for head in ("Lowest, %", "Lowest, points"):
+        assert f'<th scope="col" class="number">{head}</th>' in answer
+    first, second = (each.assign_attrs(margin=2.0) for each in (first, second))
+    assert "up to 2 points do not matter (two)" in answered(figure, first, second)[1]
     assert ">two</a>, ε = 1" in answer  # of one data set, which does not tell them apart
     assert "0.1\n[" in answer
 
@@ -752,6 +767,7 @@ def test_settings_that_were_tuned_are_shown_with_their_error_and_edges(figure):
     )
     page = rendering.render([rendering.Section(results, given)], [], CONFIGURATION)
     assert "9 trials for each method and budget" in page
+    assert "were found by" not in page
     assert "one of every 6 training rows" in page
     assert "ObjP1rounds 7, max l2 norm 20.125rho" in "".join(Page(page).text.splitlines())
     assert "<dt>Rounds</dt><dd>7 to 300</dd>" in page

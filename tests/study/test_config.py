@@ -620,13 +620,39 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     for of, untuned in (("dpsgd on digits, softmax", "2"), ("objp on digits, softmax", "1, 2")):
         stated = {**chosen["DP-GD"][1.0], "of": of}
         (tmp_path / "tuned/small.yaml").write_text(yaml.safe_dump({"DP-GD": {1.0: stated}}))
-        assert load(tmp_path, **TUNED).untuned == [f"DP-GD at {untuned}"]
+        (said,) = load(tmp_path, **TUNED).untuned
+        assert said.startswith(f"DP-GD at {untuned}")
+        assert ("of another method, data set or loss" in said) == (of == "objp on digits, softmax")
     (run,) = [each.spec for each in experiment.runs if each.label == "DP-GD"]
     assert (run.rounds, run.evaluate_every, run.params["learning_rate"]) == (5, 5, 0.25)
     assert run.as_problem.describe()["records"] == {"max_l2_norm": 4.0}
     # The manifest holds what was chosen.
     again = Experiment.model_validate_json(experiment.model_dump_json())
     assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
+
+
+def test_settings_belong_to_what_was_tuned_whatever_it_is_called(tmp_path):
+    """A search says what it tried; settings whose search is not known keep to their label."""
+    experiment = load(tmp_path, **TUNED)
+    search = next(iter(experiment.searches.values()))
+    best = dict(search.axes)
+    chosen = {"settings": dict.fromkeys(best, 4), "error": 0.3, "of": search.spec.definitions}
+    chosen["space"] = search.space(experiment.tuning)
+    (tmp_path / "tuned").mkdir()
+    path = tmp_path / "tuned/small.yaml"
+    path.write_text(yaml.safe_dump({"DP-GD": {1.0: chosen}}))
+    methods: Any = TUNED["algorithms"]
+    tuned, other = methods
+    for changes, untuned in (
+        ({"label": "Mine"}, "2"),
+        ({"label": "Mine", "params": {"sampling": 0.5}}, "1, 2"),
+        ({"label": "Mine", "tune": {**tuned["tune"], "rounds": 9}}, "1, 2"),
+    ):
+        renamed = load(tmp_path, **TUNED | {"algorithms": [{**tuned, **changes}, other]})
+        assert renamed.untuned == [f"Mine at {untuned}"]
+    path.write_text(yaml.safe_dump({"DP-GD": {1.0: {**chosen, "space": ""}}}))
+    with pytest.raises(ConfigError, match="tuned: unknown label 'DP-GD'"):
+        load(tmp_path, **TUNED | {"algorithms": [{**tuned, "label": "Mine"}, other]})
 
 
 def test_each_method_is_attacked_once_at_a_budget_whatever_its_blocks(tmp_path):

@@ -97,6 +97,24 @@ def test_failed_jobs_are_tried_again(logs):
     assert board.work == 100
 
 
+def test_the_bar_never_goes_back(logs):
+    """Whatever jobs lose by a failure, or by lines in a log that hide how far they are."""
+    board = made({"run_a": 1, "run_b": 1})
+    long, short = logs
+    write(long, "x: round 100 of 200, 12 s, about 48 s left\n")
+    start(board, long, short)
+    assert part(board) == 45
+    write(long, "a warning\n" * 9)
+    assert part(board) == 45
+    board.finish(1)
+    board.fail(0)
+    assert part(board) == 100
+    start(board, long)
+    assert part(board) == 100
+    board.finish(0)
+    assert part(board) == 100
+
+
 def test_other_jobs_are_ignored(logs):
     board = made({"run_a": 1})
     assert board.fail(7) is None

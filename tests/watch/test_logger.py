@@ -168,6 +168,17 @@ def test_results_of_another_definition_are_said_before_they_are_replaced(snakema
     assert any("has results of small by another definition" in line for line in snakemake.ends())
 
 
+def test_settings_of_an_earlier_search_are_said_once(snakemake, monkeypatch):
+    said = "Settings of ObjP at 1 were found by other code."
+    monkeypatch.setattr("admmbench.tuning.outdated.outdated", lambda name, experiment: [said])
+    snakemake.begins()
+    assert snakemake.ends().count(f"Note: small: {said}") == 1
+    other = Snakemake(dryrun=True)
+    other.begins()
+    other.says("Job stats", "run_info", stats=COUNTS)
+    assert other.ends().count(f"Note: small: {said}") == 1
+
+
 def test_tuning_ends_with_what_it_found(snakemake, monkeypatch):
     monkeypatch.setitem(COUNTS, "choose_small", 1)
     chosen = Path("config/tuned/small.yaml")

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import xarray as xr
+from sklearn.datasets import load_iris
 
-from admmbench import plot, sweep
+from admmbench import plot, simulate, sweep
 from admmbench.cli import main
 from admmbench.study.config import ConfigError
 from admmbench.watch import sweep as module
@@ -48,6 +50,25 @@ def test_several_data_sets_are_a_dimension(tmp_path, made):
     found = sweep(names, [{"name": "objp", "label": "ObjP"}], folder=tmp_path, workers=1, **grid)
     assert list(found["dataset"].values) == names
     assert found.test_error.sel(dataset="digits", algorithm="ObjP").notnull().all()
+
+
+def test_arrays_are_a_data_set_as_they_are_of_simulate(tmp_path, made):
+    data = load_iris(as_frame=True)
+    groups = np.arange(150) % 3
+    given = {"rounds": 2, "seeds": 2}
+    found = sweep(
+        (data.data, data.target), ["objp"], epsilons=1, folder=tmp_path, groups=groups, **given
+    )
+    wanted = simulate((data.data, data.target), "objp", epsilon=1, groups=groups, **given)
+    assert found.sizes["seed"] == 2
+    for name in ("test_error", "train_loss"):
+        own = found[name].sel(algorithm="objp", epsilon=1).values
+        np.testing.assert_array_equal(own, wanted[name].sel(round=found["round"]).values)
+    (path,) = (tmp_path / "resources/tables").iterdir()
+    sweep(data, ["objp"], epsilons=1, folder=tmp_path, **given, agents=3)
+    assert len(list(path.parent.iterdir())) == 2  # with the names of its classes
+    with pytest.raises(ValueError, match="groups: are for arrays"):
+        sweep("digits", ["objp"], epsilons=1, folder=tmp_path, groups=groups)
 
 
 def test_totals_are_those_of_whole_runs(tmp_path, made):

@@ -124,6 +124,8 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
         assert len(found["trials"]) in (4, 5)  # one may look beyond an edge
         assert chosen[budget]["settings"] == found["settings"]
         assert found["error"] == min(trial["error"] for trial in found["trials"])
+    assert all(each["of"] and each["space"] and each["code"] for each in chosen.values())
+    assert "were found by" not in project.run("-n")
     project.run()
     results = xr.load_dataset(project.folder / "results/tiny/results.nc")
     for budget in (2.0, 8.0):
@@ -151,6 +153,20 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     methods[0]["tune"] = {"rounds": 4}
     project.configure(**study, algorithms=[*methods, other])
     assert "to be tuned first" in project.fails()
+
+
+def test_a_cluster_without_its_program_is_said_once(project):
+    """Before a job is tried, and tried again."""
+    tools = project.folder / "tools"
+    tools.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if program.name != "sbatch":
+            (tools / program.name).symlink_to(program)
+    project.configure(rounds=21)
+    shown = project.fails("--executor", "slurm", "--jobs", "2", PATH=str(tools))
+    assert shown.count("needs the program `sbatch`") == 1
+    assert "Traceback" not in shown
+    assert "failed after" not in shown
 
 
 def test_nothing_is_made_twice(project):

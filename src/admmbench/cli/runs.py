@@ -240,6 +240,7 @@ def _audit(options: argparse.Namespace) -> int:
 )
 def _tune(options: argparse.Namespace) -> None:
     from admmbench.jobs.progress import shown
+    from admmbench.study.experiment import Search
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
     from admmbench.validation import checked
@@ -255,7 +256,12 @@ def _tune(options: argparse.Namespace) -> None:
     title = f"Tuning {spec.algorithm} on {spec.info.name}, epsilon {spec.stated_budget:g}"
     with shown(title, "trial") as progress:
         found = tune(spec, axes, settings, data, kept, options.fingerprint, progress)
-    content = {**found.to_dict(), "of": spec.definitions}
+    content = {
+        **found.to_dict(),
+        "of": spec.definitions,
+        "space": Search("", spec.stated_budget, spec, axes).space(settings),
+        "code": options.fingerprint,
+    }
     write(options.output, sealed_json(content, indent=1))
     kept.unlink(missing_ok=True)
     best = ", ".join(f"{path} {value:g}" for path, value in found.best.settings.items())

@@ -199,6 +199,7 @@ def _plan(options: argparse.Namespace) -> None:
     from admmbench.forecast import plan, power, timing
     from admmbench.jobs.progress import shown
     from admmbench.study.config import read
+    from admmbench.tuning.outdated import outdated
 
     study = read(find_overlays(options.configfile), changes=parse_words(options.config))
     collect_garbage()
@@ -212,6 +213,9 @@ def _plan(options: argparse.Namespace) -> None:
     costs = plan.plan(study, machine)
     console.print(plan.table(costs))
     console.print(plan.summary(costs, options.cores), soft_wrap=True)
+    for name, experiment in study.experiments.items():
+        for sentence in outdated(name, experiment):
+            console.print(f"{name}: {sentence}", soft_wrap=True, markup=False)
 
 
 @command(

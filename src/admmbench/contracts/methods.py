@@ -328,7 +328,7 @@ def approaches_a_solution(case: MethodCase) -> None:
 # Its noise
 
 
-def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
+def the_noise_matches_release_and_updates(case: MethodCase) -> None:
     """``release`` is compared with the ledgers; the engine compares ``updates`` in every round."""
     release = case.cls.release
     assert release is not None
@@ -340,7 +340,7 @@ def what_is_declared_is_what_is_drawn(case: MethodCase) -> None:
     )
 
 
-def what_is_stated_is_what_is_drawn(case: MethodCase) -> None:
+def the_noise_matches_cost_and_steady(case: MethodCase) -> None:
     """``cost`` and ``steady`` are compared with the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
@@ -438,8 +438,8 @@ _ALWAYS: Sequence[Callable[[MethodCase], None]] = (
     without_a_budget_nothing_is_noisy,
 )
 _NOISY = (
-    what_is_declared_is_what_is_drawn,
-    what_is_stated_is_what_is_drawn,
+    the_noise_matches_release_and_updates,
+    the_noise_matches_cost_and_steady,
     worst_case_noise_knows_nothing_of_the_records,
     attacks_find_nothing,
     divergence_is_recorded,

@@ -16,7 +16,7 @@ from admmbench.datasets import _table_columns, _table_files
 from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
 from admmbench.datasets._fetch import DatasetError
 from admmbench.datasets._table_columns import Columns, Prepared
-from admmbench.files import digest
+from admmbench.files import digest, write
 from admmbench.files.cache import Cache
 from admmbench.validation import checked
 
@@ -142,13 +142,8 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     ValueError
         If the arrays cannot be used; the message says why.
     """
-    frame, target, classes = _frame(data)
-    named = {"target": target}
-    if classes:
-        columns = {**columns, "categories": {target: classes, **columns.get("categories", {})}}
-    if groups is not None:
-        named["group"] = _add(frame, groups, "group", "groups")
-    given = checked(Columns, {**columns, **named}, "")
+    frame, columns = _with_columns(data, groups, columns)
+    given = checked(Columns, columns, "")
     made = _table_columns.prepare(frame, None, given)
     content = hashlib.sha256()
     for array in (made.arrays.X_train, made.arrays.y_train, made.arrays.X_test, made.arrays.y_test):
@@ -167,6 +162,41 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
             if name != "attributes" and name[:2] != "n_"
         },
     )
+
+
+def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
+    """Write arrays as a table in CSV, named by its content, for runs in other processes.
+
+    Parameters
+    ----------
+    data, groups
+        As of `from_arrays`.
+    folder
+        Where to write.
+
+    Returns
+    -------
+    dict
+        Settings of the data set.
+    """
+    frame, columns = _with_columns(data, groups, {})
+    content = frame.to_csv(index=False).encode()
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.csv"
+    write(path, content)
+    return {"name": Table.name, "path": str(path), **columns}
+
+
+def _with_columns(
+    data: Any, groups: Any, columns: Mapping[str, Any]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Table of arrays, and the settings of its columns."""
+    frame, target, classes = _frame(data)
+    found = {**columns, "target": target}
+    if classes:
+        found["categories"] = {target: classes, **columns.get("categories", {})}
+    if groups is not None:
+        found["group"] = _add(frame, groups, "group", "groups")
+    return frame, found
 
 
 def _frame(data: Any) -> tuple[pd.DataFrame, str, list[str]]:

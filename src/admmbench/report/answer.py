@@ -46,7 +46,7 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     dict
         ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``groups``,
         one for each experiment, with its ``picture``, ``rows`` and ``beside``, all methods beside the control;
-        ``matrix`` of all methods and cells; ``notes``.
+        ``mixed``, whether their units differ; ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -58,6 +58,7 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
         "short": _short(comparison, rows),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "groups": list(_groups(comparison, rows)),
+        "mixed": len({each["unit"] for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
@@ -72,6 +73,7 @@ def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict
             "experiment": name,
             "place": own[0]["place"],
             "note": own[0]["note"],
+            "unit": own[0]["unit"],
             "picture": picture.draw(of_experiment),
             "rows": own,
             "beside": [_beside_control(cell) for cell in of_experiment],
@@ -117,7 +119,11 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
 def _margin(cell: xr.Dataset) -> str:
     if not cell["margin"]:
         return "none was stated, so that no two methods can be equivalent unless they are equal"
-    return f"differences of up to {_number(cell, 'margin')}{' points' if cell['fraction'] else ''} do not matter"
+    unit = "points" if cell["fraction"] else str(cell["units"].item()).removeprefix("1")
+    return (
+        " ".join(f"differences of up to {_number(cell, 'margin')} {unit}".split())
+        + " do not matter"
+    )
 
 
 def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
@@ -274,6 +280,7 @@ def _name(cell: xr.Dataset, place: str) -> dict[str, str]:
         "place": place,
         "experiment": str(cell["experiment"].item()),
         "note": str(cell["dataset_note"].item()),
+        "unit": "%" if cell["fraction"] else str(cell["units"].item()).removeprefix("1"),
         "epsilon": given(float(cell["epsilon"])),
     }
 

@@ -24,6 +24,7 @@ from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import compare
 from admmbench.results.wording import confidence, listed
+from admmbench.tuning.outdated import outdated
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -123,6 +124,7 @@ def render(
     leading = standings.content(experiments, definitions)
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
+        title=_title(sections, configuration),
         configuration=configuration,
         version=version("admmbench"),
         missing=missing,
@@ -142,6 +144,14 @@ def render(
         together=confidence(deciding.TOGETHER),
         explore=explore.content(experiments),
     )
+
+
+def _title(sections: Sequence[Section], configuration: str) -> str:
+    """Name the study: its only experiment, or the last file of its configuration."""
+    if len(sections) == 1:
+        return sections[0].experiment.title
+    name = configuration.rpartition(" ")[2].removesuffix(".yaml")
+    return f"Study {name}" if name else "ADMM-based federated learning"
 
 
 def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -206,6 +216,7 @@ def _section(section: Section, number: int) -> dict[str, Any]:
         "setting": tables.setting(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
+        "outdated": outdated(section.name, section.experiment),
         "figures": [
             _figure(section, figure, f"f{number}-{place}")
             for place, figure in enumerate(section.experiment.figures)

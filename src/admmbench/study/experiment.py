@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -44,6 +46,10 @@ from admmbench.validation import (
     unknown,
 )
 
+# Why there are settings under a label, and no use for them.
+_OTHERS = (
+    " (settings under this label are of another method, data set or loss, or along other axes)"
+)
 # Of an experiment that states no size of blocks.
 SEED_BLOCK = 10
 
@@ -99,6 +105,14 @@ class Search(NamedTuple):
     budget: float
     spec: RunSpec
     axes: Axes
+
+    def space(self, settings: TuningSettings) -> str:
+        """Hash what is tried, and how it is compared: a search under another label is the same search."""
+        unmeasured = {"evaluate_every": 1, "time_limit": math.inf}
+        run = Run("", self.spec.model_copy(update=unmeasured)).first
+        axes = {path: [*map(float, axis.model_dump().values())] for path, axis in self.axes.items()}
+        text = json.dumps([run.path, axes, settings.model_dump()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def usual_agents(given: Mapping[str, Any]) -> Agents:
@@ -290,8 +304,9 @@ class Experiment(Strict):
                 f"algorithms.{tuned[0]}.tune: the experiment has no tuning; tuning: {{}} takes the defaults"
             )
         labels = [method.label for method in self.algorithms]
-        for label in self.tuned:
-            if label not in labels:
+        for label, own in self.tuned.items():
+            # A label may have changed since.
+            if label not in labels and not any(each.space for each in own.values()):
                 raise ValueError(f"tuned: {unknown('label', label, labels)}")
         if self.tuning and (
             common := {seed for block in self.blocks for seed in block} & set(self.tuning.seeds)
@@ -367,11 +382,15 @@ class Experiment(Strict):
     @property
     def untuned(self) -> list[str]:
         """Name the methods that must be tuned before they run, each with its budgets."""
-        missing: dict[str, list[str]] = {}
+        missing: dict[str, list[float]] = {}
         for method, budget in self._grid:
             if self.settings(method, budget) is None:
-                missing.setdefault(method.label, []).append(f"{budget:g}")
-        return [f"{label} at {', '.join(budgets)}" for label, budgets in missing.items()]
+                missing.setdefault(method.label, []).append(budget)
+        return [
+            f"{label} at {', '.join(f'{budget:g}' for budget in budgets)}"
+            + (_OTHERS if set(budgets) & set(self.tuned.get(label, ())) else "")
+            for label, budgets in missing.items()
+        ]
 
     @property
     def _grid(self) -> list[tuple[Method, float]]:
@@ -387,19 +406,23 @@ class Experiment(Strict):
     @cached_property
     def chosen(self) -> dict[str, dict[float, Chosen]]:
         """Return what tuning came to, by label and budget: along the axes that there are, and of the same method."""
-        found = {}
-        for method in self.algorithms:
-            if method.tune:
-                budgets, own = self._budgets(method), self.tuned.get(method.label, {})
-                of = self._complete(method, budgets[0], method.starts).definitions
-                found[method.label] = {
-                    budget: own[budget]
-                    for budget in budgets
-                    if budget in own
-                    and own[budget].settings.keys() == method.tune.keys()
-                    and own[budget].of in ("", of)
-                }
+        found: dict[str, dict[float, Chosen]] = {}
+        for search in self.searches.values():
+            own = found.setdefault(search.label, {})
+            if chosen := self._chosen(search):
+                own[search.budget] = chosen
         return found
+
+    def _chosen(self, search: Search) -> Chosen | None:
+        """What a search came to: under its label, or as the same search under another one."""
+        assert self.tuning is not None
+        at_budget = {label: own.get(search.budget) for label, own in self.tuned.items()}
+        own, of = at_budget.pop(search.label, None), search.spec.definitions
+        if own and own.settings.keys() == search.axes.keys() and own.of in ("", of):
+            return own
+        space = search.space(self.tuning)
+        same = (each for each in at_budget.values() if each and each.space == space)
+        return next((each for each in same if each.of == of), None)
 
     def one_run(self, budget: float) -> dict[str, list[str]]:
         """Name the methods that are one run at a budget, as tuning made them: for each label, all that are."""

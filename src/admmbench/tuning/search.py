@@ -15,7 +15,7 @@ Direction = tuple[int, int]
 
 # Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
 _STEPS = tuple(0.5**k for k in range(7))
-# If the best is at an edge of what was tried, up to trials / _FURTHER trials may be added to look beyond.
+# If the best is at an edge of what was tried, up to trials / _FURTHER trials may be added, which extend the range.
 _FURTHER = 4
 
 
@@ -73,8 +73,8 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
     axes
         What is tuned, by the path of its key.
     trials
-        How many settings are tried; fewer if there are no more. Up to a quarter more look beyond edges: where the best
-        is at an end of what was tried along an axis, the next value there is tried as well.
+        How many settings are tried; fewer if there are no more. If the best value lies at an end of what was tried
+        along an axis, up to 25 % more trials extend the range.
     measure
         Tries some settings.
 

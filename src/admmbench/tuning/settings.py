@@ -135,6 +135,10 @@ class Chosen(Strict):
         Errors at half and at twice each value, by the paths of the keys; None where an end forbids it.
     of
         Method, data set and loss that were tuned, by their content; whatever the experiment states, if absent.
+    space
+        Hash of the run that was tuned, of the axes, and of how trials were compared; unknown if absent.
+    code
+        Fingerprint of the code that made the trials; unknown if absent.
     """
 
     settings: dict[str, Value]
@@ -142,6 +146,8 @@ class Chosen(Strict):
     edges: list[str] = []
     beside: dict[str, list[PerhapsInfinite | None]] = {}
     of: str = ""
+    space: str = ""
+    code: str = ""
 
     @property
     def lost_beside(self) -> float:

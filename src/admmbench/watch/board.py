@@ -94,7 +94,7 @@ class Board:
         self._jobs: dict[int, Job] = {}
         # Core-seconds of all jobs, of those that have ended.
         self.work = sum(count * self._expected(rule).seconds for rule, count in counts.items())
-        self._worked = 0.0
+        self._worked = self._shown = 0.0
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
@@ -139,7 +139,10 @@ class Board:
         with self._changing:
             looks = [(job.seconds, *job.look()) for job in self._jobs.values()]
             done = sum(part * seconds for seconds, part, _ in looks)
-            self._bar.update(self._study, total=self.work, completed=self._worked + done)
+            # A job that fails, or begins again, takes back what it had done: the bar waits until it is there again.
+            self._shown = max(self._shown, (self._worked + done) / max(self.work, 1e-9))
+            completed = min(self._shown, 1) * self.work
+            self._bar.update(self._study, total=self.work, completed=completed)
             facts = ", ".join(self._facts())
             self._bar.update(self._study, facts=facts)
         rows = [row for *_, row in looks]

@@ -146,10 +146,14 @@ class LogHandler(LogHandlerBase):
         from admmbench.forecast.cost import LIMITS
         from admmbench.forecast.plan import outlook
         from admmbench.forecast.timing import known
+        from admmbench.tuning.outdated import outdated
         from admmbench.watch.board import Board
         from admmbench.watch.expected import expected
 
         study = self._watched.study
+        for name, experiment in () if self._told else study.experiments.items():
+            for sentence in outdated(name, experiment):
+                self._print(f"Note: {name}: {sentence}")
         if self.common_settings.dryrun:
             if not self._told:  # the numbers come before the jobs and after them
                 self._told = True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    dataset: str | dict[str, Any] | Sequence[str | dict[str, Any]],
+    dataset: str | dict[str, Any] | Sequence[str | dict[str, Any]] | Any,
     algorithms: Iterable[str | Mapping[str, Any]],
     *,
     totals: float | Sequence[float] | None = None,
@@ -39,6 +39,7 @@ def sweep(
     seeds: int | Sequence[int] | str = SEEDS,
     workers: int | None = None,
     folder: str | os.PathLike[str] = ".",
+    groups: Any = None,
     **settings: Any,
 ) -> xr.Dataset:
     """Run methods on a data set at several budgets, and join the runs.
@@ -49,7 +50,8 @@ def sweep(
     Parameters
     ----------
     dataset
-        Name, or ``{"name": ..., setting: ...}``; or a list of these.
+        Name, or ``{"name": ..., setting: ...}``; or a list of these. Also a pair of features and targets, or a Bunch
+        of scikit-learn, as of `admmbench.simulate`: they are written as a table to ``resources/tables``.
     algorithms
         Methods: names, paths of plug-ins, or mappings as in an experiment's file, such as
         ``{"name": "objp", "label": "ObjPM", "params": {"local_updates": 10}}``. The label is the name if absent.
@@ -63,6 +65,8 @@ def sweep(
         Runs that are made at once, each in a process with one thread; as many as there are cores if absent.
     folder
         Folder of the study.
+    groups
+        With arrays: whose each record is, as of `admmbench.simulate`.
     **settings
         Other keys of an experiment's file, such as ``agents``, ``problem``, ``delta`` and ``sensitivity``.
 
@@ -79,6 +83,11 @@ def sweep(
     RuntimeError
         If runs failed: the message has what their logs say. The others are kept.
     """
+    if _are_arrays(dataset):
+        table = datasets.find_module("table")
+        dataset = table.write_arrays(dataset, groups, Path(folder, "resources/tables"))
+    elif groups is not None:
+        raise ValueError("groups: are for arrays; name the column of a table by its setting group")
     several = not isinstance(dataset, str | Mapping)
     methods = [_method(each) for each in algorithms]
     given = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
@@ -125,6 +134,13 @@ def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
         list[Figure], [{"name": "figure", "kind": kind, **metric, **keys}], "figure"
     )
     return draw(results, figure)
+
+
+def _are_arrays(dataset: Any) -> bool:
+    """Whether these are arrays, and neither a data set nor a list of data sets."""
+    if isinstance(dataset, Mapping):
+        return "data" in dataset
+    return not isinstance(dataset, str) and not all(isinstance(x, str | Mapping) for x in dataset)
 
 
 def _method(given: str | Mapping[str, Any]) -> dict[str, Any]:

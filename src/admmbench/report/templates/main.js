@@ -1,6 +1,8 @@
 // The start: what is here without scripts becomes what can be used.
 
 document.documentElement.classList.add("scripted");
+// The page says when its file was written, and not the file itself: the same results give the same bytes.
+document.getElementById("written").textContent = new Date(document.lastModified).toLocaleDateString("en-CA");
 const stated = document.querySelector(".stated");
 if (stated) startClaims(stated);
 linkParts();
