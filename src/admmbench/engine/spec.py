@@ -154,7 +154,7 @@ class NoiseSettings(Strict):
     relation: Annotated[
         Relation,
         Field(
-            description="neighbours that totals are about: one record contributes nothing, or is another one"
+            description="neighbours that totals are about: one record is blank, or is another one"
         ),
     ] = "zero_out"
     unit: Annotated[

@@ -68,7 +68,7 @@ def simulate(
     sensitivity
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
     privacy
-        ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record contributes nothing, by
+        ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record is blank, by
         default) or ``replace`` (it is another record). ``total``: budget of the whole run; give it instead of
         ``epsilon``, which is then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by
         default), ``laplace`` or ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or

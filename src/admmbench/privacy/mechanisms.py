@@ -36,8 +36,8 @@ Unit = Literal["record", "agent"]
 
 NEIGHBOURS: dict[Unit, dict[Relation, str]] = {
     "record": {
-        "zero_out": "a record of one contributes nothing in the other, and numbers of records are the same",
-        "replace": "a record of one is another record in the other",
+        "zero_out": "they differ in one record, which is blank in one of them",
+        "replace": "they differ in one record",
     },
     "agent": {
         "zero_out": "an agent of one sends noise alone in the other, and numbers of agents are the same",

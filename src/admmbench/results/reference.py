@@ -10,9 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from admmbench.files import write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
+from admmbench.privacy import NEIGHBOURS
 from admmbench.results.wording import each_once
 from admmbench.validation import Strict, checked
 
@@ -20,6 +23,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
+# Words of files of earlier versions, and what they are now.
+_FORMER = {
+    "a record of one contributes nothing in the other, and numbers of records are the same": NEIGHBOURS[
+        "record"
+    ]["zero_out"],
+    "a record of one is another record in the other": NEIGHBOURS["record"]["replace"],
+}
 # Two studies must agree in these for their final values to be comparable.
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
@@ -128,7 +138,11 @@ def _read(path: Path, digest: str) -> xr.Dataset:
         raise ValueError(
             f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
         )
-    return xr.load_dataset(path)
+    results = xr.load_dataset(path)
+    if "neighbours" in results.coords:
+        words = [_FORMER.get(each, each) for each in results["neighbours"].values.tolist()]
+        results["neighbours"] = results["neighbours"].copy(data=np.array(words))
+    return results
 
 
 def digests(
