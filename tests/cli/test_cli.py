@@ -53,6 +53,17 @@ def test_faults_are_one_line(tmp_path, capsys):
         assert "Traceback" not in error
 
 
+def test_settings_may_stand_behind_options(capsys):
+    for words in (["multiplier=30", "--rounds", "500"], ["--rounds", "500", "multiplier=30"]):
+        assert main(["account", "gaussian", *words, "--delta", "1e-5"]) == 0
+    first, second = capsys.readouterr().out.split("gaussian: ")[1:]
+    assert first == second
+    for words in (["--rounds", "500", "30"], ["--rounds", "5", "--multipler=30"]):
+        with pytest.raises(SystemExit):
+            main(["account", "gaussian", *words])
+        assert "unrecognized arguments" in capsys.readouterr().err
+
+
 # Each writes a file; what they are to write is not reached.
 WRITING = {
     "run": ["run", "dataset=digits", "algorithm=objp", "epsilon=1", "--output"],

@@ -31,7 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser().parse_args(words[:1])
         options.words = words[1:]
     else:
-        options = parser().parse_args(words)
+        options, rest = parser().parse_known_args(words)
+        # Words KEY=VALUE may stand behind options as well.
+        if rest and not (hasattr(options, "settings") and all(map(_is_setting, rest))):
+            parser().error(f"unrecognized arguments: {' '.join(rest)}")
+        if rest:
+            options.settings = [*options.settings, *rest]
     _written_whatever_the_locale()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
@@ -53,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"admmbench: {_message(error)}", file=sys.stderr)
             return getattr(error, "status", 1)
     return status or 0
+
+
+def _is_setting(word: str) -> bool:
+    return "=" in word and not word.startswith("-")
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
