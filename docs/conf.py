@@ -27,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinxcontrib.autoprogram",
     "built_in",
+    "combinations",
     "configuration_keys",
     "kept_reports",
 ]

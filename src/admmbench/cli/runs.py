@@ -100,7 +100,8 @@ def _run(options: argparse.Namespace) -> None:
     "say what releases cost together, without a run",
     argument(
         "name",
-        help="method, or a mechanism: gaussian (with --multiplier), laplace or pure (with --epsilon)",
+        help="method, or a mechanism: gaussian (with --multiplier), laplace or pure (with --epsilon); or all, for a "
+        "table of every method with every unit, trust, relation and sampling",
         complete=plugin_names,
     ),
     argument(
@@ -124,11 +125,15 @@ def _account(options: argparse.Namespace) -> None:
     from rich.table import Table
 
     from admmbench.datasets import load_dataset
+    from admmbench.engine import combinations
     from admmbench.engine.account import Mechanism, Search, of_run
     from admmbench.engine.spec import RunSpec
     from admmbench.privacy import ACCOUNTANTS
     from admmbench.validation import checked
 
+    if options.name == "all":
+        print(combinations.markdown())
+        return
     keys = ("dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling")
     given = {key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))}
     given |= parse_words(options.settings)

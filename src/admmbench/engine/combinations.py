@@ -1,0 +1,122 @@
+"""Every unit, trust, relation and sampling with every method: a total, or the reason why there is none."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from admmbench import algorithms
+from admmbench.datasets import load_dataset
+from admmbench.engine.account import of_run
+from admmbench.engine.spec import NoiseSettings, RunSpec
+from admmbench.privacy import Relation, Unit
+
+SAMPLED = {"no": (1.0, 1.0), "records": (0.5, 1.0), "agents": (1.0, 0.5)}
+"""Probabilities that a record and an agent take part, by what is sampled."""
+# Ten rounds of epsilon 1 at delta 1e-5, on data that come with the suite, whose loss suits every method over rows.
+_SETTING: Mapping[str, Any] = {
+    "dataset": "diabetes",
+    "agents": 5,
+    "epsilon": 1.0,
+    "delta": 1e-5,
+    "sensitivity": "global",
+    "seeds": 1,
+}
+_PROBLEM: Mapping[str, Any] = {
+    "loss": "huber",
+    "penalty": "l2",
+    "strength": 0.01,
+    "per": "agent",
+    "records": {"max_l2_norm": 1},
+}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """It is a method with a unit, a trust, a relation and a sampling.
+
+    Attributes
+    ----------
+    total
+        Its total epsilon, and what that is worth; None where it is refused.
+    reason
+        Why it is refused; empty if it is not.
+    """
+
+    method: str
+    unit: Unit
+    trust: str
+    relation: Relation
+    sampled: str
+    total: tuple[float, str] | None
+    reason: str = ""
+
+
+def combinations() -> Iterator[Combination]:
+    """Give every combination of every built-in method over rows that declares noise."""
+    trusts = get_args(NoiseSettings.model_fields["trust"].annotation)
+    for method in algorithms.list_algorithms():
+        cls = algorithms.resolve(method)
+        if cls.release is None or "rows" not in cls.sharing:
+            continue
+        for of in itertools.product(get_args(Unit), trusts, get_args(Relation), SAMPLED):
+            yield _combination(method, *of)
+
+
+def _combination(
+    method: str, unit: Unit, trust: str, relation: Relation, sampled: str
+) -> Combination:
+    of = (method, unit, trust, relation, sampled)
+    cls, (records, agents) = algorithms.resolve(method), SAMPLED[sampled]
+    samples = "sampling" in {field.name for field in fields(cls)}
+    if records < 1 and not samples:
+        return Combination(*of, None, f"params.sampling: {method} has no samples of records")
+    try:
+        spec = RunSpec(
+            **_SETTING,
+            algorithm=method,
+            params={"sampling": records} if samples else {},
+            rounds=1 if cls.one_shot else 10,
+            problem={**_PROBLEM, "average": "agents" if unit == "agent" else "records"},
+            privacy={"unit": unit, "trust": trust, "relation": relation, "participation": agents},
+        )
+        total = of_run(spec, load_dataset(spec.dataset)).ledger.epsilon(spec.delta)
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        return Combination(*of, None, str(first.get("ctx", {}).get("error", first["msg"])))
+    return Combination(*of, (total, spec.guarantee.kind))
+
+
+def markdown() -> str:
+    """Return a table in Markdown, and the reasons of refusals below it, where METHOD stands for each of the methods."""
+    groups: dict[tuple[str, ...], list[Combination]] = defaultdict(list)
+    for each in combinations():
+        groups[each.unit, each.trust, each.relation, each.sampled].append(each)
+    reasons: dict[str, int] = {}
+    rows = []
+    for key, group in groups.items():
+        totals: dict[str, list[str]] = defaultdict(list)
+        refused: dict[int, list[str]] = defaultdict(list)
+        for each in group:
+            if each.total:
+                value, kind = each.total
+                totals[f"{value:.3g}{'' if kind == 'proved' else f' ({kind})'}"].append(each.method)
+            else:
+                text = re.sub(rf"\b{each.method}\b", "METHOD", each.reason)
+                refused[reasons.setdefault(text, len(reasons) + 1)].append(each.method)
+        rows.append((*key, _listed(totals), _listed(refused)))
+    head = ("unit", "trust", "relation", "sampled", "total", "refused, by the reason below")
+    lines = [head, ("---",) * len(head), *rows]
+    table = ["| " + " | ".join(cells) + " |" for cells in lines]
+    return "\n".join([*table, "", *(f"{n}. {text}" for text, n in reasons.items())])
+
+
+def _listed(groups: Mapping[Any, list[str]]) -> str:
+    """Names by what they have in common."""
+    return "; ".join(f"**{key}**: {', '.join(names)}" for key, names in groups.items())
