@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
-from admmbench.privacy import gaussian_multiplier
+from admmbench.privacy import NEIGHBOURS, gaussian_multiplier
+from admmbench.results import reference
 from tests.audit.runs import TWO, failed, make_spec, short_audit
 
 PARAMS = {
@@ -250,6 +252,17 @@ def test_what_has_no_total_for_agents_is_refused(name, changes, message):
     with pytest.raises(ValueError, match="unit: agent") as error:
         make_spec(name, TWO, **{**given, **changes})
     assert message in str(error.value)
+
+
+def test_the_errors_of_the_page_are_those_of_the_kept_results():
+    page = (Path(__file__).parents[2] / "docs/privacy/units.md").read_text("utf-8")
+    results = reference.load(["agents_femnist"])["agents_femnist"]
+    errors = 100 * results["test_error"].isel(round=-1).mean("seed")
+    for label in results["algorithm"].values:
+        cells = " | ".join(f"{error:.1f}" for error in errors.sel(algorithm=label).values)
+        assert f"| {label} | {cells} |" in page
+    assert set(results["guarantee"].values) == {"proved"}
+    assert set(results["neighbours"].values) == {NEIGHBOURS["agent"]["zero_out"]}
 
 
 def test_methods_without_noise_go_beside_those_with_totals_for_agents():
