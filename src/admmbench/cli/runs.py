@@ -313,7 +313,10 @@ def _choose(options: argparse.Namespace) -> None:
     # A line for each budget.
     text = dump_yaml(
         {
-            label: {budget: each.model_dump() for budget, each in sorted(found.items())}
+            label: {
+                budget: each.model_dump(exclude_unset=True)
+                for budget, each in sorted(found.items())
+            }
             for label, found in chosen.items()
         },
         default_flow_style=None,

@@ -54,7 +54,7 @@ class Found(NamedTuple):
             "settings": self.best.settings,
             "error": self.best.score.error,
             "edges": self.edges,
-            "beside": self.beside,
+            **({"beside": self.beside} if self.beside else {}),
             "trials": [
                 {"settings": trial.settings, **trial.score._asdict()} for trial in self.trials
             ],
