@@ -41,7 +41,7 @@ BINDINGS: dict[str, Callable[[Section], None]] = {}
 # Why a number is bound to nothing that is kept.
 TIME = "processor time, which depends on the machine"
 AUDIT = "audits, whose output is not kept: snakemake --configfile config/audit.yaml"
-REPORT = "audits at equal privacy, see docs/reports/equal_privacy"
+REPORT = "audits at equal privacy, see docs/reports/equal_privacy_audits"
 SCRIPT = "printed by a script in examples/"
 SETTING = "a setting or a fact that a sentence explains"
 FORMULA = "part of a formula or a name"

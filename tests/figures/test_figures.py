@@ -600,6 +600,12 @@ def test_methods_with_fewer_seeds_than_others_are_named(results, figure):
     assert "Fewer seeds: ObjP, ε = 0.1 (4)." in texts(draw(left, figure()))
     assert "Fewer seeds" not in texts(draw(results, figure()))
     assert "Fewer seeds" not in texts(draw(left, figure(algorithms=["OutP"])))
+    left.attrs["looks"] = "[4, 10]"  # then fewer seeds are no exception
+    assert tables.spread(left) == "[20–80 percentile] over 4 to 10 seeds"
+    shown = texts(draw(left, figure()))
+    assert "From 4 seeds on, more where a row was open (looks at 4 to 10)." in " ".join(
+        shown.split()
+    )
 
 
 def test_rounds_have_ticks_at_round_numbers(results, figure):

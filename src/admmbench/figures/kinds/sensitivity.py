@@ -31,7 +31,7 @@ class Sensitivity(Figure):
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
         """See `Figure.axes`."""
         scale = self.scale(shown)
-        unit = "percentage points" if scale.factor == 100 else scale.label
+        unit = "points" if scale.factor == 100 else scale.label
         return f"Largest growth of the error ({unit})", ""
 
     def looks(self, table: pd.DataFrame, methods: Mapping[str, Look]) -> Mapping[str, Look]:
