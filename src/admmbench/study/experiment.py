@@ -372,12 +372,15 @@ class Experiment(Strict):
     @cached_property
     def searches(self) -> dict[str, Search]:
         """Say what is tuned, by file name: every method with ``tune`` at every budget."""
-        found = (
+        return {f"{Run(each.label, each.spec).address.stem}.json": each for each in self._searches}
+
+    @cached_property
+    def _searches(self) -> list[Search]:
+        return [
             Search(method.label, budget, self._complete(method, budget, method.starts), method.tune)
             for method, budget in self._grid
             if method.tune
-        )
-        return {f"{Run(each.label, each.spec).address.stem}.json": each for each in found}
+        ]
 
     @property
     def untuned(self) -> list[str]:
@@ -407,7 +410,7 @@ class Experiment(Strict):
     def chosen(self) -> dict[str, dict[float, Chosen]]:
         """Return what tuning came to, by label and budget: along the axes that there are, and of the same method."""
         found: dict[str, dict[float, Chosen]] = {}
-        for search in self.searches.values():
+        for search in self._searches:
             own = found.setdefault(search.label, {})
             if chosen := self._chosen(search):
                 own[search.budget] = chosen

@@ -74,7 +74,8 @@ def sweep(
     -------
     xarray.Dataset
         Dims ``algorithm``, ``epsilon`` (totals, if these were given), ``seed`` and ``round``, as ``results.nc`` of an
-        experiment has them; with a list of data sets ``dataset`` too, by the names of their folders. `plot` draws it.
+        experiment has them; with a list of data sets ``dataset`` too, by the names of their folders, and nothing of
+        single test records. `plot` draws it.
 
     Raises
     ------
@@ -107,6 +108,8 @@ def sweep(
         return joined[0]
     import xarray as xr
 
+    # Test records of one data set are not those of another.
+    joined = [each.drop_dims("record", errors="ignore") for each in joined]
     names = xr.Variable("dataset", [each.dataset_folder for each in experiments])
     return xr.concat(
         joined, names, data_vars="all", coords="all", join="outer", combine_attrs="drop_conflicts"
