@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 
+from admmbench import load_dataset, simulate
+from admmbench.engine.rounds import bind
+from admmbench.engine.spec import RunSpec
 from admmbench.privacy import Approximate, Gaussian, Laplace, Ledger, Pure
 from admmbench.privacy.costs import ORDERS
-from admmbench.privacy.selection import SHAPES, selected
+from admmbench.privacy.selection import SHAPES, covering, selected
 
 
 def spent(*pairs):
@@ -58,3 +61,55 @@ def test_it_holds_for_randomised_response(shape):
 def test_what_has_no_divergences_has_no_total():
     assert selected(spent((Approximate(0.5, 1e-7), 1)), 1e-5, 24, "geometric") == math.inf
     assert selected(spent((Gaussian(0.0), 1)), 1e-5, 24, "geometric") == math.inf
+
+
+def test_a_search_and_the_run_after_it_compose():
+    """Of 24 trials that everybody sees, or of which a curator shows the best; against dp-accounting."""
+    ledger = Ledger()
+    ledger.add(Gaussian(20.0), 20)
+    run = dp.SelfComposedDpEvent(dp.GaussianDpEvent(20.0), 20)
+    assert covering(ledger, 1e-5, "run", 24) == ledger.epsilon(1e-5)
+    every = dp.get_epsilon_gaussian(20.0 / math.sqrt(25 * 20), 1e-5)
+    assert covering(ledger, 1e-5, "every_trial", 24) == pytest.approx(every, rel=1e-6)
+    accountant = dp.rdp.RdpAccountant(ORDERS, dp.NeighboringRelation.REPLACE_SPECIAL)
+    accountant.compose(dp_event.RepeatAndSelectDpEvent(run, 24, SHAPES["logarithmic"]))
+    accountant.compose(run)
+    best = accountant.get_epsilon(1e-5)
+    assert covering(ledger, 1e-5, "best_trial", 24) == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("covers", "single"),
+    [("run", (1.98, 2.0)), ("best_trial", (0.72, 0.76)), ("every_trial", (0.32, 0.37))],
+)
+def test_a_total_may_cover_the_search_for_settings(covers, single):
+    """Of a total of 2, less is left for the run that is measured."""
+    privacy = {"total": 2, "delta": 1e-5, "noise": "gaussian", "covers": covers}
+    if covers != "run":
+        privacy["trials"] = 24
+    given = {"dataset": "digits", "algorithm": "objp", "agents": 5, "sensitivity": "global"}
+    spec = RunSpec(**given, privacy=privacy, rounds=3, seeds=1)
+    problem = bind(spec, load_dataset("digits"))
+    ledger = spec.ledger(problem, spec.budget(problem))
+    assert 1.98 <= spec.covered(ledger, 1e-5) <= 2
+    assert single[0] <= ledger.epsilon(1e-5) <= single[1]
+    assert any("Budgets cover a search of 24" in each for each in spec.caveats) is (covers != "run")
+    trace = simulate(**given, privacy=privacy, rounds=3, seeds=1)
+    assert float(trace.epsilon_composed[-1]) == pytest.approx(ledger.epsilon(1e-5))
+
+
+@pytest.mark.parametrize(
+    ("privacy", "message"),
+    [
+        (
+            {"total": 2, "covers": "every_trial"},
+            "privacy.trials: how many there are is stated where",
+        ),
+        ({"total": 2, "trials": 24}, "privacy.trials: how many there are is stated where"),
+        ({"covers": "best_trial", "trials": 24}, "privacy.covers: says what privacy.total is of"),
+    ],
+    ids=str,
+)
+def test_what_a_total_covers_is_stated_in_full(privacy, message):
+    with pytest.raises(ValueError, match=message):
+        RunSpec(dataset="digits", algorithm="objp", sensitivity="global", privacy=privacy)

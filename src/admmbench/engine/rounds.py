@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -267,7 +267,7 @@ def _round(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None
         _check_round(snapshot, spec, sent, federation.problem.n_agents)
     if due:
         values = evaluate(spec, snapshot.state, sent, snapshot.t, federation)
-        _check_total(snapshot.t, spec, values)
+        _check_total(snapshot.t, spec, federation)
         snapshot.trace.record(snapshot.t - offset, values, snapshot.seconds)
     snapshot.trace.note(method.outcome(snapshot.state, len(spec.seeds)))
 
@@ -321,10 +321,13 @@ def _check_releases(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation
     )
 
 
-def _check_total(t: int, spec: RunSpec, values: Mapping[str, Any]) -> None:
+def _check_total(t: int, spec: RunSpec, federation: AnyFederation) -> None:
     """Refuse a run whose releases cost more than the total that was asked for."""
-    asked, found = spec.privacy.total, values[privacy.COMPOSED]
-    if asked is not None and not found <= asked * (1 + _ROUNDING):
+    asked, costs = spec.privacy.total, {each.spending(): each for each in federation.ledgers}
+    if asked is None:
+        return
+    found = max((spec.covered(each, spec.delta) for each in costs.values()), default=0.0)
+    if not found <= asked * (1 + _ROUNDING):
         raise ValueError(
             f"privacy.total: asked for {asked:g}, but after round {t} the ledger has {found:.4g}: the noise of "
             f"{spec.algorithm} is not what its `cost` says"

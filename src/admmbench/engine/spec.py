@@ -42,6 +42,7 @@ from admmbench.privacy import (
     delta_warning,
     unit_of_privacy,
 )
+from admmbench.privacy.selection import CONDITIONS, Covers, covering
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
 from admmbench.problems.rows import BoundRows, Rows
@@ -181,7 +182,23 @@ class NoiseSettings(Strict):
     ] = "agents"
 
 
-class PrivacySettings(NoiseSettings):
+class Covered(NoiseSettings):
+    """A total may cover the search for the run's settings."""
+
+    covers: Annotated[
+        Covers,
+        Field(
+            description="what totals are of: the run alone; or a search of trials and the run, whether every trial is "
+            "seen or the best alone"
+        ),
+    ] = "run"
+    trials: Annotated[
+        Annotated[Number, Field(gt=1)] | None,
+        Field(description="of the search that totals cover; those of tuning if absent"),
+    ] = None
+
+
+class PrivacySettings(Covered):
     """The noise is set with the total, where noise is solved for."""
 
     total: Epsilon | None = None
@@ -338,7 +355,16 @@ class RunSpec(Strict):
     def _check_total(self) -> None:
         """Refuse a total without a guarantee."""
         total = self.privacy.total
+        if (self.privacy.covers == "run") != (self.privacy.trials is None):
+            raise ValueError(
+                "privacy.trials: how many there are is stated where privacy.covers is every_trial or best_trial, and "
+                "only there"
+            )
         if total is None:
+            if self.privacy.covers != "run":
+                raise ValueError(
+                    "privacy.covers: says what privacy.total is of, which is not given"
+                )
             return
         if math.isfinite(self.epsilon):
             raise ValueError(
@@ -474,7 +500,11 @@ class RunSpec(Strict):
         def spend(epsilon: float) -> Ledger:
             return self.ledger(problem, Privacy(epsilon, *known))
 
-        return Privacy(calibrate(spend, self.privacy.total, self.delta), *known)
+        return Privacy(calibrate(spend, self.privacy.total, self.delta, self.covered), *known)
+
+    def covered(self, ledger: Ledger, delta: float) -> float:
+        """Return what ``privacy.total`` is of: the total of these releases, perhaps with a search of runs like it."""
+        return covering(ledger, delta, self.privacy.covers, self.privacy.trials or 0)
 
     def ledger(self, problem: BoundProblem[Any], budget: Privacy) -> Ledger:
         """List all that the agent who pays most is going to release, without a look at any record."""
@@ -591,6 +621,17 @@ class RunSpec(Strict):
         if self.unit_of_privacy != UNITS["record"]:
             return ""
         return delta_warning(self.delta, self.scheme.n_train(self.info))
+
+    @property
+    def caveats(self) -> list[str]:
+        """Say what readers of results should know: what the method says, and what a total covers."""
+        said = list(self.method.caveats)
+        if (covers := self.privacy.covers) != "run":
+            said.append(
+                f"Budgets cover a search of {self.privacy.trials:g} trials for the settings, and the run, if "
+                f"{CONDITIONS[covers]}. The choice among methods is not counted. Totals of runs are of a run alone."
+            )
+        return said
 
     @property
     def composed_by(self) -> list[Accountant]:

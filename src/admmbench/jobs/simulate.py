@@ -72,7 +72,9 @@ def simulate(
         default) or ``replace`` (it is another record). ``total``: budget of the whole run; give it instead of
         ``epsilon``, which is then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by
         default), ``laplace`` or ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or
-        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise).
+        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise). ``covers``: what
+        the total is of, ``run`` (by default), or a search of so many ``trials`` and the run: ``every_trial`` (all are
+        seen) or ``best_trial``.
     rounds
         Number of rounds.
     evaluate_every

@@ -79,7 +79,12 @@ def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rd
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))
 
 
-def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> float:
+def calibrate(
+    spend: Callable[[float], Ledger],
+    total: float,
+    delta: float,
+    composed: Callable[[Ledger, float], float] = Ledger.epsilon,
+) -> float:
     """Solve for the budget of one release.
 
     Parameters
@@ -90,6 +95,8 @@ def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> f
         Composed privacy loss of the run, at most.
     delta
         Failure probability of the total.
+    composed
+        Loss that the total is of, as a function of the releases and of delta.
 
     Returns
     -------
@@ -106,7 +113,7 @@ def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> f
 
     def above(log: float) -> float:
         """Logarithm of the composed loss over what is aimed at, for the logarithm of a budget."""
-        found = spend(math.exp(log)).epsilon(delta)
+        found = composed(spend(math.exp(log)), delta)
         return math.log(max(found, 1e-300) / (_AIM * total))
 
     low = high = math.log(total)
@@ -116,7 +123,7 @@ def calibrate(spend: Callable[[float], Ledger], total: float, delta: float) -> f
         high += 2
     solvable = above(low) <= 0 <= above(high) and low < high
     epsilon = math.exp(brentq(above, low, high, xtol=_TOLERANCE) if solvable else low)
-    found = spend(epsilon).epsilon(delta)
+    found = composed(spend(epsilon), delta)
     if not _LEAST * total <= found <= total:
         raise ValueError(
             f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {found:g}"

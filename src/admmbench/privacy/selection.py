@@ -3,16 +3,58 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 
 from admmbench.privacy.costs import ORDERS, Spending
+from admmbench.privacy.ledger import Ledger
 
 SHAPES = {"geometric": 1.0, "logarithmic": 0.0}
 """Distributions of the number of trials by name, with the shape eta of the paper's definition 1."""
 
 
-def selected(spending: Spending, delta: float, trials: float, shape: str) -> float:
+Covers = Literal["run", "every_trial", "best_trial"]
+"""What a total is of: one run; or a search for its settings and the run, by who sees what of the trials."""
+CONDITIONS: dict[Covers, str] = {
+    "run": "",
+    "every_trial": "what ranks the trials is private itself, or uses records declared public",
+    "best_trial": (
+        "what ranks the trials is private itself, or uses records declared public; a curator draws their number from a "
+        "logarithmic distribution, and the settings of each from one that was fixed in advance; and nobody else sees "
+        "any trial but the best"
+    ),
+}
+"""Under which a total covers so much, in words. None of them counts the choice among methods."""
+
+
+def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> float:
+    """Return the total epsilon of a run, or of a search of so many trials and a run with what it found.
+
+    Parameters
+    ----------
+    ledger
+        Releases of the run, which each trial has too.
+    delta
+        Failure probability of the total.
+    covers
+        What it is of.
+    trials
+        How many trials there are, or their mean number where it is drawn.
+    """
+    if covers == "run":
+        return ledger.epsilon(delta)
+    if covers == "best_trial":
+        return selected(ledger.spending(), delta, trials, "logarithmic", runs_after=1)
+    every = Ledger()
+    for cost, count in ledger.spending():
+        every.add(cost, (trials + 1) * count)
+    return every.epsilon(delta)
+
+
+def selected(
+    spending: Spending, delta: float, trials: float, shape: str, runs_after: int = 0
+) -> float:
     """Return the total epsilon of releasing the best of a random number of runs (Papernot and Steinke 2022, theorem 2).
 
     The runs are independent and alike, each with settings drawn from a fixed distribution; a curator draws how many
@@ -28,6 +70,8 @@ def selected(spending: Spending, delta: float, trials: float, shape: str) -> flo
         Mean of the number of runs, above 1.
     shape
         Name in `SHAPES` of its distribution.
+    runs_after
+        Further runs with the settings of the best.
 
     Returns
     -------
@@ -41,7 +85,8 @@ def selected(spending: Spending, delta: float, trials: float, shape: str) -> flo
         return math.inf
     eta = SHAPES[shape]
     others = (1 + eta) * np.nanmin((1 - 1 / ORDERS) * one - _log_gamma(trials, eta) / ORDERS)
-    epsilon, _ = compute_epsilon(ORDERS, one + others + math.log(trials) / (ORDERS - 1), delta)
+    total = (1 + runs_after) * one + others + math.log(trials) / (ORDERS - 1)
+    epsilon, _ = compute_epsilon(ORDERS, total, delta)
     return float(epsilon)
 
 

@@ -249,7 +249,7 @@ def _coordinates(
             [spec.method.stops for spec in specs],
         ),
         "caveats": _coordinate(
-            "what readers should know, a JSON list", [_json(spec.method.caveats) for spec in specs]
+            "what readers should know, a JSON list", [_json(spec.caveats) for spec in specs]
         ),
         "fingerprint": _coordinate("code of the runs", map(fingerprint.of_run, specs)),
         "rounds": _coordinate(

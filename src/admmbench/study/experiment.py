@@ -20,9 +20,9 @@ from admmbench.engine.spec import (
     MOST_SEEDS,
     SEEDS,
     Agents,
+    Covered,
     EvaluateEvery,
     MethodError,
-    NoiseSettings,
     RunSpec,
     Seeds,
     evaluate_every,
@@ -91,7 +91,7 @@ class Method(Strict):
         return {path: axis.at(0) for path, axis in self.tune.items()}
 
 
-class Budgets(NoiseSettings):
+class Budgets(Covered):
     """Totals of whole runs determine the noise, with their neighbours and the kind of noise."""
 
     total: Epsilons | None = None
@@ -298,6 +298,10 @@ class Experiment(Strict):
                 )
 
     def _check_tuning(self) -> None:
+        if self.privacy.covers != "run" and not (self.privacy.trials or self.tuning):
+            raise ValueError(
+                f"privacy.covers: {self.privacy.covers} counts trials; state tuning, or privacy.trials"
+            )
         tuned = [number for number, method in enumerate(self.algorithms) if method.tune]
         if tuned and self.tuning is None:
             raise ValueError(
@@ -494,6 +498,9 @@ class Experiment(Strict):
         }
         if self.privacy.total is not None:
             privacy["total"] = budget
+        if self.privacy.covers != "run":
+            trials = self.privacy.trials or (self.tuning and self.tuning.trials)
+            privacy |= {"covers": self.privacy.covers, "trials": trials}
         arguments: dict[str, Any] = {
             "dataset": self.dataset,
             "algorithm": method.name,
