@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +73,28 @@ def test_methods_as_they_are_pass(name, variant, params, relation):
 
 def test_another_law_passes():
     assert short_audit("objp", privacy={"noise": "gaussian"}).passed
+
+
+MEANS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("objp", {"average": "theorem2", "proximity": "smooth", "local_updates": 2}, {"ball": 0.3}),
+    ("objp", {"average": "theorem4", "proximity": "strong"}, {"box": 0.3}),
+    ("dp_admm", {"average": "theorem4"}, {}),
+    ("pvp", {"average": "before"}, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "W"), MEANS, ids=str)
+def test_means_of_models_pass(name, params, W):
+    """What they are worth, and both sides of a theorem, are made of the records; the totals are for the models."""
+    problem = {"loss": "logistic", "strength": 0.1, "feasible": W or None}
+    given = {"problem": problem | {"average": "agents" if name == "dp_admm" else "records"}}
+    asked, plain = (
+        short_audit(name, TWO, params=each, dtype="float64", **given)
+        for each in (params, {**params, "average": None})
+    )
+    assert asked.complete
+    assert asked.epsilon_ledger == plain.epsilon_ledger
+    assert [each.level for each in asked.findings] == LEVELS
 
 
 @pytest.mark.parametrize("average", ["records", "agents"])

@@ -648,6 +648,31 @@ def test_what_is_measured_follows_from_releases_or_is_said_to_be_evaluated(broke
     assert "measured consensus_violation of round 1 tells the worlds apart" in found
 
 
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("return Messages(sent.down, (*sent.up, state.course.drawn))", "message 1"),
+        ("state.w = state.w + 1e-6 * state.course.optimum; return sent", "w"),
+        ("state.sums.w += 1e-6 * state.course.optimum; return sent", "sums.w"),
+    ],
+)
+def test_what_is_measured_for_a_theorem_may_not_leave(broken, body, what):
+    given = {
+        "params": {"average": "theorem4", "proximity": "strong"},
+        "problem": {
+            "loss": "logistic",
+            "strength": 0.1,
+            "average": "records",
+            "feasible": {"ball": 0.3},
+        },
+        "dtype": "float64",
+    }
+    body = f"def exchange(self, *given):\n    sent = super().exchange(*given)\n    state = given[1]\n    {body}"
+    path = broken("ObjP", body.replace("super()", "super(Broken, self)"))
+    found = failed(short_audit(path, TWO, **given))["coupling"]
+    assert f"Data leave without noise: {what} of round 1 tells the worlds apart" in found
+
+
 @pytest.mark.parametrize("number", ["math.nan", "-1.0"])
 def test_a_plan_without_a_number(broken, number):
     body = f"def cost(self, *given): return Pure({number})"

@@ -279,9 +279,11 @@ def test_constants_are_enclosed(W):
     )
     with workers(1) as pool:
         federation = assemble(spec, data, pool)
-        course = spec.method.init(federation)
-    copies = [each for each in vars(course).values() if np.shape(each) == course.z.shape]
-    assert len(copies) <= spec.method.state_copies == 4
+        state = spec.method.init(federation)
+    kept = (*vars(state).values(), *vars(state.sums).values(), *vars(state.course).values())
+    copies = [each for each in kept if np.shape(each) == state.z.shape]
+    assert len(copies) <= spec.method.state_copies == 5
+    course = state.course
     most, least = Constants(*course.constants[1:4]), Constants(*course.constants[4:])
     run, rng = Literal(data, 5, False), np.random.default_rng(0)
     found = np.zeros(2)

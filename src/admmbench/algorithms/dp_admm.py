@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from admmbench.frames.averages import AVERAGES, Average, objective
 from admmbench.frames.base import (
     HUANG2019_RHO,
     UNIT_OF_LOSS,
@@ -20,14 +21,13 @@ from admmbench.frames.base import (
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.linearized import Schedule
 from admmbench.frames.output_perturbation import OutputPerturbation
-from admmbench.frames.theorems import Averaged, OfTheorems, Theorem, objective
 from admmbench.frames.theorems_huang2019 import THEOREMS
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need, require
 
 
 @parameters
-class DPADMM(OfTheorems, OutputPerturbation):
+class DPADMM(OutputPerturbation):
     """Algorithm 3; for the logistic problem its steps are (38) with l1 and (39) with l2.
 
     Parameters
@@ -37,22 +37,23 @@ class DPADMM(OfTheorems, OutputPerturbation):
     step_size
         ``nonsmooth``: eta of theorem 3; ``smooth``: of theorem 4, for an l2 penalty; ``auto``: what fits the penalty.
     average
-        ``theorem3``, ``theorem4``: both sides of the theorem are measured, with beta = rho.
+        As all methods of consensus ADMM have it, or ``theorem3``, ``theorem4``: both sides of the theorem are measured,
+        with beta = rho. Means are kept anyway, because the paper plots what they are worth.
     """
 
-    theorems = THEOREMS
+    averages = {**AVERAGES, **THEOREMS}
     tune = {"rounds": 20, "params.rho": 0.02, "params.a": 32}
     # The sums are in double precision.
     state_copies = 5
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     step_size: Literal["auto", "smooth", "nonsmooth"] = "auto"
-    average: Literal["theorem3", "theorem4"] | None = None
+    average: Literal["before", "after", "theorem3", "theorem4"] | None = None  # type: ignore[assignment]
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """c1 bounds gradients."""
-        return ("bounded slope", *super().needs)
+        return ("bounded slope",)
 
     @property
     def variables(self) -> Mapping[str, tuple[str, str]]:
@@ -60,10 +61,15 @@ class DPADMM(OfTheorems, OutputPerturbation):
         long_name = "augmented objective of the averaged models"
         return {"augmented_objective": (UNIT_OF_LOSS, long_name), **super().variables}
 
+    @property
+    def evaluated(self) -> Collection[str]:
+        """What the paper plots is made of the records as well."""
+        return {"augmented_objective", *super().evaluated}
+
     def check(self, problem: Problem, agents: int) -> None:
         """Theorem 4 needs a gradient, theorem 3 a bound on subgradients, which l2 does not have."""
         super().check(problem, agents)
-        if self.average and self.theorems[self.average] is not self.averaged(problem):
+        if self.average in THEOREMS and self.average != self._own(problem):
             raise ValueError(f"average: {self.average} supposes another step_size")
         if self.step_size == "smooth":
             require("step_size: smooth", ("smooth penalty",), problem)
@@ -75,9 +81,12 @@ class DPADMM(OfTheorems, OutputPerturbation):
             return problem.penalty.smooth
         return self.step_size == "smooth"
 
-    def averaged(self, problem: Problem) -> Theorem:
+    def _own(self, problem: Problem) -> str:
+        return "theorem4" if self._smooth(problem) else "theorem3"
+
+    def averaged(self, problem: Problem) -> Average:
         """Average as section V does: to ``w~^(t-1)`` for theorem 3, to ``w~^t`` for theorem 4."""
-        return self.theorems["theorem4" if self._smooth(problem) else "theorem3"]
+        return self.averages[self.average or self._own(problem)]
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta_i^t`` of (29) or (34)."""
@@ -100,9 +109,9 @@ class DPADMM(OfTheorems, OutputPerturbation):
 
     def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
         """Measure ``sum_i (f_i(w_i) + rho ||w_i - w||)`` of the averaged models (section VI)."""
-        assert isinstance(state, Averaged)
+        assert state.sums is not None
         dtype, rho = federation.problem.dtype, self.rho(t, federation.privacy.epsilon)
-        w, z = ((total / t).astype(dtype) for total in (state.w_sum, state.z_sum))
+        w, z = ((total / t).astype(dtype) for total in (state.sums.w, state.sums.z))
         gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))
         total = objective(z, federation, self.mean_over) + rho * gaps
         return {"augmented_objective": total.sum(axis=0), **super().measure(t, state, federation)}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from admmbench.frames.averages import AVERAGES
 from admmbench.frames.base import parameters
 from admmbench.frames.consensus import Subproblem
 from admmbench.frames.inexact import ObjectivePerturbation
 from admmbench.frames.linearized import Schedule, proximal_step
-from admmbench.frames.theorems import OfTheorems
 from admmbench.frames.theorems_ryu2022 import THEOREMS
 from admmbench.problems.base import Problem
 from admmbench.problems.needs import Need
 
 
 @parameters
-class ObjP(OfTheorems, ObjectivePerturbation):
+class ObjP(ObjectivePerturbation):
     """DP-IADMM-Prox: Algorithm 1 of ryu2022, and with E = 1 of ryu2021. ObjPM has E = 10 local updates.
 
     Parameters
@@ -26,16 +26,17 @@ class ObjP(OfTheorems, ObjectivePerturbation):
         eta_t = a / (L + sqrt(t) / epsilon), theorem 2 of ryu2022 for L-smooth f_p; ``strong``: eta_t =
         2 a / (alpha (t + 2)), theorem 4 for alpha-strongly convex f_p.
     average
-        ``theorem2``, ``theorem3``, ``theorem4`` of ryu2022: models are averaged as it says, and both sides of it are
-        measured. L of theorem 2 is then the largest of all agents, and not each agent's own.
+        As all methods of consensus ADMM have it, or ``theorem2``, ``theorem3``, ``theorem4`` of ryu2022: models are
+        averaged as it says, and both sides of it are measured. L of theorem 2 is then the largest of all agents, and
+        not each agent's own.
     """
 
-    theorems = THEOREMS
+    averages = {**AVERAGES, **THEOREMS}
     examples = ({"local_updates": 3}, {"proximity": "strong"})
     tune = {"rounds": 20, "params.rho": 0.02, "params.a": 100}
 
     proximity: Literal["sqrt", "smooth", "strong"] = "sqrt"
-    average: Literal["theorem2", "theorem3", "theorem4"] | None = None
+    average: Literal["before", "after", "theorem2", "theorem3", "theorem4"] | None = None  # type: ignore[assignment]
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -45,7 +46,7 @@ class ObjP(OfTheorems, ObjectivePerturbation):
             "smooth": ("smooth penalty",),
             "strong": ("quadratic penalty",),
         }
-        return kinds[self.proximity] + super().needs
+        return kinds[self.proximity]
 
     def check(self, problem: Problem, agents: int) -> None:
         """Refuse a problem without a penalty where strong convexity has to come from it."""
@@ -69,5 +70,5 @@ class ObjP(OfTheorems, ObjectivePerturbation):
             return {"inverse_eta": self.inverse_eta(sub.t)}
         if self.proximity == "strong":
             return {"inverse_eta": whole.penalty_curvature * (sub.t + 2) / (2 * self.a)}
-        L = whole.smoothness if self.average else sub.parts.smoothness
+        L = whole.smoothness if self.average == "theorem2" else sub.parts.smoothness
         return {"inverse_eta": (L + math.sqrt(sub.t) / sub.privacy.epsilon) / self.a}

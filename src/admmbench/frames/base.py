@@ -181,7 +181,7 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         whose noise is on values that are zero without records, and bounded whatever the records of an agent are.
     private_state
         Variables of the state that agents keep to themselves, and that no release shows: nothing but messages with
-        noise follows from them.
+        noise and what is `evaluated` follows from them.
     one_shot
         Whether the method does everything in one round, so that a run has only one.
     state_copies

@@ -9,13 +9,14 @@ agents do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from admmbench.frames.averages import AVERAGES, Average, Sums
 from admmbench.frames.base import (
     Algorithm,
     Array,
@@ -29,10 +30,12 @@ from admmbench.frames.base import (
 )
 from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Cost, Noise, Privacy, Release
+from admmbench.problems.base import Problem
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
+MeanOver = Literal["all", "own"]
 Order = Literal["server", "agents"]
 # Rounding errors of some operations in double precision, as a part of a model; and what part of a bound they may be.
 _ROUNDING, _ALLOWED = 2.0**-50, 2.0**-10
@@ -60,6 +63,8 @@ class ConsensusState(Models):
     """Last local iterates where they are not ``z`` itself, which is their mean: None with one update."""
     average: Array
     """Mean of the agents' last messages, shape (S, K, J)."""
+    sums: Sums | None = None
+    """Of models over rounds, where means are asked for."""
 
     @property
     def iterates(self) -> Array:
@@ -271,33 +276,89 @@ class Consensus(OverRows):
     ----------
     rho
         Penalty parameter, a number or the parameters of `RhoSchedule`.
+    average
+        ``before``, ``after``: means of the models over rounds are kept, of local models as they are before or after
+        each local update, and what they are worth is measured. They change no model.
 
     Attributes
     ----------
     order
         Who begins a round: ``server`` or ``agents``.
+    mean_over
+        What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
+    averages
+        What ``average`` may be.
     """
 
     order: ClassVar[Order]
-    state_copies = 3
+    mean_over: ClassVar[MeanOver]
+    averages: ClassVar[Mapping[str, Average]] = AVERAGES
+    # Of a run that a theorem is measured of: constants and sums made of the records.
+    private_state = ("course",)
     keeps_feasible = True
 
     rho: Rho = Field(default_factory=RhoSchedule)
+    average: Literal["before", "after"] | None = None
 
     def __init_subclass__(cls) -> None:
-        """Refuse a method whose order has no name here: it would update no dual variables."""
+        """Refuse a method whose order or mean has no name here: it would update no dual variables."""
         super().__init_subclass__()
-        if hasattr(cls, "order"):
-            one_of(f"{cls.__name__}.order", cls.order, Order)
+        for name, known in (("order", Order), ("mean_over", MeanOver)):
+            if hasattr(cls, name):
+                one_of(f"{cls.__name__}.{name}", getattr(cls, name), known)
+
+    def averaged(self, problem: Problem) -> Average | None:
+        """Return the means that are kept: those that are asked for."""
+        return self.averages[self.average] if self.average else None
+
+    @property
+    def state_copies(self) -> int:  # type: ignore[override]
+        """Means need one more, in double precision."""
+        return 5 if self.average else 3
+
+    def check(self, problem: Problem, agents: int) -> None:
+        """Refuse means of a method that does not say what its objective is."""
+        super().check(problem, agents)
+        if not self.average:
+            return
+        if not hasattr(self, "mean_over"):
+            who = type(self).__name__
+            raise ValueError(f"average: {who} does not say what its means are over; set mean_over")
+        self.averages[self.average].check(self, problem)
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """What is measured of means that are asked for."""
+        return self.averages[self.average].variables if self.average else {}
+
+    @property
+    def evaluated(self) -> Collection[str]:
+        """Those of them that are made of the records."""
+        return self.averages[self.average].evaluated if self.average else ()
 
     def init(self, federation: RowFederation) -> ConsensusState:
         """All variables start at zero."""
         start = OverRows.init(self, federation)
         chain = None if self.updates == 1 else start.z.copy()
-        zero = np.zeros_like(start.z)
-        return ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
+        zero, average = np.zeros_like(start.z), self.averaged(federation.problem.problem)
+        state = ConsensusState(start.w, start.z, zero, chain, average=start.w.copy())
+        if average:
+            state.sums = Sums(np.zeros(state.w.shape), np.zeros(state.z.shape))
+        return average.start(self, state, federation) if average and self.average else state
 
     def round(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:  # type: ignore[override]
+        """Do a round, and keep the means that are asked for."""
+        if average := self.averaged(federation.problem.problem):
+            return average.round(t, self, state, federation)
+        return self.exchange(t, state, federation)
+
+    def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
+        """Measure the means that are asked for."""
+        if not self.average:
+            return {}
+        return self.averages[self.average].measure(t, self, state, federation)
+
+    def exchange(self, t: int, state: ConsensusState, federation: RowFederation) -> Messages:
         """Run server and agents, in their order.
 
         An agent updates its dual variables in the same pass as its models. If the agents begin a round, this is the

@@ -116,6 +116,7 @@ class Exact(Consensus):
     """
 
     order = "agents"
+    mean_over = "own"
     needs: ClassVar[tuple[Need, ...]] = ("convex loss",)  # so that there is one solution
     # Steps from the last solution to the next, as seen on Adult.
     gradients = 8

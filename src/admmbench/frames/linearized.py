@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -18,12 +18,10 @@ from admmbench.frames.consensus import Consensus, Subproblem
 from admmbench.frames.local_update import Pass, Position, positions
 from admmbench.privacy import Draw
 from admmbench.problems.base import Gradient
-from admmbench.validation import one_of
 
 # The authors' code of ryu2022 clips probabilities to [1e-9, 1].
 PROBABILITY_FLOOR = 1e-9
 
-MeanOver = Literal["all", "own"]
 Step = Callable[..., float]
 Schedule = dict[str, Array | float]
 
@@ -57,22 +55,9 @@ class Linearized(Consensus):
     ----------
     a
         Factor of the proximity parameter or of the radius (ryu2021, appendix A.11).
-
-    Attributes
-    ----------
-    mean_over
-        What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
     """
 
-    mean_over: ClassVar[MeanOver]
-
     a: Annotated[float, Field(gt=0)] = 1.0
-
-    def __init_subclass__(cls) -> None:
-        """Refuse a method whose mean is over nothing that has a name here."""
-        super().__init_subclass__()
-        if hasattr(cls, "mean_over"):
-            one_of(f"{cls.__name__}.mean_over", cls.mean_over, MeanOver)
 
     @property
     @abstractmethod

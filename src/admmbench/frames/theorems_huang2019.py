@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from admmbench.frames.averages import objective
 from admmbench.frames.base import Array, RowBlock, RowFederation
+from admmbench.frames.consensus import Consensus
 from admmbench.frames.output_perturbation import OutputPerturbation
-from admmbench.frames.theorems import Course, Theorem, objective
+from admmbench.frames.theorems import Followed, Theorem
 from admmbench.privacy import Privacy
 from admmbench.problems.rows import RowParts
 
@@ -34,7 +35,7 @@ class OfHuang2019(Theorem):
         """Return ``c3 + (lambda / n) c4``, from an agent's records."""
         return parts.curvature_bound + parts.whole.penalty_curvature if self.smooth else 0.0
 
-    def constants(self, course: Course, federation: RowFederation, slopes: Array) -> list[Array]:
+    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
         """None: those of the step size are all."""
         return []
 
@@ -43,7 +44,7 @@ class OfHuang2019(Theorem):
         """Return the part of each agent in the right side, shape (B, S)."""
 
     def sides(
-        self, t: int, method: Any, course: Course, federation: RowFederation
+        self, t: int, method: Consensus, state: Followed, federation: RowFederation
     ) -> dict[str, Array]:
         """See `Theorem`; the distance is the sum over agents."""
         privacy, whole = federation.privacy, federation.problem
@@ -53,13 +54,13 @@ class OfHuang2019(Theorem):
         def of_block(block: RowBlock) -> Array:
             return self.right(t, c_w, rho, block.parts, privacy).sum(axis=0)
 
-        z, apart = self.averages(t, course)
-        gap = objective(z, federation, method.mean_over).sum(axis=0) - course.least
+        z, apart = self.means(t, state)
+        gap = objective(z, federation, method.mean_over).sum(axis=0) - state.course.least
         return {
             "theorem_left": gap + rho * apart.sum(axis=0),
             "theorem_right": np.sum(federation.each(of_block), axis=0),
             "theorem_drawn_left": gap,
-            "theorem_farthest": course.farthest,
+            "theorem_farthest": state.course.farthest,
         }
 
 

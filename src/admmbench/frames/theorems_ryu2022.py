@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from admmbench.frames.averages import objective
 from admmbench.frames.base import UNIT_OF_LOSS, Array, RowFederation, norms
-from admmbench.frames.linearized import Linearized
-from admmbench.frames.theorems import Course, Step, Theorem, objective
+from admmbench.frames.consensus import Consensus
+from admmbench.frames.theorems import Course, Followed, Step, Theorem
 from admmbench.problems.rows import RowParts
 
 
@@ -68,7 +69,7 @@ class OfRyu2022(Theorem):
         """Return the largest of all agents."""
         return parts.whole.smoothness if self.smooth else 0.0
 
-    def constants(self, course: Course, federation: RowFederation, slopes: Array) -> list[Array]:
+    def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
         """Return ``||lambda*||``, and those of (14) from above and from below."""
         ends = [_constants(block.parts) for block in federation.blocks]
         # The penalty's part is the same for all agents.
@@ -80,9 +81,10 @@ class OfRyu2022(Theorem):
         return 2 * multiplier
 
     def sides(
-        self, t: int, method: Linearized, course: Course, federation: RowFederation
+        self, t: int, method: Consensus, state: Followed, federation: RowFederation
     ) -> dict[str, Array]:
         """See `Theorem`; the distance is that of stacked models."""
+        course = state.course
         multiplier, *ends = course.constants
         whole, epsilon = federation.problem, federation.privacy.epsilon
         facts = Facts(
@@ -97,7 +99,7 @@ class OfRyu2022(Theorem):
             L=whole.smoothness if self.smooth else 0.0,
             alpha=whole.penalty_curvature,
         )
-        z, apart = self.averages(t, course)
+        z, apart = self.means(t, state)
         gap = objective(z, federation, method.mean_over).sum(axis=0) - course.least
         most, least = Constants(*ends[:3]), Constants(*ends[3:])
         return {
