@@ -49,7 +49,9 @@ def test_there_are_methods():
 def test_means_are_those_of_the_models(name, params):
     once = params.get("local_updates", 1) == 1
     for average in ("before", "after") if once else ("after",):
-        before, w, z = [], [], []
+        before: np.ndarray = np.zeros(0)
+        w: list[np.ndarray] = []
+        z: list[np.ndarray] = []
         for t, (method, federation, state, sent) in enumerate(
             rounds(name, params, "float64", average)
         ):

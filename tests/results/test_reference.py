@@ -32,6 +32,20 @@ def test_what_is_kept_is_read_back_to_the_bit(tmp_path):
     assert sources["study.nc"]["command"] == "snakemake first"
 
 
+def test_rounds_are_thinned_where_that_is_said(tmp_path):
+    results = build(ERRORS)
+    path = reference.keep(results, "snakemake", tmp_path, every=2)
+    kept, evaluated = reference.load(["study"], [tmp_path])["study"], results["round"].values
+    assert list(kept["round"].values) == sorted({evaluated[0], *evaluated[::-2]})
+    xr.testing.assert_identical(kept["test_error"], results["test_error"].sel(round=kept["round"]))
+    sources = yaml.safe_load((tmp_path / reference.FILES).read_text())
+    assert sources[path.name]["every"] == 2
+    reference.keep(results, "snakemake", tmp_path)
+    assert "every" not in yaml.safe_load((tmp_path / reference.FILES).read_text())[path.name]
+    with pytest.raises(ValueError, match="every: a number from 1 on, got 0"):
+        reference.keep(results, "snakemake", tmp_path, every=0)
+
+
 def test_ones_own_results_take_the_place_of_those_that_come_with_the_suite(tmp_path):
     folders = tmp_path / "suite", tmp_path / "own"
     reference.keep(build(ERRORS), "snakemake", folders[0])

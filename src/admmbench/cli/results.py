@@ -153,12 +153,19 @@ def _compare(options: argparse.Namespace) -> int:
         action="store_true",
         help="add the runs to those that are kept of the same experiment, instead of replacing them",
     ),
+    argument(
+        "--every",
+        type=int,
+        default=1,
+        help="keep one in so many of the evaluated rounds, and the first; files.yaml says so (default: 1)",
+    ),
 )
 def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
     for path in options.results:
-        kept = reference.keep(_results(path), options.made_by, options.folder, add=options.add)
+        given = {"add": options.add, "every": options.every}
+        kept = reference.keep(_results(path), options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 

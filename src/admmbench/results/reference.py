@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 import numpy as np
 
@@ -43,14 +45,22 @@ class Source(Strict):
         Command that makes them.
     sha256
         Of the file.
+    every
+        Of the rounds that were evaluated one in so many is kept, besides the first.
     """
 
     command: str
     sha256: str
+    every: Annotated[int, Field(ge=1)] = 1
 
 
 def keep(
-    results: xr.Dataset, command: str, folder: Path | None = None, *, add: bool = False
+    results: xr.Dataset,
+    command: str,
+    folder: Path | None = None,
+    *,
+    add: bool = False,
+    every: int = 1,
 ) -> Path:
     """Add results to the folder, compressed.
 
@@ -65,6 +75,8 @@ def keep(
     add
         Whether former results of the same experiment stay, and these are added to them; otherwise these take their
         place.
+    every
+        Keep one in so many of the evaluated rounds, counted from the last, and the first.
 
     Returns
     -------
@@ -74,11 +86,14 @@ def keep(
     Raises
     ------
     ValueError
-        If these cannot be added to the former ones, see `admmbench.results.joining.join`.
+        If these cannot be added to the former ones, see `admmbench.results.joining.join`, or ``every`` is below 1.
     """
+    if every < 1:
+        raise ValueError(f"every: a number from 1 on, got {every}")
     folder = folder or OWN_REFERENCE
     name = results.attrs["experiment"]
     path = folder / f"{name}.nc"
+    results = results.isel(round=sorted({0, *range(results.sizes["round"] - 1, 0, -every)}))
     if add and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
 
@@ -89,8 +104,10 @@ def keep(
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    sources = {**_sources(folder), path.name: Source(command=command, sha256=digest)}
-    text = dump_yaml({name: each.model_dump() for name, each in sorted(sources.items())})
+    sources = {**_sources(folder), path.name: Source(command=command, sha256=digest, every=every)}
+    text = dump_yaml(
+        {name: each.model_dump(exclude_defaults=True) for name, each in sorted(sources.items())}
+    )
     write(folder / FILES, f"# Kept results, see docs/report.md.\n{text}")
     return path
 
