@@ -7,6 +7,8 @@ import pytest
 import xarray as xr
 
 from admmbench.claims.verdicts import evaluate
+from admmbench.files.installed import REFERENCE
+from admmbench.results import reference
 from tests.claims.test_claims import make
 from tests.made import ERRORS, build
 
@@ -98,3 +100,23 @@ def test_a_slope_supports_a_rate_and_contradicts_none(tmp_path, slope, outcome):
 def test_sides_that_are_not_measured(tmp_path):
     verdict = judge(tmp_path, sides().drop_vars("least"), **BOUND)
     assert (verdict.verdict, verdict.why) == ("not run", "No run measures least.")
+
+
+@pytest.mark.parametrize("name", ["theorems_inside", "theorems_cut", "theorems_grid"])
+def test_nine_tenths_of_a_real_left_side_are_refuted_at_every_round(tmp_path, name):
+    """Of kept runs: as a mean over seeds, and in every run; as the right sides of the theorems are, they hold."""
+    kept = reference.load([name], [REFERENCE])[name]
+    runs: dict[str, object] = {"algorithms": [str(kept["algorithm"].values[1])], "epsilon": [1.0]}
+    runs["requires"] = {"rounds": 1, "seeds": 10, "agents": 1, "n_train": 1}
+    left = kept["theorem_left"]
+    planted = kept.assign(right=0.9 * left.mean("seed").broadcast_like(left), drawn=0.9 * left)
+    for t in kept["round"].values[kept["round"].values > 0]:
+        alone = planted.sel(round=[t])
+        for given in (BOUND | {"right": "right"}, LAW | {"right": "drawn"}):
+            claim = given | runs | {"metric": "theorem_left", "least": ""}
+            (verdict,) = evaluate(make(tmp_path, **claim), {"study": alone})
+            assert verdict.verdict == "contradicted"
+            (verdict,) = evaluate(
+                make(tmp_path, **claim | {"right": "theorem_repaired"}), {"study": alone}
+            )
+            assert verdict.verdict == "supported"

@@ -48,7 +48,7 @@ def test_there_are_methods():
 @pytest.mark.parametrize(("name", "params"), CASES, ids=str)
 def test_means_are_those_of_the_models(name, params):
     once = params.get("local_updates", 1) == 1
-    for average in ("before", "after") if once else ("after",):
+    for average in resolve(name).averages.keys() & ({"before", "after"} if once else {"after"}):
         before: np.ndarray = np.zeros(0)
         w: list[np.ndarray] = []
         z: list[np.ndarray] = []
@@ -82,7 +82,7 @@ def objective(federation, z, mean_over):
 
 @pytest.mark.parametrize(("name", "params"), CASES, ids=str)
 def test_means_change_no_model_no_message_and_no_total(name, params):
-    for average in ("before", "after"):
+    for average in resolve(name).averages.keys() & {"before", "after"}:
         pairs = zip(rounds(name, params), rounds(name, params, average=average), strict=True)
         for (_, one, plain, sent), (method, other, asked, sent_too) in pairs:
             for part in ("w", "z", "dual", "average", "iterates"):
@@ -112,6 +112,11 @@ def test_a_theorem_changes_nothing_either(name, theorem, params, divided):
         for part in ("w", "z", "dual", "average", "iterates"):
             np.testing.assert_array_equal(getattr(plain, part), getattr(asked, part))
         assert epsilon_total(one.ledgers, 1e-3) == epsilon_total(other.ledgers, 1e-3)
+
+
+def test_means_that_a_method_does_not_have_are_refused():
+    with pytest.raises(ValueError, match="average of ICEADMM: 'before' is none of after"):
+        next(rounds("iceadmm", {}, average="before"))
 
 
 def test_a_method_that_does_not_say_its_objective_has_no_means():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
@@ -172,6 +173,74 @@ def test_inner_iterations_are_as_the_proofs_say(params):
     print(
         f"{params}: lemma 4.1 {min(closest):.2g}, theorem 4.2 {min(factors):.3g} to {max(factors):.3g}"
     )
+
+
+def test_what_a_run_measures_is_what_the_program_says():
+    """Both sides of all four, in every round, and (70) and the last bound of the paper with the constant of (68)."""
+    params = CASES[-1]
+    program = Program(**params)
+    of_agents = max(np.linalg.eigvalsh(A)[-1] for A in program.A[:N])
+    norm = max(np.linalg.norm(C, 2) for C in program.C)
+    exact, program_L = program.L, of_agents + program.beta * norm**2 + program.sigma
+    far, begin = 0.0, None
+    apart: list[tuple[float, ...]] = []
+    counts: list[tuple[float, ...]] = []
+    for before, after in iterations("prox_al", params):
+        if begin is None:
+            begin, count = before, 0
+            if not far:
+                far = float(np.linalg.norm(before.w - program.w))
+                r0 = program.apart(before.w, before.mu, (program.w, program.mu))
+            star, _ = program.resolvent(begin.w, begin.mu)
+            slopes = [program.gradients(at, begin.w, begin.mu)[:N] for at in (star, begin.w)]
+            gap, change = np.sum((star - begin.w) ** 2), np.sum((slopes[0] - slopes[1]) ** 2)
+            rho, sigma = program.rho, program.sigma
+            radius = (N + 1) / (sigma**2 * (1 - Q**2)) + (N * rho * gap + change / rho) / sigma
+            first, bounds = N * rho / 2 * gap + change / (2 * rho), []
+            for L in (exact, program_L):
+                program.L = L
+                bounds.append(inner_bound(program, S / (begin.outer + 1) ** 2, first))
+        count += 1
+        if after.outer > before.outer:
+            far = max(far, float(np.linalg.norm(after.w - program.w)))
+            begin = None
+        distances = [*np.sum((after.u - star) ** 2, axis=1), np.sum((after.w - star) ** 2)]
+        # The next subproblem begins at once: these are its u.
+        distances = distances[-1:] if begin is None else distances
+        apart.append((max(distances), radius))
+        counts.append((count, *bounds))
+    trace = simulate(
+        QP,
+        "prox_al",
+        {**params, "theorems": True},
+        agents=N,
+        seeds=[SEED],
+        rounds=len(counts),
+        evaluate_every=50,
+    ).isel(seed=0)
+    both = itertools.accumulate(apart, nearest), itertools.accumulate(counts, nearest)
+    for t, ((left, right), sides) in enumerate(zip(*both, strict=True), start=1):
+        if t in trace["round"]:
+            now = trace.sel(round=t)
+            # At the end of a subproblem its last local models are not looked at above.
+            assert now.lemma41_right / now.lemma41_left <= right / left * (1 + 1e-9)
+            names = ("theorem42_left", "theorem42_right", "theorem42_right_70")
+            assert [float(now[name]) for name in names] == pytest.approx(sides)
+    last = trace.isel(round=-1)
+    assert float(last.lemma32_left) == pytest.approx(far)
+    assert float(last.lemma32_right) == pytest.approx(r0 + 2 * S * program.beta)
+    K = 2 * (S + math.sqrt(2) * (r0 + 4 * S * program.beta) / program.beta) ** 2 / EPS**2
+    assert float(last.theorem32_right) == pytest.approx(K)
+    most = N * (rho**2 + program_L**2) / (2 * rho) * (r0 + 2 * S * program.beta) ** 2
+    program.L = program_L
+    total = (K + 1) * inner_bound(program, S / (K + 1) ** 2, most)
+    assert float(last.theorem32_inner_right) == pytest.approx(total)
+    assert float(last.inner_iterations) == len(counts)
+
+
+def nearest(kept, new):
+    """Keep the sides of which the first two are nearest to each other."""
+    return new if new[0] * kept[1] > kept[0] * new[1] else kept
 
 
 def test_the_inequality_of_lemma_41_is_tight():

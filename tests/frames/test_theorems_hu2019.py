@@ -5,6 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from admmbench import simulate
+from admmbench.datasets import load_dataset
+from admmbench.engine.rounds import assemble, do_round
+from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
+
 
 def lemma3(old, new, z):
     """Both sides of (21)."""
@@ -80,3 +86,59 @@ def test_lemma_4_holds_with_a_modulus_that_grows_with_the_parties(M):
     for change, dx, dz, _ in itertools.islice(course(list(D), rho, weight, 50), 1, None):
         bound = -spare @ np.sum(dx**2, axis=1) - ((1 + rho) / 2 - 1 / rho) * np.sum(dz**2)
         assert change <= bound + 1e-9
+
+
+def sharing(rho=3.0, **changes):
+    """Run of the squared loss whose penalty meets assumption 1."""
+    given = {
+        "dataset": "diabetes",
+        "algorithm": "admm_sharing",
+        "params": {"rho": rho, "theorems": True},
+        "problem": {"loss": "squared", "strength": 4.0},
+        "agents": {"scheme": "columns", "blocks": [5, 4, 2]},
+        "rounds": 6,
+        "dtype": "float64",
+    }
+    return {**given, **changes}
+
+
+def test_both_sides_of_lemma_4_are_those_of_the_variables():
+    given, rho = sharing(), 3.0
+    spec = RunSpec(**given, seeds=(0,))
+    with workers(1) as pool:
+        federation = assemble(spec, load_dataset("diabetes"), pool)
+        state = spec.method.init(federation)
+        problem = federation.problem
+        D = [np.asarray(block.parts.D) for block in federation.blocks]
+        weight, y = 4.0 * problem.n_samples, problem.y
+
+        def now():
+            x, z, dual = [each[0].copy() for each in state.x], state.z[0].copy(), state.dual[0]
+            gap = sum(A @ each for A, each in zip(D, x, strict=True)) - z
+            value = np.sum((z - y) ** 2) / 2 + weight / 2 * sum(each @ each for each in x)
+            return x, z, value + dual @ gap + rho / 2 * gap @ gap
+
+        x, z, before = now()
+        for t in range(1, 7):
+            do_round(spec.method, t, state, federation)
+            new_x, new_z, after = now()
+            printed = repaired = (rho / 2 - 1 / rho) * np.sum((new_z - z) ** 2)
+            for A, old, new in zip(D, x, new_x, strict=True):
+                eigenvalues, step = np.linalg.eigvalsh(A.T @ A), np.sum((new - old) ** 2)
+                modulus, top = weight + rho * eigenvalues[0], eigenvalues[-1]
+                printed += (modulus / 2 - top) * step
+                repaired += (modulus - 2 * rho * top) / 2 * step
+            found = spec.method.measure(t, state, federation)
+            sides = [float(found[f"lemma4_{name}"][0]) for name in ("left", "repaired", "right")]
+            assert sides == pytest.approx([printed, repaired, before - after], rel=1e-6, abs=1e-6)
+            x, z, before = new_x, new_z, after
+
+
+def test_what_assumption_1_asks_for():
+    for changes, words in (
+        ({"problem": {"loss": "squared", "strength": 1e-3}}, "assumption 1 is not met: gamma_m"),
+        ({"params": {"rho": 0.5, "theorems": True}}, "L = 1"),
+        ({"dtype": "float32"}, "dtype: float64"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            simulate(seeds=1, **sharing(**changes))

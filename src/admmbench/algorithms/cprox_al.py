@@ -35,7 +35,7 @@ class CProxAL(ProximalAL[Ending]):
 
     def init(self, federation: ConstrainedFederation) -> Ending:
         """Start at ``w^0 = (start, ..., start)`` and ``mu^0 = 0``."""
-        return Ending(**start_fields(federation, self.start))
+        return self.begin(Ending(**start_fields(federation, self.start)), federation)
 
     def round(self, t: int, state: Ending, federation: ConstrainedFederation) -> Messages:
         """Solve (6) from ``w^k`` to ``tau_k``, update multipliers, and test (8)."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from admmbench.frames.averages import AVERAGES
 from admmbench.frames.base import RowFederation, parameters
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.inexact import ObjectivePerturbation
@@ -42,6 +43,9 @@ class ICEADMM(ObjectivePerturbation):
         "params.a": 32,
         "params.local_updates": {"start": 4, "whole": True},
     }
+
+    # A round begins at the global model: what is sent last is no iterate before an update.
+    averages = {"after": AVERAGES["after"]}
 
     step = staticmethod(proximal_step)
 

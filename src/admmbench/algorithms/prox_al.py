@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
+from admmbench.frames import theorems_he2023 as he2023
 from admmbench.frames.base import Array, Messages, parameters
 from admmbench.frames.constrained import (
     AugmentedLagrangian,
@@ -78,6 +80,7 @@ class ProxAL(ProximalAL[ProxALState]):
             inner=np.zeros(problem.n_seeds, np.int64),
             **common,
         )
+        self.begin(state, federation)
         self.begin_inner(state, federation, state.ended == 0)
         return state
 
@@ -109,6 +112,8 @@ class ProxAL(ProximalAL[ProxALState]):
         state.inner[live] += 1
         state.total[live] += 1
         state.sent[live] += n * (2 * w.shape[1] + 1)
+        if state.course is not None:
+            he2023.iterate(self, state, federation, live)
         solved = live & (eps + residuals.sum(axis=0) <= tau)  # (19)
         if solved.any():
             self.end_outer(state, federation, state.centre, done=solved, solved=solved)
@@ -166,7 +171,23 @@ class ProxAL(ProximalAL[ProxALState]):
 
         federation.each(begin)
         state.inner[which] = 0
+        if state.course is not None:
+            he2023.begin_subproblem(self, state, federation, which)
         state.sent[which] += state.u.shape[0] * state.u.shape[2]  # u~_i of the start
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """Those of the outer loop, and of theorems on Algorithm 2 that are asked for."""
+        return {**super().variables, **(he2023.INNER if self.theorems else {})}
+
+    def measure(
+        self, t: int, state: ProxALState, federation: ConstrainedFederation
+    ) -> dict[str, Array]:
+        """Measure the `variables`."""
+        found = super().measure(t, state, federation)
+        if state.course is None:
+            return found
+        return {**found, **he2023.inner_sides(self, state.course, federation)}
 
     def violation(self, state: ProxALState, federation: ConstrainedFederation) -> Array:
         """Measure ``sum_i ||w - u_i||_1``, shape (S,)."""

@@ -321,8 +321,9 @@ class Consensus(OverRows):
         super().check(problem, agents)
         if not self.average:
             return
+        who = type(self).__name__
+        one_of(f"average of {who}", self.average, self.averages)
         if not hasattr(self, "mean_over"):
-            who = type(self).__name__
             raise ValueError(f"average: {who} does not say what its means are over; set mean_over")
         self.averages[self.average].check(self, problem)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
 
+from admmbench.frames import theorems_he2023 as he2023
 from admmbench.frames.base import Algorithm, Array, Block, Federation, parameters
 from admmbench.frames.outcomes import Outcome
 from admmbench.problems.constrained import BoundConstrained
@@ -37,6 +39,8 @@ class Ending:
     """Numbers sent, shape (S,)."""
     ended: Array
     """`Outcome` of each seed, 0 while it goes on; shape (S,)."""
+    course: he2023.Course | None = field(default=None, kw_only=True)
+    """What both sides of theorems are made of, where they are asked for."""
 
     @property
     def w(self) -> Array:
@@ -56,16 +60,18 @@ class ConstrainedMethod(Algorithm[StateT, ConstrainedFederation], Generic[StateT
     """
 
     sharing = ("constrained",)
-    variables = {
-        "outer_iterations": ("1", "outer iterations"),
-        "stationarity": ("1", "distance of 0 from the Lagrangian's subdifferential, largest entry"),
-        "complementarity": (
-            "1",
-            "distance of c(w) from the normal cone at the multipliers, largest entry",
-        ),
-        "dual_feasibility": ("1", "distance of the multipliers from the dual cones, largest entry"),
-        "floats_sent": ("1", "numbers sent since the start, all agents"),
-    }
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """KKT residuals, iterations, and what was sent."""
+        names = {
+            "outer_iterations": "outer iterations",
+            "stationarity": "distance of 0 from the Lagrangian's subdifferential, largest entry",
+            "complementarity": "distance of c(w) from the normal cone at the multipliers, largest entry",
+            "dual_feasibility": "distance of the multipliers from the dual cones, largest entry",
+            "floats_sent": "numbers sent since the start, all agents",
+        }
+        return {name: ("1", long_name) for name, long_name in names.items()}
 
     def outcome(self, state: StateT, n_seeds: int) -> Array:
         """Return how each seed ended."""
@@ -271,12 +277,11 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         Every entry of w^0.
     reach
         A seed is ``infeasible`` if no feasible point is closer to w^k than ``reach`` times 1 + ||w^k||.
+    theorems
+        Whether both sides of lemma 3.2 and theorem 3.2, and of what the paper says of Algorithm 2, are measured; for
+        quadratic programs.
     """
 
-    variables = {
-        **ConstrainedMethod.variables,
-        "inner_iterations": ("1", "iterations of the inner loop, all outer iterations together"),
-    }
     gradients = 6.0  # about so many: a step of Newton's method also needs a Hessian
     stops = True
 
@@ -286,11 +291,28 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
     eps2: Annotated[float, Field(gt=0)] = 1e-3
     start: float = 1.0
     reach: Annotated[float, Field(gt=0)] = 100.0
+    theorems: bool = False
+
+    @property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """What all measure, iterations of the inner loop, and theorems that are asked for."""
+        long_name = "iterations of the inner loop, all outer iterations together"
+        asked = he2023.OUTER if self.theorems else {}
+        return {**super().variables, "inner_iterations": ("1", long_name), **asked}
+
+    def begin(self, state: StateT, federation: ConstrainedFederation) -> StateT:
+        """Return the state before the first round, with what theorems need."""
+        if self.theorems:
+            state.course = he2023.start(self, state, federation)
+        return state
 
     def measure(self, t: int, state: StateT, federation: ConstrainedFederation) -> dict[str, Array]:
-        """Measure KKT residuals, iterations of both loops, and what was sent."""
+        """Measure the `variables`."""
         found = super().measure(t, state, federation)
-        return {**found, "inner_iterations": state.total.astype(float)}
+        found["inner_iterations"] = state.total.astype(float)
+        if state.course is None:
+            return found
+        return {**found, **he2023.outer_sides(self, state.course)}
 
     def tau(self, state: StateT) -> Array:
         """Return ``tau_k`` of each seed, shape (S,)."""
@@ -322,5 +344,8 @@ class ProximalAL(ConstrainedMethod[StateT], Generic[StateT]):
         step = np.abs(state.model - centre).max(axis=1)
         still = (step + self.beta * tau <= self.beta * self.eps1) & (moved <= self.beta * self.eps2)
         state.outer[done] += 1
+        if (course := state.course) is not None:
+            away = np.linalg.norm(state.model - course.w, axis=1)
+            course.farthest = np.where(done, np.maximum(course.farthest, away), course.farthest)
         end_seeds(Outcome.CONVERGED, solved & still, state)  # (8)
         end_seeds(Outcome.INFEASIBLE, done & (out_of_reach(state, federation) > self.reach), state)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from admmbench.frames import theorems_hu2019 as hu2019
 from admmbench.frames.base import (
     Algorithm,
     Array,
@@ -35,6 +36,8 @@ class SharingState:
     """Auxiliary predictions, shape (S, N)."""
     dual: Array
     """Dual variable y, shape (S, N)."""
+    course: hu2019.Course | None = None
+    """What both sides of lemma 4 are made of, where they are asked for."""
 
     @property
     def w(self) -> Array:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
-
 import numpy as np
+from pydantic import Field
 
 from admmbench.files import write
 from admmbench.files.core_yaml import dump_yaml, read_yaml
