@@ -7,7 +7,7 @@ import pytest
 
 from admmbench.algorithms import list_algorithms, resolve
 from admmbench.audit.auditor import probe
-from admmbench.audit.worlds import Worlds
+from admmbench.audit.worlds import World, Worlds
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
@@ -33,7 +33,8 @@ def worlds():
     null, right = X.copy(), y.copy()
     null[0], right[0] = 0, 1
     first = replace(DATA, X_train=X, y_train=y)
-    return Worlds("worst", 0, first, replace(first, y_train=right), replace(first, X_train=null))
+    moved = replace(first, y_train=right), replace(first, X_train=null)
+    return Worlds("worst", 0, *(World(data) for data in (first, *moved)))
 
 
 def settings(method):
@@ -79,7 +80,9 @@ def test_a_bound_that_is_lost_in_rounding_errors_of_models_ends_the_run(name, va
 
 @pytest.mark.parametrize(("name", "variant"), METHODS)
 def test_no_record_moves_a_value_by_more_than_the_ledger_was_told(name, variant):
+    # A record moves little of what is clipped for a whole agent.
+    least = 0.005 if name == "dp_fedadmm" else 0.05
     for params in settings(resolve(name)):
         found = probed(name, params, variant)
         assert found["coupling"].value == 0, params
-        assert 0.05 < found["likelihood"].value <= 1, params
+        assert least < found["likelihood"].value <= 1, params

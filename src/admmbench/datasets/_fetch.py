@@ -247,6 +247,8 @@ def _download(file: RemoteFile, folder: Path, progress: bool, tried: list[str]) 
 
     name, retries = file.mirror_path, ATTEMPTS - 1
     try:
+        # Before pooch does, which fails if another process makes it between its two looks.
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         for _, wrong in _copies(file, {"cache": folder}):
             if _fault(wrong, file):  # another process may have put the right one there
                 wrong.unlink(missing_ok=True)

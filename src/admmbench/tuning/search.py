@@ -130,10 +130,12 @@ def try_beside(
 
     Parameters
     ----------
-    axes, measure
+    axes
         As of :func:`search`.
     found
         What the search came to.
+    measure
+        As of :func:`search`.
 
     Returns
     -------
