@@ -11,15 +11,23 @@ HUANG = {"c1": 0.1, "c2": 0, "period": 10_000, "growth": 1, "cap": 1e9, "scale":
 ROWS = {"dataset": "adult"}
 COLUMNS = {"dataset": "a9a", "agents": {"scheme": "columns", "blocks": 2}}
 CONSTRAINED = {"dataset": "synthetic_qp"}
-PROXIMAL = {"beta": 1, "s": 0.01, "eps1": 1e-3, "eps2": 1e-3, "start": 1, "reach": 100}
+PROXIMAL = {
+    "beta": 1,
+    "s": 0.01,
+    "eps1": 1e-3,
+    "eps2": 1e-3,
+    "start": 1,
+    "reach": 100,
+    "theorems": False,
+}
 DEFAULTS = {
-    "iadmm": {"rho": RYU, "a": 1, "local_updates": 1, "subproblem": "proximal"},
+    "iadmm": {"rho": RYU, "a": 1, "local_updates": 1, "subproblem": "proximal", "average": None},
     "objp": {"rho": RYU, "a": 1, "local_updates": 1, "proximity": "sqrt", "average": None},
-    "objt": {"rho": RYU, "a": 1, "local_updates": 1},
-    "outp": {"rho": RYU, "a": 1, "c_w": None},
-    "admm": {"rho": HUANG, "tolerance": 1e-5},
-    "pvp": {"rho": HUANG, "tolerance": 1e-5},
-    "dvp": {"rho": HUANG, "tolerance": 1e-5},
+    "objt": {"rho": RYU, "a": 1, "local_updates": 1, "average": None},
+    "outp": {"rho": RYU, "a": 1, "c_w": None, "average": None},
+    "admm": {"rho": HUANG, "tolerance": 1e-5, "average": None},
+    "pvp": {"rho": HUANG, "tolerance": 1e-5, "average": None},
+    "dvp": {"rho": HUANG, "tolerance": 1e-5, "average": None},
     "dp_admm": {"rho": HUANG, "a": 1, "c_w": None, "step_size": "auto", "average": None},
     "dpsgd": {"learning_rate": 0.1, "sampling": 1.0},
     "centralized": {},
@@ -31,12 +39,12 @@ DEFAULTS = {
     # Shares of the authors' code; its gamma is 1 / n^2.
     "amp": {"noise_share": 0.9, "output_share": 0.01, "tolerance": 1e-10},
     # The paper prints no mu, and takes the median of norms for the clip.
-    "nbafl": {"rho": HUANG, "tolerance": 1e-5, "clip": 10, "bound": "proved"},
-    "iceadmm": {"rho": RYU, "a": 1, "local_updates": 1},
+    "nbafl": {"rho": HUANG, "tolerance": 1e-5, "clip": 10, "bound": "proved", "average": None},
+    "iceadmm": {"rho": RYU, "a": 1, "local_updates": 1, "average": None},
     "fedpd": {"eta": 10, "learning_rate": 0.1, "local_updates": 8, "skip": 0},
-    "private_admm": {"rho": HUANG, "tolerance": 1e-5, "relaxation": 0.5},
+    "private_admm": {"rho": HUANG, "tolerance": 1e-5, "relaxation": 0.5, "average": None},
     # hu2019 states no more than its own parameters; the others are the suite's.
-    "admm_sharing": {"rho": 1, "coupling": "parallel"},
+    "admm_sharing": {"rho": 1, "coupling": "parallel", "theorems": False},
     "dp_admm_sharing": {"rho": 1, "coupling": "parallel", "noise": None, "b1": 1},
     "vertical_sgd": {"learning_rate": 0.1, "batch_size": 100, "init_std": 0.01},
     "frank_wolfe": {"radius": 10},
