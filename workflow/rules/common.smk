@@ -88,7 +88,7 @@ def settings_kept(experiment):
     chosen = STUDY.experiments[experiment].chosen
     return {
         label: {
-            budget: each.model_dump()
+            budget: each.model_dump(exclude_unset=True)
             for budget, each in found.items()
             if (label, budget) not in new
         }
