@@ -181,13 +181,12 @@ def _notes(shown: xr.Dataset, figure: Figure, lost: list[tuple[str, str]]) -> li
     notes = []
     if seeded:
         notes.append(figure.says(shown.sizes["seed"]))
-        fewer = statistics.fewer_seeds(shown)
-        if fewer and (looks := statistics.looks(shown)):
-            least = min(n for *_, n in fewer)
+        if ordered := statistics.seeds_by_looks(shown):
+            looks = statistics.looks(shown)
             notes.append(
-                f"From {least} seeds on, more where a row was open (looks at {looks[0]} to {looks[-1]})."
+                f"From {ordered[0]} seeds on, more where a row was open (looks at {looks[0]} to {looks[-1]})."
             )
-        elif fewer:
+        elif fewer := statistics.fewer_seeds(shown):
             each = [f"{label}, {budget(epsilon)} ({n})" for label, epsilon, n in fewer]
             notes.append(f"Fewer seeds: {'; '.join(each)}.")
     if unfinished := statistics.unfinished(shown):

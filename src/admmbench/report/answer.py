@@ -12,7 +12,7 @@ import xarray as xr
 
 from admmbench.report import picture
 from admmbench.results import deciding, statistics
-from admmbench.results.who_wins import mean_ranks
+from admmbench.results.who_wins import mean_ranks, runner_up
 from admmbench.results.wording import (
     about,
     confidence,
@@ -120,10 +120,8 @@ def _margin(cell: xr.Dataset) -> str:
     if not cell["margin"]:
         return "none was stated, so that no two methods can be equivalent unless they are equal"
     unit = "points" if cell["fraction"] else str(cell["units"].item()).removeprefix("1")
-    return (
-        " ".join(f"differences of up to {_number(cell, 'margin')} {unit}".split())
-        + " do not matter"
-    )
+    margin = f"{_number(cell, 'margin')} {unit}".rstrip()
+    return f"differences of up to {margin} do not matter"
 
 
 def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
@@ -190,9 +188,9 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
     """
     epsilon, lowest = float(cell["epsilon"]), str(cell["lowest"].item())
     same = {} if experiment is None else experiment.one_run(epsilon)
-    runner_up = _next(cell, same.get(lowest, [lowest]))
+    behind = runner_up(cell["mean"], same.get(lowest, [lowest]))
     own = cell.sel(algorithm=lowest) if lowest else None
-    second = cell.sel(algorithm=runner_up) if runner_up else None
+    second = cell.sel(algorithm=behind) if behind else None
     difference = ("difference", "difference_lower", "difference_upper")
     undecided, group = _ascending(cell, "undecided"), _ascending(cell, "winner", "equivalent")
     badges = (
@@ -202,7 +200,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
     return {
         **_name(cell, place),
         "same": same,
-        "badges": {" = ".join(same.get(each, [each])): text for each, text in badges.items()},
+        "badges": {_all_names(each, same): text for each, text in badges.items()},
         "badge": next(iter(badges.values())) if len(set(badges.values())) == 1 else "",
         "winner": group[0] if len(group) == 1 else "",
         "group": group,
@@ -212,7 +210,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "seeds": about(float(cell["seeds"])),
         "lowest": lowest,
         "error": "–" if own is None else _interval(own, "mean", "lower", "upper"),
-        "runner_up": runner_up,
+        "runner_up": behind,
         "error_behind": "–" if second is None else _number(second, "mean"),
         "difference": "–" if second is None else _interval(second.sel(rival=lowest), *difference),
         "over_records": "" if second is None else _over_records(second.sel(rival=lowest)),
@@ -232,13 +230,11 @@ def badge(experiment: Experiment, label: str, epsilon: float) -> str:
 
 def _each_once(labels: Iterable[str], same: Mapping[str, list[str]]) -> list[str]:
     """Name methods that are one run once, with all their names."""
-    return list(dict.fromkeys(" = ".join(same.get(label, [label])) for label in labels))
+    return list(dict.fromkeys(_all_names(label, same) for label in labels))
 
 
-def _next(cell: xr.Dataset, lowest: list[str]) -> str:
-    """Label of the second-lowest mean, that of another run; empty if there is none."""
-    means = cell["mean"].where(~cell["algorithm"].isin(lowest))
-    return str([*means.sortby(means).dropna("algorithm")["algorithm"].values, ""][0])
+def _all_names(label: str, same: Mapping[str, list[str]]) -> str:
+    return " = ".join(same.get(label, [label]))
 
 
 def _beside_control(cell: xr.Dataset) -> dict[str, Any]:

@@ -253,13 +253,11 @@ def spread(results: xr.Dataset) -> str:
     if n <= statistics.FEW_SEEDS:
         return f"over seeds (each of the {n})"
     low, high = statistics.PERCENTILES
-    fewer = statistics.fewer_seeds(results)
-    least = min([own for *_, own in fewer], default=n)
-    some = statistics.looks(results) and least < n
-    text = f"[{low:.0f}–{high:.0f} percentile] over {f'{least} to {n}' if some else n} seeds"
-    if some or not fewer:
-        return text
-    return f"{text} ({'; '.join(f'{at(label, e)}: {own}' for label, e, own in fewer)})"
+    band = f"[{low:.0f}–{high:.0f} percentile] over"
+    if ordered := statistics.seeds_by_looks(results):
+        return f"{band} {ordered[0]} to {ordered[1]} seeds"
+    fewer = [f"{at(label, e)}: {own}" for label, e, own in statistics.fewer_seeds(results)]
+    return f"{band} {n} seeds ({'; '.join(fewer)})" if fewer else f"{band} {n} seeds"
 
 
 def times(results: xr.Dataset) -> Table | None:

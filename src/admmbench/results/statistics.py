@@ -97,6 +97,12 @@ def fewer_seeds(ds: xr.Dataset) -> list[tuple[str, float, int]]:
     return [(label, epsilon, int(n)) for (label, epsilon), n in points]
 
 
+def seeds_by_looks(ds: xr.Dataset) -> tuple[int, int] | None:
+    """Return the fewest and the most seeds of a point, where looks gave some points more; None elsewhere."""
+    fewer = fewer_seeds(ds) if looks(ds) else []
+    return (min(n for *_, n in fewer), ds.sizes["seed"]) if fewer else None
+
+
 def reduce(ds: xr.Dataset, metric: str, how: Reduction) -> xr.DataArray:
     """Make one number of each run.
 

@@ -168,6 +168,12 @@ def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
     return together.assign_attrs(comparisons=sum(cell.pairs for cell in cells))
 
 
+def runner_up(means: xr.DataArray, lowest: Sequence[str]) -> str:
+    """Return the label of the lowest mean over ``algorithm`` but those of ``lowest``; empty if there is none."""
+    others = means.where(~means["algorithm"].isin(lowest))
+    return str([*others.sortby(others).dropna("algorithm")["algorithm"].values, ""][0])
+
+
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     """Rank methods by their means in each cell, 1 for the lowest, and average over the cells.
 
@@ -242,8 +248,6 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     ahead = means["mean"].where(standing != "worse")
     order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
-    others = means["mean"].where(means["algorithm"] != lowest)
-    ascending = others.sortby(others).dropna("algorithm")
     comparison = xr.Dataset(
         {
             "compared": compared,
@@ -264,7 +268,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "reach_over_records": _over_records(at, values, level),
             "control": str(at.attrs.get("control", lowest)),
             "lowest": lowest,
-            "runner_up": str([*ascending["algorithm"].values, ""][0]),
+            "runner_up": runner_up(means["mean"], [lowest]),
             "seeds": _needed(pairs, verdict, standing, lowest, margin, level, redrawn),
             "level": level,
             "margin": margin,
