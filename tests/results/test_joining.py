@@ -80,6 +80,25 @@ def test_seeds_with_other_settings_are_refused():
         join(one, other)
 
 
+def test_mistakes_of_seeds_add_up():
+    """They are sums over seeds, so that those of one part alone would be too few for all seeds."""
+    ran = whole()["status"] >= 0
+    wrong = (ran * xr.DataArray([1.0, 0.0, 1.0], dims="record")).where(ran)
+    together = wrong.sum("seed", min_count=1)
+    parts = [
+        whole().sel(seed=seeds).assign(mistakes=wrong.sel(seed=seeds).sum("seed", min_count=1))
+        for seeds in (range(4), range(4, 10))
+    ]
+    xr.testing.assert_identical(
+        join(*parts).sel(algorithm=LABELS), whole().assign(mistakes=together)
+    )
+    further = parts[1].sel(algorithm=LABELS[:2], epsilon=[1.0])
+    alone = join(parts[0], further.drop_vars("mistakes"))["mistakes"].sel(algorithm="OutP")
+    assert alone.sel(epsilon=1.0).isnull().all()  # of some seeds nothing is known
+    of_one = parts[0]["mistakes"].sel(algorithm="OutP", epsilon=0.1)
+    assert alone.sel(epsilon=0.1).values.tolist() == of_one.values.tolist()
+
+
 def test_what_three_parts_share_is_named_once():
     parts = [whole().sel(seed=[k]) for k in range(3)]
     for part, machine, version in zip(parts, "ABB", "122", strict=True):

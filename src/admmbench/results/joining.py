@@ -45,6 +45,8 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     parts = [_runs_alone(each) for each in (first, second)]
     joined = parts[0].combine_first(parts[1]).sel(algorithm=labels)
     joined["fingerprint"] = _named_together("fingerprint", *parts).sel(algorithm=labels)
+    if "mistakes" in joined:
+        joined["mistakes"] = _mistakes_together(*parts).sel(algorithm=labels)
     for name, each in joined.items():
         like = (first if name in first.variables else second)[name]
         nothing = Outcome.NOT_RUN if name == "status" else _NOTHING[like.dtype.kind]
@@ -125,6 +127,16 @@ def _named_together(name: str, first: xr.Dataset, second: xr.Dataset) -> xr.Data
     a, b = xr.align(first[name], second[name], join="outer", fill_value="")
     texts = [each_once(pair, " ") for pair in zip(a.values, b.values, strict=True)]
     return a.copy(data=np.array(texts, object))
+
+
+def _mistakes_together(first: xr.Dataset, second: xr.Dataset) -> xr.DataArray:
+    """Add the mistakes of both files where they have seeds of one run; NaN if one of them counts none."""
+    nothing = xr.DataArray(np.nan)
+    counted = [each.get("mistakes", nothing) for each in (first, second)]
+    ran = [(each["status"] != Outcome.NOT_RUN).any("seed") for each in (first, second)]
+    a, b, of_first, of_second = xr.align(*counted, *ran, join="outer", fill_value=np.nan)
+    both = (of_first == 1) & (of_second == 1)
+    return (a + b).where(both, a.fillna(b))
 
 
 def _versions(first: xr.Dataset, second: xr.Dataset) -> str:
