@@ -133,7 +133,7 @@ def test_what_a_study_takes_is_the_same_on_all_pages():
     )
     start = re.findall(r"config/(\w+)\.yaml +# [^#]*?: ((?:\w+ )*hours?) ", page("docs/start.md"))
     assert [name for name, _ in start] == ["laptop", "headline"]
-    readme = {"laptop": "half an hour of one core", "equal_privacy": "about four hours on 2 cores"}
+    readme = {"laptop": "half an hour of one core", "equal_privacy": "about a day on 2 cores"}
     for name, words in [*start, *readme.items()]:
         assert words in times[name]
     assert all(words in page("README.md") for words in readme.values())
