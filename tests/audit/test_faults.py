@@ -459,17 +459,20 @@ def test_a_secure_sum_that_is_none(broken, body, level, sentence):
 # Samples
 
 
-def sampled_audit(repeats=100, rounds=4, **changes):
+def sampled_audit(repeats=100, rounds=4, relation="zero_out", **changes):
     settings = AuditSettings(rounds=rounds, repeats=repeats, canaries=["worst"])
-    return short_audit("dpsgd", settings=settings, **{**SAMPLED, **changes})
+    given = {**SAMPLED, "privacy": {"relation": relation}, **changes}
+    return short_audit("dpsgd", settings=settings, **given)
 
 
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
 @pytest.mark.parametrize("repeats", [24, 200])
-def test_samples_as_they_should_be(repeats):
-    assert sampled_audit(repeats).passed
+def test_samples_as_they_should_be(repeats, relation):
+    assert sampled_audit(repeats, relation=relation).passed
 
 
-def test_all_records_where_a_sample_is_claimed(monkeypatch):
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+def test_all_records_where_a_sample_is_claimed(monkeypatch, relation):
     """The sum of all is divided by the size of a sample: it shifts in every round, which the attack sees as well."""
     gradient = RowParts.gradient
 
@@ -477,6 +480,7 @@ def test_all_records_where_a_sample_is_claimed(monkeypatch):
         return gradient(self, z, mean_over, floor)
 
     given = {"epsilon": 8.0, "params": {"sampling": 0.02, "learning_rate": 1e-3}}
+    given["relation"] = relation
     assert sampled_audit(200, rounds=9, **given).passed
     monkeypatch.setattr(RowParts, "gradient", of_all)
     found = failed(sampled_audit(200, rounds=9, **given))
@@ -484,10 +488,11 @@ def test_all_records_where_a_sample_is_claimed(monkeypatch):
     assert found["lower bound"].startswith("The total does not hold: an attack shows")
 
 
-def test_a_sample_that_is_larger_than_claimed(monkeypatch):
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+def test_a_sample_that_is_larger_than_claimed(monkeypatch, relation):
     draw = Sampler.draw
     monkeypatch.setattr(Sampler, "draw", lambda self, t, n, q: draw(self, t, n, 2 * q))
-    sentence = failed(sampled_audit())["likelihood"]
+    sentence = failed(sampled_audit(relation=relation))["likelihood"]
     assert "the ledger was told a probability of 0.3" in sentence
 
 

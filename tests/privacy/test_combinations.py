@@ -54,14 +54,22 @@ def test_totals_for_agents_are_those_of_bounded_messages():
 def test_totals_are_those_of_independent_accountants(method):
     """Whoever is protected, noise is for twice the bound of one contribution."""
     multiplier = gaussian_multiplier(1.0, 1e-5)
-    sampled = PLDAccountant(NeighboringRelation.REPLACE_SPECIAL)
-    release = dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(2 * multiplier))
-    sampled.compose(dp_event.SelfComposedDpEvent(release, 10))
+
+    def sampled(relation):
+        accountant = PLDAccountant(relation)
+        release = dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(2 * multiplier))
+        return accountant.compose(dp_event.SelfComposedDpEvent(release, 10)).get_epsilon(1e-5)
+
+    blank, other = (
+        sampled(r) for r in (NeighboringRelation.REPLACE_SPECIAL, NeighboringRelation.REPLACE_ONE)
+    )
     expected = {
         ("zero_out", "no"): get_epsilon_gaussian(2 * multiplier / 10**0.5, 1e-5),
         ("replace", "no"): get_epsilon_gaussian(multiplier / 10**0.5, 1e-5),
-        ("zero_out", "agents"): sampled.get_epsilon(1e-5),
-        ("zero_out", "records"): sampled.get_epsilon(1e-5),
+        ("zero_out", "agents"): blank,
+        ("zero_out", "records"): blank,
+        ("replace", "agents"): other,
+        ("replace", "records"): other,
     }
     for each in found():
         if each.method == method and each.total:

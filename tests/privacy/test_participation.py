@@ -43,35 +43,42 @@ def test_the_noise_of_a_sum_is_the_same_whatever_the_number_that_takes_part(name
     assert count.mean() == pytest.approx(4 * Q, abs=0.15)
 
 
+@pytest.mark.parametrize(
+    ("relation", "theirs"), [("zero_out", "REPLACE_SPECIAL"), ("replace", "REPLACE_ONE")]
+)
 @pytest.mark.parametrize("name", SHARED)
-def test_totals_are_those_of_an_independent_accountant(name):
-    """The ledger composes a Poisson sample of agents, one of which sends noise alone in the neighbour."""
-    spec = make(name, rounds=5)
+def test_totals_are_those_of_an_independent_accountant(name, relation, theirs):
+    """The ledger composes a Poisson sample of agents, one of which sends something else in the neighbour."""
+    spec = make(name, rounds=5, privacy={**COINS, "relation": relation})
     run = Run(spec, World(TWO))
     for t in range(1, 6):
         run.round(t)
     (total,) = {ledger.epsilon(1e-3) for ledger in run.federation.ledgers}
     multiplier = 2 * gaussian_multiplier(spec.epsilon, spec.delta)  # noise is for twice the bound
     release = dp_event.PoissonSampledDpEvent(Q, dp_event.GaussianDpEvent(multiplier))
-    accountant = PLDAccountant(NeighboringRelation.REPLACE_SPECIAL)
+    accountant = PLDAccountant(NeighboringRelation[theirs])
     accountant.compose(dp_event.SelfComposedDpEvent(release, 5))
     assert total == pytest.approx(accountant.get_epsilon(1e-3), rel=0.01)
     assert spec.guarantee.kind == "conditional"
     assert "nobody but an agent learns in which rounds it takes part" in spec.guarantee.conditions
 
 
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
 @pytest.mark.parametrize("name", SHARED)
-def test_audits_find_nothing(name):
+def test_audits_find_nothing(name, relation):
     settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
-    given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS[name], "epsilon": 8.0}
+    coins = {**COINS, "relation": relation}
+    given = {"problem": PROBLEM, "privacy": coins, "params": PARAMS[name], "epsilon": 8.0}
     assert short_audit(name, TWO, settings, **given).complete
 
 
-def test_agents_that_take_part_too_often_are_found(monkeypatch):
+@pytest.mark.parametrize("relation", ["zero_out", "replace"])
+def test_agents_that_take_part_too_often_are_found(monkeypatch, relation):
     coins = Sampler.coins
     monkeypatch.setattr(Sampler, "coins", lambda self, t, q: coins(self, t, min(1, 2 * q)))
     settings = AuditSettings(rounds=3, repeats=100, canaries=["worst"])
-    given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS["dp_fedavg"]}
+    privacy = {**COINS, "relation": relation}
+    given = {"problem": PROBLEM, "privacy": privacy, "params": PARAMS["dp_fedavg"]}
     found = failed(short_audit("dp_fedavg", TWO, settings, **given))
     assert "the ledger was told a probability of 0.2" in found["likelihood"]
 
@@ -96,7 +103,6 @@ def test_noise_of_those_alone_who_take_part_is_found(monkeypatch):
     [
         ({"trust": "agents"}, "participation: 0.2 needs trust: secure_sum"),
         ({"unit": "record"}, "participation: 0.2 needs unit: agent"),
-        ({"relation": "replace"}, "privacy.relation: replace does not go with sampling 0.2"),
     ],
 )
 def test_coins_that_hide_nothing_are_refused(privacy, message):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from admmbench.audit.findings import Finding, checked
 from admmbench.audit.levels import log_ratio
 from admmbench.audit.tapes import SPHERICAL, Taped
-from admmbench.audit.worlds import Pair, Run, innermost
+from admmbench.audit.worlds import Pair, Played, Run, innermost
 from admmbench.frames.base import Array
 from admmbench.privacy import Ledger
 from admmbench.privacy.curves import curve
@@ -29,17 +29,14 @@ Scores = tuple[Array, Array]
 
 def of_trajectory(pair: Pair, sampling: float) -> Scores:
     """Score runs as who sees all messages does: by the log-likelihood ratio of noisy values, the best score."""
-    return (
-        log_ratio(pair.first, pair.first_taken, pair.second_as_first, sampling),
-        log_ratio(pair.second, pair.first_as_second, pair.second, sampling),
-    )
+    return log_ratio(pair.first, sampling), log_ratio(pair.second, sampling)
 
 
 def of_model(pair: Pair, row: int) -> Scores:
     """Score runs as who sees the final global model does: by how much better it fits the first world's record."""
     first, second = (
-        _loss(run.model, pair.second, row) - _loss(run.model, pair.first, row)
-        for run in (pair.first, pair.second)
+        _loss(of.run.model, pair.second.run, row) - _loss(of.run.model, pair.first.run, row)
+        for of in (pair.first, pair.second)
     )
     return first, second
 
@@ -49,18 +46,15 @@ def of_lattice(pair: Pair) -> Scores | None:
 
     The noise that a solution is due to is near points of the grid in its own world, if nothing hides it.
     """
-    if not any(part.solution for (part,) in innermost(pair.first)):
+    if not any(part.solution for (part,) in innermost(pair.first.run)):
         return None
-    return (
-        _nearer(pair.first, pair.first_taken, pair.second_as_first),
-        _nearer(pair.second, pair.first_as_second, pair.second),
-    )
+    return _nearer(pair.first), _nearer(pair.second)
 
 
-def _nearer(run: Run, first: Run, second: Run) -> Array:
+def _nearer(of: Played) -> Array:
     """How much nearer to its grid the noise is that a run's solutions are due to in the first world, shape (S,)."""
-    found = np.zeros(run.federation.problem.n_seeds)
-    for own, one, other in innermost(run, first, second):
+    found = np.zeros(of.run.federation.problem.n_seeds)
+    for own, one, other, _ in innermost(*of):
         if own.solution:
             found += (_on_grid(own, one) - _on_grid(own, other)).sum(axis=0)
     return found

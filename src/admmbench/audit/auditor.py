@@ -194,7 +194,7 @@ class Seen:
 
     def look_at(self, pair: Pair) -> None:
         """Look at runs of both worlds."""
-        run, canary = pair.first, self.worlds.canary
+        run, canary = pair.first.run, self.worlds.canary
         self.ledger = dearest([self.ledger, *run.federation.ledgers], self.spec.delta)
         self.budget = run.federation.privacy.epsilon
         self.scores[MODEL, ANY].append(of_model(pair, self.worlds.row))
@@ -203,7 +203,7 @@ class Seen:
             return
         self.checks += [
             levels.noise_law(pair, canary),
-            levels.coupling(run, pair.second_as_first, canary),
+            levels.coupling(run, pair.first.second, canary),
             levels.likelihood(pair, canary),
         ]
         self.scores[TRAJECTORY, ANY].append(of_trajectory(pair, self.spec.sampling))

@@ -10,7 +10,7 @@ import numpy as np
 
 from admmbench.audit.findings import Finding, checked, not_covered
 from admmbench.audit.tapes import Entry, Taped
-from admmbench.audit.worlds import Pair, Run, innermost, side_by_side
+from admmbench.audit.worlds import Pair, Played, Run, innermost, side_by_side
 from admmbench.frames.base import Array
 from admmbench.privacy import Approximate, Cost
 
@@ -41,7 +41,7 @@ _EXPONENTS: dict[str, Callable[[Array], Array]] = {
 
 def noise_law(pair: Pair, canary: str) -> Finding:
     """Test the noise of a run of the first world."""
-    noise = {law: found for law in _NAMES if (found := _standardised(pair.first, law)).size}
+    noise = {law: found for law in _NAMES if (found := _standardised(pair.first.run, law)).size}
     if not noise:
         return not_covered(NOISE_LAW, canary, "No noise is added to what leaves")
     value = max(map(_correlation, noise.values()))
@@ -164,7 +164,7 @@ def _noises(first: Run, second: Run) -> Iterator[str]:
 
 def likelihood(pair: Pair, canary: str) -> Finding:
     """Compare the shifts between the worlds with what the ledger was told of each release."""
-    return of_shifts(pair.first_taken, pair.second_as_first, canary, _wrong_samples(pair))
+    return of_shifts(pair.first.first, pair.first.second, canary, _wrong_samples(pair.first))
 
 
 def of_shifts(first: Run, second: Run, canary: str, faults: Iterable[str] = ()) -> Finding:
@@ -205,9 +205,9 @@ def _suits(one: Taped, entries: list[Entry]) -> bool:
     return one.law in cost.laws or (one.law == "gaussian" and isinstance(cost, Approximate))
 
 
-def _wrong_samples(pair: Pair) -> Iterator[str]:
+def _wrong_samples(of: Played) -> Iterator[str]:
     """Whether the canary takes part as often as the ledger was told, and anew in each round and seed."""
-    for q, (seen, taken) in _participation(pair).items():
+    for q, (seen, taken) in _participation(of).items():
         if _unlikely(seen, taken, q):
             yield (
                 f"The canary takes part in {taken.sum()} of {seen.sum()} releases; the ledger was told a probability "
@@ -218,21 +218,28 @@ def _wrong_samples(pair: Pair) -> Iterator[str]:
                 yield f"Samples are not drawn anew: the canary takes part in the same ones of {what}."
 
 
-def _participation(pair: Pair) -> dict[float, tuple[Array, Array]]:
+def _participation(of: Played) -> dict[float, tuple[Array, Array]]:
     """Where an auditor can see if the canary takes part, and where it does, for each probability in the ledger.
 
     Both have a row for each release of the canary's agent, shape (R, S).
     """
     found: dict[float, tuple[list[Array], list[Array]]] = {}
-    for own, one, other in side_by_side(pair.first, pair.first_taken, pair.second_as_first):
-        axes = tuple(range(2, other.value.ndim))
-        seen, taken = ((each.value != other.value).any(axis=axes) for each in (one, own))
+    for own, one, other, without in side_by_side(*of):
+        seen = _differ(one, other)
+        # A release that does not depend on the sample has the canary in it.
+        taken = _differ(own, without) | ~_differ(one, without)
         for b in np.flatnonzero(seen.any(axis=1)).tolist():
             for entry in own.entered[b][:1]:
                 rows = found.setdefault(entry.cost.sampling, ([], []))
                 rows[0].append(seen[b])
                 rows[1].append(taken[b] & seen[b])
     return {q: (np.array(seen), np.array(taken)) for q, (seen, taken) in found.items()}
+
+
+def _differ(one: Taped, other: Taped) -> Array:
+    """Whether the values of two releases are different, shape (B, S)."""
+    found: Array = (one.value != other.value).any(axis=tuple(range(2, one.value.ndim)))
+    return found
 
 
 def _in_pairs(what: Array, axis: int) -> Array:
@@ -297,29 +304,30 @@ def _gaussian_epsilon(shift: float, delta: float) -> float:
         return float(get_epsilon_gaussian(1 / shift, delta)) if 0 < delta < 1 else np.inf
 
 
-def log_ratio(run: Run, first: Run, second: Run, sampling: float) -> Array:
+def log_ratio(of: Played, sampling: float) -> Array:
     """Return by how much a run's noisy values are likelier in the first world, as a logarithm, shape (S,).
 
-    An attacker who does not see the sample sees a mixture in the first world: the ratio is (1 - q) p + q p' over p,
-    where p' is the density with the canary, and p is the density without it, which is that of the second world.
+    An attacker who does not see the sample sees a mixture in both worlds: the ratio is (1 - q) p + q p' over
+    (1 - q) p + q p'', where p is the density without the canary and what is in its place, and p' and p'' are those with
+    each of them.
 
     Parameters
     ----------
-    run
-        The run.
-    first, second
-        The worlds, with the noisy values of the run; the canary takes part in each round of the first.
+    of
+        The run, and the worlds with its noisy values.
     sampling
-        q, the probability that it does.
+        q, the probability that the canary takes part.
     """
-    total = np.zeros(run.federation.problem.n_seeds)
+    total = np.zeros(of.run.federation.problem.n_seeds)
     # Where noise is inside a problem too, what the solver leaves is no shift for whoever sees the sum alone.
-    for own, one, other in innermost(run, first, second):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = _log_density(own, one) - _log_density(own, other)
-            ratio += _stretch(one, other, own)
-            ratio = np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio)
-        total += np.where(own.scale > 0, ratio, 0).sum(axis=0)
+    for own, *worlds, without in innermost(*of):
+        mixed = []
+        for world in worlds:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratio = _log_density(own, world) - _log_density(own, without)
+                ratio += _stretch(world, without, own)
+                mixed.append(np.logaddexp(np.log1p(-sampling), np.log(sampling) + ratio))
+        total += np.where(own.scale > 0, mixed[0] - mixed[1], 0).sum(axis=0)
     return total
 
 

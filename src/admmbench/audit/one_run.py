@@ -76,6 +76,8 @@ def attack(
         return not_covered(
             LEVEL, CANARY, "Its canaries are records, the total is about agents"
         ), None
+    if spec.sampling < 1 and spec.privacy.relation == "replace":
+        return not_covered(LEVEL, CANARY, "Samples have other records in the canaries' place"), None
     spec = spec.model_copy(update={"seeds": spec.seeds[:1]})
     canaries = Canaries(spec, data, count)
     run = play(spec, canaries.world(canaries.coins), rounds)

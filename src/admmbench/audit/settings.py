@@ -105,5 +105,6 @@ def one_run_bytes(spec: RunSpec, data: DatasetInfo, settings: OneRun) -> float:
 def tape_bytes(spec: RunSpec, data: DatasetInfo) -> float:
     """Estimate the bytes that an audit keeps of a round, for each seed."""
     size = spec.as_problem.loss.outputs(data) * data.n_features * spec.n_agents
-    runs = 4 if spec.sampling == 1 else 5
+    sampled = 8 if spec.privacy.relation == "replace" else 5
+    runs = 4 if spec.sampling == 1 else sampled
     return 8 * runs * _KEPT * size * spec.method.updates

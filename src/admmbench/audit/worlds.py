@@ -43,10 +43,12 @@ class Run:
         What to run.
     world
         The world.
-    taken
-        Training row or rows that take part in every round, whatever is sampled.
+    forced
+        Training row or rows that take part in every round, or in none, whatever is sampled.
     louder
         See `TapedNoise`.
+    taken
+        Whether they take part.
 
     Attributes
     ----------
@@ -65,13 +67,14 @@ class Run:
         self,
         spec: RunSpec,
         world: World,
-        taken: int | Array | None = None,
+        forced: int | Array | None = None,
         louder: Array | None = None,
+        taken: bool = True,
     ) -> None:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
         federation = assemble(spec, world.data, Workers(1), strategy=OnTape(), absent=world.absent)
-        blocks = federation.blocks if taken is None else _with_taken(federation, taken)
+        blocks = federation.blocks if forced is None else _forced(federation, forced, taken)
         self._noise = [TapedNoise(each.noise, each.agents, spec.dtype, louder) for each in blocks]
         pairs = zip(blocks, self._noise, strict=True)
         blocks = [replace(block, noise=own) for block, own in pairs]
@@ -141,10 +144,11 @@ def play(
     world: World,
     rounds: Sequence[int],
     again: Run | None = None,
-    taken: int | Array | None = None,
+    forced: int | Array | None = None,
+    taken: bool = True,
 ) -> Run:
     """Let a method do some rounds on tape; see `Run` for the arguments."""
-    run = Run(spec, world, taken)
+    run = Run(spec, world, forced, taken=taken)
     for t in rounds:
         run.round(t, again)
     return run
@@ -162,34 +166,33 @@ def innermost(*runs: Run) -> Iterator[tuple[Taped, ...]]:
         yield tuple(each.parts[-1] for each in releases)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A pair has runs of both worlds, for a batch of seeds, and each world again with the noisy values of the other.
+class Played(NamedTuple):
+    """A run of one world, and both worlds again with its noisy values.
 
-    The attacker does not see which records a round has sampled, but knows what they would add if they were sampled.
-
-    Attributes
-    ----------
-    first, second
-        Each with noise of its own.
-    first_taken
-        The first world with its own noisy values, where the canary takes part in each round.
-    second_as_first
-        The second world with the noisy values of the first.
-    first_as_second
-        The first world with those of the second, where the canary takes part in each round.
+    The attacker does not see what a round has sampled, but knows what the canary would add if it were sampled.
     """
 
+    run: Run
+    """With noise and samples of its own."""
     first: Run
-    first_taken: Run
-    second_as_first: Run
+    """The first world, where the canary takes part in each round."""
     second: Run
-    first_as_second: Run
+    """The second world, where what is in its place takes part in each round."""
+    without: Run
+    """Where neither takes part in any round."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair has runs of both worlds, for a batch of seeds, and with each of them both worlds again."""
+
+    first: Played
+    second: Played
 
     @property
     def diverged(self) -> bool:
         """Tell whether a run has no finite models."""
-        return not all(np.isfinite(run.model).all() for run in (self.first, self.second))
+        return not all(np.isfinite(of.run.model).all() for of in (self.first, self.second))
 
 
 def play_both(
@@ -199,55 +202,68 @@ def play_both(
     rounds: Sequence[int],
     seeds: tuple[Sequence[int], ...],
 ) -> Pair:
-    """Play two worlds that differ in a row, or in all of its owner's, with own seeds, and again as in `Pair`."""
-    one, other = (spec.model_copy(update={"seeds": tuple(own)}) for own in seeds)
-    first, second = play(one, worlds[0], rounds), play(other, worlds[1], rounds)
-    taken = row if spec.sampling < 1 else None
-    return Pair(
-        first,
-        first if taken is None else play(one, worlds[0], rounds, first, taken),
-        play(one, worlds[1], rounds, first),
-        second,
-        play(other, worlds[0], rounds, second, taken),
-    )
+    """Play two worlds that differ in a row, or in all of its owner's, with own seeds, and again as in `Played`."""
+    sampled = spec.sampling < 1
+    # Otherwise nothing is in its place, so that nobody sees whether it takes part.
+    replaced = sampled and spec.privacy.relation == "replace"
+
+    def played(one: RunSpec, world: World) -> Played:
+        run = play(one, world, rounds)
+
+        def again(each: World, forced: bool) -> Run:
+            if each is world and not forced:
+                return run
+            return play(one, each, rounds, run, row if forced else None)
+
+        first, second = again(worlds[0], sampled), again(worlds[1], replaced)
+        without = play(one, world, rounds, run, row, taken=False) if replaced else second
+        return Played(run, first, second, without)
+
+    specs = (spec.model_copy(update={"seeds": tuple(own)}) for own in seeds)
+    return Pair(*(played(*each) for each in zip(specs, worlds, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
-class Taking(Sampler):
-    """A source of samples takes some records into all of them.
+class Forced(Sampler):
+    """A source of samples takes some records into all of them, or into none.
 
     Attributes
     ----------
     records
         Their numbers among their owner's, for each of the agents that are served together.
+    taken
+        Whether into all.
     """
 
     records: Sequence[Array]
+    taken: bool
 
     def draw(self, t: int, n_records: Array, sampling: float) -> list[list[Array]]:
-        """Draw as `Sampler.draw` does, and add the records."""
+        """Draw as `Sampler.draw` does, and add or take away the records."""
         found = super().draw(t, n_records, sampling)
+        force = np.union1d if self.taken else np.setdiff1d
         pairs = zip(found, self.records, strict=True)
         return [
-            [np.union1d(own, records) if len(records) else own for own in each]
+            [force(own, records) if len(records) else own for own in each]
             for each, records in pairs
         ]
 
 
-def _with_taken(federation: Federation[Any, Any], taken: int | Array) -> list[Block[Any]]:
-    """Blocks of agents whose samples have these rows, as far as they are theirs."""
+def _forced(federation: Federation[Any, Any], rows: int | Array, taken: bool) -> list[Block[Any]]:
+    """Blocks of agents whose samples have these rows, as far as they are theirs, or never have them."""
     problem = federation.problem
     assert isinstance(problem, BoundRows)
-    is_taken = np.isin(np.arange(len(problem.y)), taken)
+    is_forced = np.isin(np.arange(len(problem.y)), rows)
     return [
         replace(
             block,
-            sampler=Taking(
+            sampler=Forced(
                 block.sampler.keys,
                 [
-                    np.flatnonzero(is_taken[rows])
-                    for ((_, rows),) in problem.split.shares[block.agents]
+                    np.flatnonzero(is_forced[own])
+                    for ((_, own),) in problem.split.shares[block.agents]
                 ],
+                taken,
             ),
         )
         for block in federation.blocks

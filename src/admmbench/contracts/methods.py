@@ -344,8 +344,7 @@ def the_noise_matches_cost_and_steady(case: MethodCase) -> None:
     """``cost`` and ``steady`` are compared with the ledgers: noise is calibrated with them."""
     if case.method.guarantee("global").kind == "none":
         return
-    relations = get_args(Relation) if case.method.sampling == 1 else ("zero_out",)
-    for relation in relations:
+    for relation in get_args(Relation):
         spec = case.spec(sensitivity="global", privacy={"relation": relation})
         played = play(spec, case.data, rounds=spec.rounds + case.method.extra_rounds)
         problem = played.federation.problem

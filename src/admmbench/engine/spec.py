@@ -38,7 +38,6 @@ from admmbench.privacy import (
     Release,
     Unit,
     calibrate,
-    check_sampling,
     delta_warning,
     unit_of_privacy,
 )
@@ -280,7 +279,6 @@ class RunSpec(Strict):
             )
         with _about_the_method("privacy.noise: "):
             _ = self.release
-        check_sampling(self.privacy.relation, self.sampling)
         if self.privacy.participation < 1:
             self._check_participation()
         if self.privacy.unit == "agent" and self.release is not None:

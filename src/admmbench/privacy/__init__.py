@@ -8,6 +8,7 @@ from admmbench.privacy.costs import Cost as Cost
 from admmbench.privacy.costs import Gaussian as Gaussian
 from admmbench.privacy.costs import Laplace as Laplace
 from admmbench.privacy.costs import Pure as Pure
+from admmbench.privacy.costs import Replaced as Replaced
 from admmbench.privacy.costs import Spending as Spending
 from admmbench.privacy.costs import Terms as Terms
 from admmbench.privacy.costs import gaussian_multiplier as gaussian_multiplier
@@ -24,7 +25,6 @@ from admmbench.privacy.mechanisms import Relation as Relation
 from admmbench.privacy.mechanisms import Release as Release
 from admmbench.privacy.mechanisms import Sampler as Sampler
 from admmbench.privacy.mechanisms import Unit as Unit
-from admmbench.privacy.mechanisms import check_sampling as check_sampling
 from admmbench.privacy.mechanisms import delta_warning as delta_warning
 from admmbench.privacy.mechanisms import finest as finest
 from admmbench.privacy.mechanisms import on_grid as on_grid

@@ -127,7 +127,7 @@ def _sides(spending: Spending, delta: float) -> list[_Side]:
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
     tail = -math.log(_CUT * delta / (1 + sampled))
     tail = 3 * math.ceil(tail / 3)  # runs of similar lengths share what is kept
-    sides = (False, True) if sampled else (False,)
+    sides = (False,) if all(cost.symmetric for cost, _ in spending) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
 
 

@@ -24,6 +24,7 @@ from admmbench.privacy.costs import (
     Laplace,
     Terms,
     gaussian_multiplier,
+    of_sample,
 )
 from admmbench.privacy.ledger import Ledger
 from admmbench.sensitivity import Sensitivity
@@ -93,6 +94,11 @@ class Privacy:
     def private(self) -> bool:
         """Tell whether noise is added at all."""
         return math.isfinite(self.epsilon)
+
+    @property
+    def radius(self) -> float | None:
+        """Say how far samples of both neighbours are from those without what they differ in, see `Replaced`."""
+        return 0.5 if self.relation == "replace" else None
 
 
 @dataclass(frozen=True)
@@ -174,16 +180,10 @@ class Release:
             As in `Sensitivity`.
         sampling
             Probability that a record takes part, independently and in secret; only Gaussian noise takes credit for it.
-
-        Raises
-        ------
-        ValueError
-            If the relation is not one that samples are composed for.
         """
-        sampling *= privacy.participation
-        check_sampling(privacy.relation, sampling)
         times = self.contributions(privacy.relation) / self.contributions(self.scaled_for)
-        terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, sampling
+        sample = sampling * privacy.participation, privacy.radius
+        terms = privacy.epsilon, privacy.delta, times, l2_over_l1, linf_over_l1, *sample
         return self._by_budget.of_budget(Terms(*terms))
 
     def neighbours(self, relation: Relation, unit: Unit = "record") -> str:
@@ -201,16 +201,6 @@ def unit_of_privacy(neighbours: str) -> str:
         if neighbours in texts.values():
             return UNITS[unit]
     return neighbours.removesuffix(" is another")
-
-
-def check_sampling(relation: Relation, sampling: float) -> None:
-    """Raise a ValueError where releases of samples cannot be composed: two other records may both take part."""
-    if sampling < 1 and relation != "zero_out":
-        raise ValueError(
-            f"privacy.relation: {relation} does not go with sampling {sampling:g}, as Poisson "
-            "samples can be composed where a record or an agent contributes nothing; use relation: zero_out, or "
-            "sampling: 1 and participation: 1"
-        )
 
 
 def delta_warning(delta: float, n: int, unit: Unit = "record") -> str:
@@ -477,10 +467,9 @@ class Noise:
             multiplier = gaussian_multiplier(self.privacy.epsilon, self.privacy.delta)
             std = multiplier * self._scaled_for * bound / math.sqrt(parts)
         else:
-            check_sampling(self.privacy.relation, sampling)
             times = self.release.contributions(self.privacy.relation)
             multipliers = (std / (times * bound)).min(axis=1).tolist()
-            self._add(Gaussian(multiplier, sampling) for multiplier in multipliers)
+            self._add(of_sample(each, sampling, self.privacy.radius) for each in multipliers)
         return self._draw(samplers.GAUSSIAN, std, grid, weights)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
