@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -301,10 +302,16 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
 
 
+@functools.cache
+def adapter(kind: type[T]) -> TypeAdapter[T]:
+    """Return what checks values of a type and writes them out; to make it takes longer than to use it."""
+    return TypeAdapter(kind)
+
+
 def checked(kind: type[T], values: Any, path: str) -> T:
     """Make an object of what a user wrote; ValueError names every key that is wrong, below ``path``."""
     try:
-        return TypeAdapter(kind).validate_python(values)
+        return adapter(kind).validate_python(values)  # type: ignore[arg-type]
     except ValidationError as error:
         raise ValueError("; ".join(messages(error, values, path))) from None
     except ArithmeticError as error:

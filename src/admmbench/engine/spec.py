@@ -18,7 +18,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    TypeAdapter,
     ValidationError,
     field_serializer,
     model_validator,
@@ -51,6 +50,7 @@ from admmbench.validation import (
     Number,
     PerhapsInfinite,
     Strict,
+    adapter,
     configured,
     messages,
     unknown,
@@ -639,7 +639,7 @@ class RunSpec(Strict):
 
     def complete(self) -> dict[str, Any]:
         """Return every setting, with defaults filled in and spelt in one way: equal for runs that are equal."""
-        params = TypeAdapter(type(self.method)).dump_python(self.method, exclude={"variant"})
+        params = adapter(type(self.method)).dump_python(self.method, exclude={"variant"})
         return {
             **{name: getattr(self, name) for name in type(self).model_fields},
             "dataset": datasets.normalize(self.dataset),
