@@ -208,14 +208,14 @@ def errors(results: xr.Dataset, how: statistics.Reduction) -> Table:
     """Show the metric of each method: mean and spread at each budget; final means are marked, see `standings`."""
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
-    # The lowest of all rounds is selected on the test set.
-    marked = standings(results) if how == "final" else xr.full_like(standings(results), "")
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
-    lost, started, marked_ = (_plain(each) for each in (*counts, marked))
+    lost, started = (_plain(each) for each in counts)
+    # The lowest of all rounds is selected on the test set.
+    marked = _plain(standings(results)) if how == "final" else np.full(lost.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
         gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
-        cells[place] = cells[place]._replace(standing=str(marked_[place]), lost=gone)
+        cells[place] = cells[place]._replace(standing=str(marked[place]), lost=gone)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
         [str(label), *own] for label, own in zip(results["algorithm"].values, cells, strict=True)

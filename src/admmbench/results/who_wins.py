@@ -79,7 +79,7 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         ``comparisons``, the number of pairs.
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
-    cells = [cell for results in whole for cell in _equally_private(results)]
+    cells = [cell for results in whole for cell in _cells(results, _equally_private(results))]
     return _together([cell for cell in cells if math.isfinite(cell.epsilon)])
 
 
@@ -99,7 +99,7 @@ def standings(results: xr.Dataset) -> xr.DataArray:
     """
     status = results["status"].isel(seed=0, drop=True)
     found = xr.full_like(status, "", "U16").reset_coords(drop=True)
-    comparison = _together(list(_equally_private(results)))
+    comparison = _together(_cells(results, _equally_private(results)))
     for own in [] if comparison is None else comparison["standing"]:
         rivals = own["algorithm"][own.values != ""]
         found.loc[{"algorithm": rivals, "epsilon": own["epsilon"].item()}] = own.sel(
@@ -137,14 +137,14 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
     ran &= ~statistics.is_optimum(results)
     # An objective may add up over agents.
     by = ["features", "agents"] if constrained else ["features"]
-    cells = []
+    found = []
     for epsilon in map(float, facts["epsilon"].values):
         methods = facts.isel(algorithm=ran.sel(epsilon=epsilon).values)
         for _, group in methods.groupby(by) if methods.sizes["algorithm"] else ():
             several = len(set(group["method"].values)) if constrained else group.sizes["algorithm"]
             if several > 1:
-                cells.append(_Cell(facts, epsilon, list(group["algorithm"].values)))
-    return _together(cells)
+                found.append((epsilon, list(group["algorithm"].values)))
+    return _together(_cells(results, found))
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
@@ -201,9 +201,10 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
 
 @dataclass(frozen=True)
 class _Cell:
-    """Labels of methods of an experiment that may be compared at a budget."""
+    """Labels of methods of an experiment that may be compared at a budget; and its floor, see `_floor`."""
 
     facts: xr.Dataset
+    floor: dict[str, float | str]
     epsilon: float
     rivals: list[str]
 
@@ -221,13 +222,20 @@ def _facts(results: xr.Dataset) -> xr.Dataset:
     return results.reset_coords()[[results.attrs["metric"], *names]]
 
 
-def _equally_private(results: xr.Dataset) -> Iterator[_Cell]:
+def _equally_private(results: xr.Dataset) -> Iterator[tuple[float, list[str]]]:
     """Find the rivals at each budget: one group of them, unless methods set delta."""
-    table, facts = statistics.equally_private(results), _facts(results)
+    table = statistics.equally_private(results)
     for epsilon in map(float, results["epsilon"].values):
         groups = np.unique(table.sel(epsilon=epsilon).values, axis=0)
         for group in groups[groups.sum(axis=1) > 1]:
-            yield _Cell(facts, epsilon, list(table["rival"].values[group]))
+            yield epsilon, list(table["rival"].values[group])
+
+
+def _cells(results: xr.Dataset, rivals: Iterable[tuple[float, list[str]]]) -> list[_Cell]:
+    """Make the cells of an experiment, from budgets and rivals."""
+    found, facts = list(rivals), _facts(results)
+    floor = _floor(facts) if found else {}
+    return [_Cell(facts, floor, *each) for each in found]
 
 
 def _compared(cell: _Cell, rows: int) -> xr.Dataset:
@@ -274,7 +282,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "margin": margin,
             "looks": len(looks),
             "redrawn": redrawn,
-            **_floor(cell.facts),
+            **cell.floor,
         }
     )
     metric = at.attrs["metric"]
