@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -494,6 +494,7 @@ def test_one_case_is_enough_where_the_paper_speaks_of_some(tmp_path):
     assert lost.verdict == "contradicted"
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0.05, 0.5), min_size=2, max_size=4, unique=True))
 def test_order_agrees_with_sorting(tmp_path_factory, means):
     labels = [f"M{i}" for i in range(len(means))]

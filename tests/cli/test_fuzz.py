@@ -170,7 +170,7 @@ def test_what_is_mutated_is_valid(folder):
     assert main(["run", *words(RUN), "--output", "x", "--fingerprint", "other"]) == 1
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(mutated(EXPERIMENT))
 def test_experiments(folder, content):
     study = load({"experiments": ["small"]}, folder, dump_yaml(content))

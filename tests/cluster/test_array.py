@@ -9,6 +9,7 @@ import pytest
 from tests.workflow.project import Project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("member", "shown"), [("2", "the second"), ("1", "This was a dry-run")])
 def test_every_member_of_an_array_is_its_own_job(tmp_path, monkeypatch, member, shown):
     project = Project(tmp_path / "project")

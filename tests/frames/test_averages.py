@@ -18,7 +18,7 @@ STRONG = {"loss": "logistic", "penalty": "l2", "strength": 0.1}
 T = 4
 
 
-def rounds(name, params, dtype="float32", average=None, problem=STRONG):
+def rounds(name, params, average=None, problem=STRONG):
     """Method, federation and state after each round."""
     spec = RunSpec(
         dataset=TWO,
@@ -31,7 +31,7 @@ def rounds(name, params, dtype="float32", average=None, problem=STRONG):
         sensitivity="global",
         rounds=T,
         seeds=(0, 1),
-        dtype=dtype,
+        dtype="float64",
     )
     with workers(1) as pool:
         federation = assemble(spec, TWO, pool)
@@ -52,9 +52,7 @@ def test_means_are_those_of_the_models(name, params):
         before: np.ndarray = np.zeros(0)
         w: list[np.ndarray] = []
         z: list[np.ndarray] = []
-        for t, (method, federation, state, sent) in enumerate(
-            rounds(name, params, "float64", average)
-        ):
+        for t, (method, federation, state, sent) in enumerate(rounds(name, params, average)):
             if sent is not None:
                 w.append(state.w.copy())
                 z.append((before if average == "before" else state.z).copy())
@@ -107,7 +105,7 @@ THEOREMS = [
 @pytest.mark.parametrize(("name", "theorem", "params", "divided"), THEOREMS)
 def test_a_theorem_changes_nothing_either(name, theorem, params, divided):
     problem = STRONG | {"average": divided, "feasible": {"ball": 0.5}}
-    pairs = (rounds(name, params, "float64", each, problem) for each in (None, theorem))
+    pairs = (rounds(name, params, each, problem) for each in (None, theorem))
     for (_, one, plain, _), (_, other, asked, _) in zip(*pairs, strict=True):
         for part in ("w", "z", "dual", "average", "iterates"):
             np.testing.assert_array_equal(getattr(plain, part), getattr(asked, part))

@@ -298,16 +298,17 @@ SAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-10])
 @pytest.mark.parametrize("releases", SAMPLES)
-def test_samples_have_the_privacy_loss_distributions_of_dp_accounting(releases, delta):
+def test_samples_have_the_privacy_loss_distributions_of_dp_accounting(releases):
     grid = 1e-3 if releases[0][0] < 0.5 else 1e-4
     accountant = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL, grid)
     accountant.compose(event(*releases))
-    ledger, tight = sampled(*releases), accountant.get_epsilon(delta)
-    assert ledger.epsilon(delta) == pytest.approx(tight, rel=0.01)
-    assert ledger.epsilon(delta, "pld") == ledger.epsilon(delta)
-    assert math.isnan(ledger.epsilon(delta, "huang2019"))
+    ledger = sampled(*releases)
+    for delta in (1e-3, 1e-5, 1e-10):
+        tight = accountant.get_epsilon(delta)
+        assert ledger.epsilon(delta) == pytest.approx(tight, rel=0.01)
+        assert ledger.epsilon(delta, "pld") == ledger.epsilon(delta)
+        assert math.isnan(ledger.epsilon(delta, "huang2019"))
 
 
 @pytest.mark.parametrize(

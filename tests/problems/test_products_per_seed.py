@@ -76,7 +76,7 @@ def test_gradients_of_seeds_that_share_records(density, dtype, monkeypatch):
             assert found.sensitivity.l1[p, s] == pytest.approx(largest, rel=1e-5)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     n=st.integers(1, 300),
     J=st.integers(1, 300),

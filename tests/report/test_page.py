@@ -100,15 +100,19 @@ def many_totals():
     ]
 
 
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory):
+    sections = [rendering.Section(each, described()) for each in many_totals()]
+    return written(tmp_path_factory.mktemp("rows") / "index.html", sections, []).as_uri()
+
+
 @needs_browser
 @pytest.mark.parametrize(
     ("width", "height", "rows"), [(1300, 900, 10), (1200, 800, 10), (390, 844, 5)]
 )
-def test_the_first_screen_has_the_answer(browser, tmp_path, width, height, rows):
-    sections = [rendering.Section(each, described()) for each in many_totals()]
-    address = written(tmp_path / "index.html", sections, []).as_uri()
+def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, height, rows):
     with browser.tab(tmp_path, width=width, height=height) as tab:
-        opened(tab, address)
+        opened(tab, many_rows)
         ends = tab.run(
             "[...document.querySelectorAll('.rows tbody tr')].map(e => e.getBoundingClientRect().bottom)"
         )
