@@ -305,6 +305,15 @@ def test_leaf_folders_have_users(folder):
     assert info.attributes == {"user": 3}
     assert info.default_problem == "softmax"
     assert simulate(spec, "objp", rounds=1, seeds=1).attrs["agents"] == 3
+    for part, file in (("train", "0.json"), ("test", "1.json")):
+        (folder / "both" / part).mkdir(parents=True)
+        shutil.copy(folder / "leaf" / file, folder / "both" / part)
+    both = {**spec, "path": "both"}
+    info = describe(both)
+    assert (info.n_train, info.n_test) == (60, 30)
+    assert normalize(normalize(both)) == normalize(both)
+    with pytest.raises(ValueError, match="neither"):
+        normalize({**both, "path": "."})
 
 
 def test_parquet_is_as_csv(table):

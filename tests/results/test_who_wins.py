@@ -126,7 +126,10 @@ ALIKE = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
     ("rows", "wanted"),
     [
         ([CLEAR], "ObjP wins on MNIST at ε = 1."),
-        ([TIED], "The row is undecided: 4,600 seeds would decide it."),
+        (
+            [TIED],
+            "Undecided between ObjP and ObjT at ε = 1: 4,600 seeds would decide it.",
+        ),
         ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
         (
             [CLEAR, CLEAR],

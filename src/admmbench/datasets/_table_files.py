@@ -49,8 +49,17 @@ def sources(path: str) -> list[Path]:
         raise ValueError(f"there is no file {path!r}")
     found = sorted(each for each in place.iterdir() if _suffix(each) in FORMATS["leaf"])
     if not found:
-        raise ValueError(f"the folder {path!r} has no .json files, as LEAF writes them")
+        raise ValueError(
+            f"the folder {path!r} has neither .json files, as LEAF writes them, nor folders train and test of these"
+        )
     return found
+
+
+def parts_of(path: str) -> tuple[str, str] | None:
+    """Return the folders of both parts, if a path is the folder in which LEAF makes these."""
+    train, test = (Path(path, part) for part in ("train", "test"))
+    both = expanded(str(train)).is_dir() and expanded(str(test)).is_dir()
+    return (str(train), str(test)) if both else None
 
 
 def check_path(path: str, key: str) -> None:

@@ -46,7 +46,8 @@ class Table(DatasetDefinition):
     Parameters
     ----------
     path
-        File, or a folder of LEAF files. What is in it is part of the data set's identity, and not where it is.
+        File, or a folder of LEAF files, or that with LEAF's folders ``train`` and ``test``. What is in it is part of
+        the data set's identity, and not where it is.
     format
         csv, parquet, libsvm or leaf; by the suffix of the file if absent.
     target
@@ -65,7 +66,7 @@ class Table(DatasetDefinition):
         the training part (the middle, if the range is stated), and no category.
     test
         Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
-        {part: test}; or the path of a second file.
+        {part: test}; or the path of a second file or folder.
     seed
         Seed of that draw, whatever the seeds of runs are.
     """
@@ -82,6 +83,9 @@ class Table(DatasetDefinition):
         if not settings["path"]:
             raise ValueError("dataset.path: name the file of the table, such as patients.csv")
         given = checked(Settings, settings, "dataset")
+        parts = _table_files.parts_of(given.path)
+        if parts and given.test == self.defaults["test"]:
+            given = given.model_copy(update=dict(zip(("path", "test"), parts, strict=True)))
         for key in ("path", "test") if isinstance(given.test, str) else ("path",):
             _table_files.check_path(getattr(given, key), f"dataset.{key}")
         kind = given.format or _table_files.format_of(given.path)

@@ -87,7 +87,7 @@ _ROUNDING = 1e-9
 @accountant(
     "rdp",
     COMPOSED,
-    "composed privacy loss epsilon, if stated sensitivities are worst cases",
+    "composed epsilon, if the sensitivities held for every data set",
     "ε composed",
     kinds=(Cost,),
 )

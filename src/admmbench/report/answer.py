@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,17 +132,18 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             found.setdefault(group, {}).setdefault(each["place"], []).append(each["epsilon"])
     sentences = []
     for group, where in found.items():
-        who = together(group) if len(group) <= MOST_NAMED else f"{len(group)} methods"
+        who = _few(group)
         wins = "wins" if len(group) == 1 else "are the best and equivalent"
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
         sentences.append(f"{who} {wins} on {place}.")
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
-        which = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'}"
-        if number == len(rows):
-            which = "The row is" if number == 1 else f"All {number} rows are"
+        text = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'} undecided"
+        if number == len(rows) == 1:
+            text = f"Undecided between {_few(rows[0]['undecided'])} at ε = {rows[0]['epsilon']}"
+        elif number == len(rows):
+            text = f"All {number} rows are undecided"
         numbers = sorted({each["needs"] for each in undecided})
-        text = f"{which} undecided"
         if all(map(math.isfinite, numbers)):
             ends = dict.fromkeys((about(numbers[0]), about(numbers[-1])))
             text += f": {' to '.join(ends)} seeds would decide {'it' if number == 1 else 'them'}"
@@ -152,6 +153,11 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     if len(rows) > 1 and len(everywhere):
         sentences.append(f"Shown to be behind in no row: {together(everywhere)}.")
     return " ".join(sentences)
+
+
+def _few(labels: Sequence[str]) -> str:
+    """Name methods, unless there are many."""
+    return together(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} methods"
 
 
 def incomplete(notes: Iterable[tuple[str, str]]) -> list[str]:

@@ -16,6 +16,7 @@ _PROPER = {
     "gisette": "Gisette",
     "mnist": "MNIST",
     "monks1": "monks-1",
+    "table": "the table",
     "he2023": "He et al. (2023)",
     "hu2019": "Hu et al. (2019)",
     "huang2019": "Huang et al. (2019)",
