@@ -94,8 +94,7 @@ def audit(
             found = _attack(spec, data, settings, rounds, progress)
         if settings.one_run is None or found.comment:
             return found
-        # Other attacks are three with each canary, at most; see `_attack`.
-        confidence = 1 - (1 - settings.level) / (3 * len(settings.canaries) + 1)
+        confidence = settings.confidence()
         rounds = chosen(spec, one_run_rounds(spec, data.info, settings.one_run))
         count = settings.one_run.canaries
         finding, numbers = one_run.attack(spec, data, count, rounds, confidence, progress)
@@ -128,10 +127,8 @@ def _attack(
             if progress:
                 progress((len(every) - 1) * len(parts) + k, len(names) * len(parts))
     ledger = dearest((seen.ledger for seen in every), spec.delta)
-    # All lower bounds hold together: two or three attacks with each canary, and one with many.
     attacks = 2 + any((TRAJECTORY, ON_GRID) in seen.scores for seen in every)
-    bounds = attacks * len(names) + (settings.one_run is not None)
-    confidence = 1 - (1 - settings.level) / bounds
+    confidence = settings.confidence(attacks)
     findings = [each for seen in every for each in seen.findings(confidence, ledger)]
     attacked = [finding.value for finding in findings if finding.level in (TRAJECTORY, MODEL)]
     return Audit(

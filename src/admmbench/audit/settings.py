@@ -66,6 +66,17 @@ class AuditSettings(Strict):
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     budgets: Epsilons | None = None
 
+    def confidence(self, attacks: int = 3) -> float:
+        """Return the confidence in each bound with which all hold together.
+
+        Parameters
+        ----------
+        attacks
+            With each canary; there are three at most.
+        """
+        bounds = attacks * len(self.canaries) + (self.one_run is not None)
+        return 1 - (1 - self.level) / bounds
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse to look for nothing."""
