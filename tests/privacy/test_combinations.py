@@ -33,7 +33,7 @@ def test_every_combination_has_a_total_or_a_reason():
         ("record", "agent"),
         ("agents", "secure_sum"),
         ("zero_out", "replace"),
-        ("no", "records", "agents"),
+        ("no", "records", "agents", "cohort"),
     )
     keys = [(c.method, c.unit, c.trust, c.relation, c.sampled) for c in found()]
     assert keys == list(expected)
@@ -55,9 +55,9 @@ def test_totals_are_those_of_independent_accountants(method):
     """Whoever is protected, noise is for twice the bound of one contribution."""
     multiplier = gaussian_multiplier(1.0, 1e-5)
 
-    def sampled(relation):
+    def sampled(relation, q=0.5, sides=2):
         accountant = PLDAccountant(relation)
-        release = dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(2 * multiplier))
+        release = dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(sides * multiplier))
         return accountant.compose(dp_event.SelfComposedDpEvent(release, 10)).get_epsilon(1e-5)
 
     blank, other = (
@@ -70,6 +70,7 @@ def test_totals_are_those_of_independent_accountants(method):
         ("zero_out", "records"): blank,
         ("replace", "agents"): other,
         ("replace", "records"): other,
+        ("replace", "cohort"): sampled(NeighboringRelation.REPLACE_ONE, 0.4, sides=1),
     }
     for each in found():
         if each.method == method and each.total:
@@ -81,7 +82,7 @@ def test_what_is_printed_has_each_of_them_once(capsys):
     assert main(["account", "all"]) == 0
     text = capsys.readouterr().out
     rows = [line for line in text.splitlines() if line.startswith(("| record", "| agent"))]
-    assert len(rows) == 24
+    assert len(rows) == 32
     for row in rows:
         names = [name.strip() for name in row.replace(";", ",").replace(":", ",").split(",")]
         assert all(sum(name.split(" ")[0] == method for name in names) == 1 for method in NOISY)

@@ -1,6 +1,7 @@
-"""Agents that take part by coins: the noise of drawn sums, totals of an independent accountant, an audit, refusals."""
+"""Agents that take part by coins or in cohorts: noise of drawn sums, independent totals, an audit, refusals."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting.rdp import RdpAccountant
 
 from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import Run, World
@@ -16,6 +18,9 @@ from tests.audit.runs import TWO, failed, make_spec, short_audit
 from tests.privacy.test_units import PARAMS, PROBLEM, SHARED
 
 Q = 0.2
+COHORT = {"unit": "agent", "trust": "secure_sum", "relation": "replace", "cohort": 2}
+# What agents of the others keep depends on who took part before.
+IN_COHORTS = [name for name in SHARED if name != "dp_fedadmm"]
 COINS = {"unit": "agent", "trust": "secure_sum", "participation": Q}
 
 
@@ -96,6 +101,105 @@ def test_noise_of_those_alone_who_take_part_is_found(monkeypatch):
     settings = AuditSettings(rounds=2, repeats=40, canaries=["worst"])
     given = {"problem": PROBLEM, "privacy": COINS, "params": PARAMS["dp_fedavg"]}
     assert "noise law" in failed(short_audit("dp_fedavg", TWO, settings, **given))
+
+
+@pytest.mark.parametrize("name", IN_COHORTS)
+def test_a_cohort_has_the_stated_size_and_its_sum_the_stated_noise(name):
+    """Two of four agents take part, each pair of them as often as any other, and others in each round."""
+    spec = make(name, seeds=600, privacy=COHORT)
+    run = Run(spec, World(TWO))
+    run.round(1)
+    ((release,), *_) = run.tapes
+    noise = release.added.reshape(-1) / np.repeat(release.scale, release.added.shape[-1])
+    assert noise.var() == pytest.approx(1, abs=5 * math.sqrt(2 / noise.size))
+    first, second = (run.federation.active(t)[:, :, 0, 0] for t in (1, 2))
+    assert (first.sum(axis=0) == 2).all()
+    pairs = Counter(map(tuple, first.T.tolist()))
+    assert len(pairs) == 6
+    assert max(abs(count - 100) for count in pairs.values()) < 45  # five standard deviations
+    assert (first & second).sum() == pytest.approx(600, abs=90)
+    # The sum is that of the messages of those who take part, over the number of all agents.
+    alone = [
+        Run(make(name, seeds=600, privacy=COHORT, epsilon=1e9), World(TWO, p)) for p in (None, 0)
+    ]
+    for each in alone:
+        each.round(1)
+    values = [each.tapes[0][0].value.reshape(600, -1) for each in alone]
+    assert ((values[0] != values[1]).any(axis=1) == first[0]).all()
+
+
+@pytest.mark.parametrize("name", IN_COHORTS)
+def test_totals_of_cohorts_are_those_of_an_independent_accountant(name):
+    """Mixtures on both sides, each as far from the rest as neighbours may be; and near that by Renyi divergences."""
+    spec = make(name, rounds=5, privacy=COHORT)
+    run = Run(spec, World(TWO))
+    for t in range(1, 6):
+        run.round(t)
+    (total,) = {ledger.epsilon(1e-3) for ledger in run.federation.ledgers}
+    gaussian = dp_event.GaussianDpEvent(gaussian_multiplier(spec.epsilon, spec.delta))
+    by_pld = PLDAccountant(NeighboringRelation.REPLACE_ONE)
+    by_pld.compose(dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(0.5, gaussian), 5))
+    assert total == pytest.approx(by_pld.get_epsilon(1e-3), rel=0.01)
+    by_rdp = RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE)
+    sampled = dp_event.SampledWithoutReplacementDpEvent(4, 2, gaussian)
+    by_rdp.compose(dp_event.SelfComposedDpEvent(sampled, 5))
+    assert total == pytest.approx(by_rdp.get_epsilon(1e-3), rel=0.03)
+    assert spec.guarantee.kind == "conditional"
+    assert "nobody but an agent learns in which rounds it takes part;" in spec.guarantee.conditions
+
+
+@pytest.mark.parametrize("name", IN_COHORTS)
+def test_audits_of_cohorts_find_nothing(name):
+    settings = AuditSettings(rounds=2, repeats=60, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": COHORT, "params": PARAMS[name], "epsilon": 8.0}
+    assert short_audit(name, TWO, settings, **given).complete
+
+
+def test_agents_that_are_in_every_cohort_are_found(monkeypatch):
+    """The sizes of cohorts are right."""
+    numbers = Sampler.numbers
+
+    def first_of_all(self, t):
+        found = numbers(self, t)
+        found[-1] /= 4
+        return found
+
+    monkeypatch.setattr(Sampler, "numbers", first_of_all)
+    settings = AuditSettings(rounds=3, repeats=100, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": COHORT, "params": PARAMS["dp_fedavg"]}
+    found = failed(short_audit("dp_fedavg", TWO, settings, **given))
+    assert "the ledger was told a probability of 0.5" in found["likelihood"]
+
+
+def test_cohorts_that_are_drawn_once_are_found(monkeypatch):
+    numbers = Sampler.numbers
+    monkeypatch.setattr(Sampler, "numbers", lambda self, t: numbers(self, 1))
+    settings = AuditSettings(rounds=3, repeats=200, canaries=["worst"])
+    given = {"problem": PROBLEM, "privacy": {**COHORT, "cohort": 1}, "params": PARAMS["dp_fedavg"]}
+    found = failed(short_audit("dp_fedavg", TWO, settings, **given))
+    assert found["likelihood"].endswith("takes part in the same ones of rounds.")
+
+
+def test_a_cohort_of_all_agents_is_no_sample():
+    every, none = (make("dp_fedavg", privacy={**COHORT, "cohort": cohort}) for cohort in (4, None))
+    assert every.sampling == none.sampling == 1
+    assert every.guarantee == none.guarantee
+
+
+@pytest.mark.parametrize(
+    ("name", "privacy", "message"),
+    [
+        ("dp_fedavg", {"trust": "agents"}, "cohort: 2 needs trust: secure_sum"),
+        ("dp_fedavg", {"unit": "record"}, "cohort: 2 needs unit: agent"),
+        ("dp_fedavg", {"relation": "zero_out"}, "cohort: 2 needs relation: replace"),
+        ("dp_fedavg", {"participation": 0.5}, "cohort: 2 does not go with privacy.participation"),
+        ("dp_fedavg", {"cohort": 5}, "cohort: 5 is more than the 4 agents"),
+        ("dp_fedadmm", {}, "cohort: 2 does not suit dp_fedadmm"),
+    ],
+)
+def test_cohorts_that_nothing_is_proved_for_are_refused(name, privacy, message):
+    with pytest.raises(ValueError, match=message):
+        make(name, privacy={**COHORT, **privacy})
 
 
 @pytest.mark.parametrize(

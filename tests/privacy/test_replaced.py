@@ -99,6 +99,61 @@ def test_no_other_contributions_tell_neighbours_apart_better(m, q):
     assert np.max(found, axis=0) == pytest.approx(worst, rel=1e-3)  # on opposite sides
 
 
+@pytest.mark.parametrize(("m", "size"), [(0.7, 1), (1.5, 2), (3.0, 3)])
+def test_cohorts_never_tell_neighbours_apart_better(m, size):
+    """By brute force on a line: of four agents so many take part, with any messages that are at most 1 long."""
+    x = np.linspace(-8 * m - 4, 8 * m + 4, 4001)
+    epsilons = np.array([0.0, 0.3, 1.0])
+    most = Replaced(m / 2, size / 4, 1.0).hockey_stick(epsilons, False)
+
+    def density(*messages):
+        sums = [sum(each) for each in itertools.combinations(messages, size)]
+        return np.mean([norm.pdf(x, value, m) for value in sums], axis=0)
+
+    generator = np.random.default_rng(2)
+    others = [(1, 1, 1), (-1, -1, 1), (0, 0, 0), *generator.uniform(-1, 1, (4, 3)).tolist()]
+    found = np.array(
+        [
+            [divergence(density(own, *rest), density(other, *rest), e, x) for e in epsilons]
+            for rest in others
+            for own, other in [(1, -1), (-1, 1), (1, 0), (0, -1), (0.5, -0.3)]
+        ]
+    )
+    assert (found <= most).all()
+    assert found.max(axis=0)[0] > 0.3 * most[0]
+
+
+@pytest.mark.parametrize(("m", "q", "count"), SAMPLES)
+def test_cohorts_cost_less_than_by_the_bound_of_wang_balle_and_kasiviswanathan(m, q, count):
+    """Composed, and at small orders where few take part; at most what it costs if everybody does."""
+    orders = [2, 3, 4]
+    accountant = RdpAccountant(neighboring_relation=REPLACE_ONE)
+    sampled = dp.SampledWithoutReplacementDpEvent(1000, int(1000 * q), dp.GaussianDpEvent(m / 2))
+    accountant.compose(dp.SelfComposedDpEvent(sampled, count))
+    total = ledger(Replaced(m / 2, q, 1.0), count)
+    theirs = accountant.get_epsilon(1e-5)
+    assert total.epsilon(1e-5) < theirs
+    assert total.epsilon(1e-5) <= ledger(Gaussian(m / 2), count).epsilon(1e-5)
+    ours = np.interp(np.log(orders), np.log(ORDERS), Replaced(m / 2, q, 1.0).renyi())
+    bound = np.array([by_wang(q, m / 2, order) for order in orders])
+    assert q > 0.1 or (ours <= bound * (1 + 1e-3)).all()
+
+
+def by_wang(q, multiplier, order):
+    """Theorem 9 of Wang, Balle and Kasiviswanathan (2019), for Gaussian releases, whose divergences have no limit."""
+
+    def renyi(a):
+        return a / (2 * multiplier**2)
+
+    first = math.log(math.comb(order, 2)) + 2 * math.log(q)
+    terms = [0.0, first + min(math.log(4 * math.expm1(renyi(2))), renyi(2) + math.log(2))]
+    terms += [
+        j * math.log(q) + math.log(math.comb(order, j)) + (j - 1) * renyi(j) + math.log(2)
+        for j in range(3, order + 1)
+    ]
+    return np.logaddexp.reduce(terms) / (order - 1)
+
+
 @pytest.mark.parametrize("delta", [1e-3, 1e-5])
 @pytest.mark.parametrize(("m", "q", "count"), SAMPLES)
 def test_totals_are_those_of_dp_accounting(m, q, count, delta):

@@ -94,6 +94,7 @@ class DPFedADMM(OverRows):
     def round(self, t: int, state: AugmentedModels, federation: RowFederation) -> Messages:  # type: ignore[override]
         """Do local steps and the dual step, and add the mean of noisy messages to the global model."""
         w, rho = state.w, self.rho
+        active = federation.active(t)
 
         def message(block: RowBlock) -> Array:
             parts, p = block.parts, block.agents
@@ -109,9 +110,8 @@ class DPFedADMM(OverRows):
             change = start + gap + y / rho - state.sent[p]
             change *= ~parts.silent
             clip_norms(change, self.clip)
-            active = block.sampler.coins(t, federation.privacy.participation)
-            state.dual[p] = np.where(active, y, state.dual[p])
-            state.sent[p] += active * change
+            state.dual[p] = np.where(active[p], y, state.dual[p])
+            state.sent[p] += active[p] * change
             return change
 
         mean, seen = self.noisy_mean(message, self.sensitivity, federation)

@@ -74,7 +74,9 @@ class Run:
         # Each world has a method of its own, so that nothing is kept in it for the other.
         self.method = copy.deepcopy(spec.method)
         federation = assemble(spec, world.data, Workers(1), strategy=OnTape(), absent=world.absent)
-        blocks = federation.blocks if forced is None else _forced(federation, forced, taken)
+        blocks = federation.blocks
+        if forced is not None:
+            blocks = _forced(federation, forced, taken, world.absent)
         self._noise = [TapedNoise(each.noise, each.agents, spec.dtype, louder) for each in blocks]
         pairs = zip(blocks, self._noise, strict=True)
         blocks = [replace(block, noise=own) for block, own in pairs]
@@ -248,24 +250,25 @@ class Forced(Sampler):
             for each, records in pairs
         ]
 
+    def numbers(self, t: int) -> Array:
+        """Draw as `Sampler.numbers` does; a cohort has agents with such records, or never does."""
+        found, end = super().numbers(t), -1.0 if self.taken else 2.0
+        found[[len(records) > 0 for records in self.records]] = end
+        return found
 
-def _forced(federation: Federation[Any, Any], rows: int | Array, taken: bool) -> list[Block[Any]]:
+
+def _forced(
+    federation: Federation[Any, Any], rows: int | Array, taken: bool, absent: int | None
+) -> list[Block[Any]]:
     """Blocks of agents whose samples have these rows, as far as they are theirs, or never have them."""
     problem = federation.problem
     assert isinstance(problem, BoundRows)
     is_forced = np.isin(np.arange(len(problem.y)), rows)
+    forced = [np.flatnonzero(is_forced[own]) for ((_, own),) in problem.split.shares]
+    if absent is not None:
+        forced[absent] = np.zeros(1, int)  # it takes part as if it had its records
     return [
-        replace(
-            block,
-            sampler=Forced(
-                block.sampler.keys,
-                [
-                    np.flatnonzero(is_forced[own])
-                    for ((_, own),) in problem.split.shares[block.agents]
-                ],
-                taken,
-            ),
-        )
+        replace(block, sampler=Forced(block.sampler.keys, forced[block.agents], taken))
         for block in federation.blocks
     ]
 

@@ -17,8 +17,13 @@ from admmbench.engine.account import of_run
 from admmbench.engine.spec import NoiseSettings, RunSpec
 from admmbench.privacy import Relation, Unit
 
-SAMPLED = {"no": (1.0, 1.0), "records": (0.5, 1.0), "agents": (1.0, 0.5)}
-"""Probabilities that a record and an agent take part, by what is sampled."""
+SAMPLED: Mapping[str, Mapping[str, Any]] = {
+    "no": {},
+    "records": {"params": {"sampling": 0.5}},
+    "agents": {"privacy": {"participation": 0.5}},
+    "cohort": {"privacy": {"cohort": 2}},
+}
+"""Settings by what is sampled."""
 # Ten rounds of epsilon 1 at delta 1e-5, on data that come with the suite, whose loss suits every method over rows.
 _SETTING: Mapping[str, Any] = {
     "dataset": "diabetes",
@@ -73,18 +78,18 @@ def _combination(
     method: str, unit: Unit, trust: str, relation: Relation, sampled: str
 ) -> Combination:
     of = (method, unit, trust, relation, sampled)
-    cls, (records, agents) = algorithms.resolve(method), SAMPLED[sampled]
+    cls, own = algorithms.resolve(method), SAMPLED[sampled]
     samples = "sampling" in {field.name for field in fields(cls)}
-    if records < 1 and not samples:
+    if "params" in own and not samples:
         return Combination(*of, None, f"params.sampling: {method} has no samples of records")
     try:
         spec = RunSpec(
             **_SETTING,
             algorithm=method,
-            params={"sampling": records} if samples else {},
+            params={"sampling": 1.0, **own.get("params", {})} if samples else {},
             rounds=1 if cls.one_shot else 10,
             problem={**_PROBLEM, "average": "agents" if unit == "agent" else "records"},
-            privacy={"unit": unit, "trust": trust, "relation": relation, "participation": agents},
+            privacy={"unit": unit, "trust": trust, "relation": relation, **own.get("privacy", {})},
         )
         total = of_run(spec, load_dataset(spec.dataset)).ledger.epsilon(spec.delta)
     except ValidationError as error:

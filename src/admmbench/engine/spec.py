@@ -169,6 +169,12 @@ class NoiseSettings(Strict):
             description="probability that an agent takes part in a round, by a coin of its own",
         ),
     ] = 1.0
+    cohort: Annotated[
+        Count | None,
+        Field(
+            description="agents that take part in a round, drawn without replacement; all, or by coins, if absent"
+        ),
+    ] = None
     noise: Annotated[
         Literal["published", "laplace", "gaussian"],
         Field(description="that of the paper, or a law in its place"),
@@ -279,7 +285,7 @@ class RunSpec(Strict):
             )
         with _about_the_method("privacy.noise: "):
             _ = self.release
-        if self.privacy.participation < 1:
+        if self.privacy.cohort or self.privacy.participation < 1:
             self._check_participation()
         if self.privacy.unit == "agent" and self.release is not None:
             self._check_whole_agents()
@@ -318,16 +324,35 @@ class RunSpec(Strict):
 
     def _check_participation(self) -> None:
         """Refuse agents that take part by chance where that is seen, or hides nothing."""
-        key = f"privacy.participation: {self.privacy.participation:g}"
+        cohort = self.privacy.cohort
+        key, instead = f"privacy.participation: {self.privacy.participation:g}", "participation: 1"
+        if cohort:
+            key, instead = f"privacy.cohort: {cohort}", "no cohort"
         if self.privacy.trust != "secure_sum":
             raise ValueError(
                 f"{key} needs trust: secure_sum, as a server that sees messages sees who takes part; set it, or "
-                "participation: 1"
+                f"{instead}"
             )
         if self.privacy.unit != "agent":
             raise ValueError(
                 f"{key} needs unit: agent, as all records of an agent take part together, so that whether they do "
-                "tells more than one record; set it, or participation: 1"
+                f"tells more than one record; set it, or {instead}"
+            )
+        if not cohort:
+            return
+        if self.privacy.participation < 1:
+            raise ValueError(f"{key} does not go with privacy.participation: state one of them")
+        if cohort > self.n_agents:
+            raise ValueError(f"{key} is more than the {self.n_agents} agents there are")
+        if self.privacy.relation != "replace":
+            raise ValueError(
+                f"{key} needs relation: replace: an agent takes the place of another in the cohort, so that its "
+                "message is not compared with nothing; set it, or use participation"
+            )
+        if self.method.private_state:
+            raise MethodError(
+                f"{key} does not suit {self.algorithm}: what its agents keep depends on who took part before, and "
+                "all of them depend on one agent then, so that nothing is proved; use participation, or dp_fedavg"
             )
 
     def _check_secure_sum(self) -> None:
@@ -490,8 +515,8 @@ class RunSpec(Strict):
         if self.privacy.trust == "secure_sum":
             assert isinstance(problem, BoundRows)
             summed = problem.holders
-        neighbours = self.privacy.relation, self.privacy.unit, self.privacy.participation
-        known = self.delta, self.sensitivity, *neighbours, summed
+        neighbours = self.privacy.relation, self.privacy.unit, self.participation
+        known = self.delta, self.sensitivity, *neighbours, summed, self.privacy.cohort or 0
         if self.privacy.total is None:
             return Privacy(self.epsilon, *known)
 
@@ -519,7 +544,13 @@ class RunSpec(Strict):
     @property
     def sampling(self) -> float:
         """Return the probability that what a total protects takes part in a round."""
-        return self.method.sampling * self.privacy.participation
+        return self.method.sampling * self.participation
+
+    @property
+    def participation(self) -> float:
+        """Return the probability that an agent takes part in a round."""
+        cohort = self.privacy.cohort
+        return cohort / self.n_agents if cohort else self.privacy.participation
 
     @property
     def stated_budget(self) -> float:
@@ -570,8 +601,9 @@ class RunSpec(Strict):
             ]
         if self.info.presumed:
             stated += [self.info.presumed]
-        if self.privacy.participation < 1 and self.release is not None:
-            stated += ["nobody but an agent learns in which rounds it takes part, nor how many do"]
+        if self.participation < 1 and self.release is not None:
+            many = "" if self.privacy.cohort else ", nor how many do"
+            stated += [f"nobody but an agent learns in which rounds it takes part{many}"]
         if found.kind == "proved" and stated:
             return Guarantee("conditional", f"if {' and '.join(stated)}; {found.conditions}")
         return found

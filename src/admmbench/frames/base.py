@@ -78,6 +78,16 @@ class Federation(Generic[WholeT, PartsT]):
         """What each agent has released so far."""
         return [ledger for block in self.blocks for ledger in block.noise.ledgers]
 
+    def active(self, t: int) -> Array:
+        """Return which agents take part in round t, by coins or as a cohort, shape (P, S, 1, 1)."""
+        privacy = self.privacy
+        if not privacy.cohort:
+            coins = (block.sampler.coins(t, privacy.participation) for block in self.blocks)
+            return np.concatenate(list(coins))
+        numbers = np.concatenate([block.sampler.numbers(t) for block in self.blocks])
+        ranks = numbers.argsort(axis=0).argsort(axis=0)
+        return np.asarray(ranks < privacy.cohort)[..., None, None]
+
     def each(self, step: Callable[[Block[PartsT]], T]) -> list[T]:
         """Let every block of agents do a step, in parallel, and collect what it returns."""
         return self.run(step, self.blocks)

@@ -221,7 +221,8 @@ class OverRows(Algorithm[Models, RowFederation]):
             return _moved(sensitivity(block.parts), block.parts).max(axis=0)
 
         most = np.max(federation.each(moved), axis=0)
-        participation = federation.privacy.participation
+        everyone = federation.privacy.participation == 1
+        active = None if everyone else federation.active(federation.blocks[0].noise.t)
 
         def add(block: RowBlock, total: Array) -> None:
             parts = block.parts
@@ -230,8 +231,8 @@ class OverRows(Algorithm[Models, RowFederation]):
             noise = block.noise.part(bound, weights[:, :, 0, 0], sampling)
             # On a grid, in double precision: no sum depends on its order.
             weighted: Array = weights * value(block)
-            if participation < 1:
-                weighted = weighted * block.sampler.coins(block.noise.t, participation)
+            if active is not None:
+                weighted = weighted * active[block.agents]
             total += (weighted + noise).sum(axis=0)
 
         total = federation.sum(add, like=np.zeros(most.shape + federation.problem.model_shape))

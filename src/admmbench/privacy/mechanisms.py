@@ -76,10 +76,13 @@ class Privacy:
     unit
         What neighbouring data sets differ in: one record, or all records of one agent.
     participation
-        Probability that an agent takes part in a round, by a coin that nobody else sees; only sums are seen then.
+        Probability that an agent takes part in a round, by a coin that nobody else sees; only sums are seen then. Of a
+        cohort, the share of all agents.
     summed
         Agents that add noise to messages of which nobody sees more than the sum, see `Noise.part`. 0: the server sees
         every message.
+    cohort
+        Agents of the cohort that takes part in a round, drawn without replacement; 0 where agents have coins.
     """
 
     epsilon: float = math.inf
@@ -89,6 +92,7 @@ class Privacy:
     unit: Unit = "record"
     participation: float = 1.0
     summed: int = 0
+    cohort: int = 0
 
     @property
     def private(self) -> bool:
@@ -98,7 +102,9 @@ class Privacy:
     @property
     def radius(self) -> float | None:
         """Say how far samples of both neighbours are from those without what they differ in, see `Replaced`."""
-        return 0.5 if self.relation == "replace" else None
+        if self.relation != "replace":
+            return None
+        return 1.0 if self.cohort else 0.5
 
 
 @dataclass(frozen=True)
@@ -627,6 +633,10 @@ class Sampler:
             [samplers.poisson_sample(key, t, n, sampling) for key in keys]
             for keys, n in zip(self.keys, n_records.tolist(), strict=True)
         ]
+
+    def numbers(self, t: int) -> Array:
+        """Draw a number for each agent in round t, shape (B, S): a cohort has the agents with the smallest."""
+        return np.array([[samplers.uniform(key, t) for key in keys] for keys in self.keys])
 
     def coins(self, t: int, probability: float) -> Array:
         """Draw which agents take part in round t, shape (B, S, 1, 1): each alone, as if it were a record."""

@@ -370,3 +370,19 @@ def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
                 found[count] = tile * TILE + j
                 count += 1
     return found[:count].copy()
+
+
+@njit(nogil=True)
+def uniform(key: Array, t: int) -> float:
+    """Draw a number between 0 and 1 for a round.
+
+    Parameters
+    ----------
+    key
+        Of seed and agent, two words.
+    t
+        The round.
+    """
+    words = np.empty(TILE, np.uint32)
+    fill_words(key, np.array([t, 0]), 0, 2, words)
+    return (words[0] + words[1] / 2.0**32) / 2.0**32

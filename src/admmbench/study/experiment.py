@@ -496,6 +496,8 @@ class Experiment(Strict):
             "noise": method.noise or self.privacy.noise,
             "trust": self.privacy.trust,
         }
+        if self.privacy.cohort:
+            privacy["cohort"] = self.privacy.cohort
         if self.privacy.total is not None:
             privacy["total"] = budget
         if self.privacy.covers != "run":
