@@ -23,6 +23,8 @@ class Setting(NamedTuple):
     spreads: tuple[float, ...] = ()
     skewness: float = 0.0
     """Of a method's errors, which are gamma variables then; the tail is at the worse end."""
+    added: int = 0
+    """How many of the last methods were added after the study was stated with the others."""
 
 
 class Said(NamedTuple):
@@ -47,7 +49,13 @@ def _judge(setting: Setting, studies: int, seed: int, narrow: float) -> Said:
     n_methods = len(truth)
     apart = xr.DataArray(truth[:, None] - truth[None], dims=("algorithm", "rival"))
     looks: Sequence[int] = setting.looks
-    level = deciding.level_of_pairs(n_methods * (n_methods - 1) // 2, setting.rows, len(looks))
+    labels = [f"{number}" for number in range(n_methods)]
+    stated = n_methods - setting.added
+    turns = {label: turn for turn, label in enumerate(labels[stated:], 1)}
+    level = deciding.levels(labels[:stated], turns, setting.rows, len(looks)).drop_vars(
+        ["algorithm", "rival"]
+    )
+    first = {"algorithm": slice(stated)}
     false_pair = np.zeros(studies, bool)
     false_row = np.zeros(studies, bool)
     over = np.zeros((studies, setting.rows), bool)
@@ -62,15 +70,17 @@ def _judge(setting: Setting, studies: int, seed: int, narrow: float) -> Said:
         wrong = (verdict == "worse") & (apart <= 0) | (verdict == "better") & (apart >= 0)
         wrong |= (verdict == "equivalent") & (abs(apart) > setting.margin)
         false_pair |= wrong.any(["algorithm", "rival", "row"]).values
-        standing = deciding.standing(seen.mean("seed"), verdict)
+        means = seen.mean("seed").isel(first)
+        standing = deciding.standing(means, verdict.isel({**first, "rival": slice(stated)}))
         words = standing.transpose("study", "row", "algorithm").values
-        false_row |= (_wrong(words, truth, setting.margin) & ~over).any(axis=1)
+        false_row |= (_wrong(words, truth[:stated], setting.margin) & ~over).any(axis=1)
         decided = (words == "winner") | (words == "equivalent")
         over |= decided.any(axis=2)
-        # Only contenders of rows that are open get the seeds of the next look.
-        stops = xr.DataArray(
-            over[..., None] | (words == "worse"), dims=("study", "row", "algorithm")
-        )
+        # Only contenders of rows that are open get the seeds of the next look, and added ones that are undecided.
+        ahead = means.where(standing != "worse", np.inf).argmin("algorithm")
+        beside = verdict.isel(algorithm=slice(stated, None)).isel(rival=ahead)
+        behind = xr.concat([standing == "worse", beside != "undecided"], "algorithm")
+        stops = behind | xr.DataArray(over, dims=("study", "row"))
         values = values.where(~stops | (values["seed"] < look))
     return Said(float(false_pair.mean()), float(false_row.mean()), float(over.mean()))
 

@@ -106,6 +106,21 @@ def test_levels_share_four_fifths_of_five_percent():
     assert 105 * 15 * 5 * (1 - level) == pytest.approx(0.04)
 
 
+def test_methods_that_are_added_share_the_fifth_that_was_set_aside():
+    level = deciding.level_of_added(3, 15, 5, 4)
+    assert 15 * 5 * 4 * 3 * (3 + 1) * (1 - level) == pytest.approx(0.01)
+    # All that may ever be added, each beside every method of every row at every look.
+    spent = sum(15 * 5 * 4 * (1 - deciding.level_of_added(k, 15, 5, 4)) for k in range(1, 2000))
+    assert 0.00999 < spent < 0.01
+    levels = deciding.levels(["a", "b", "c"], {"d": 1, "f": 3}, 5, 4)
+    assert (levels[:3, :3] == deciding.level_of_pairs(3, 5, 4)).all()
+    for label, turn in (("d", 1), ("f", 3)):
+        own = deciding.level_of_added(turn, 3, 5, 4)
+        assert (levels.sel(algorithm=label)[:3] == own).all()
+        assert (levels.sel(rival=label)[:3] == own).all()
+    assert np.isnan(levels[3:, 3:]).all()
+
+
 def test_the_forecast_is_the_number_of_seeds_that_decides_four_studies_of_five():
     """By simulation: means and standard deviation are as they seem."""
     level, random = 0.999, np.random.default_rng(3)
@@ -148,6 +163,19 @@ TRIED = {
     for correlation in (0.0, 0.5, 0.95)
     for seeds in ("10", "40", "160", "10 to 160")
 }
+TRIED |= {
+    f"no difference and two added, {kind}, correlation 0.5, {seeds} seeds": Setting(
+        (0.0,) * 5,
+        0.01,
+        LOOKS if seeds == "10 to 160" else (int(seeds),),
+        rows=5,
+        correlation=0.5,
+        added=2,
+        **{**given, "spreads": (*given.get("spreads", (1.0,) * 3), 1.0, 2.0)},
+    )
+    for kind, given in KINDS.items()
+    for seeds in ("10", "10 to 160")
+}
 HARDEST = "no difference, normal, correlation 0, 10 seeds"
 
 
@@ -157,6 +185,7 @@ HARDEST = "no difference, normal, correlation 0, 10 seeds"
         HARDEST,
         "no difference, skewed, correlation 0.5, 10 seeds",
         "just beyond the margin, unequal spreads, correlation 0.95, 10 seeds",
+        "no difference and two added, normal, correlation 0.5, 10 seeds",
     ],
 )
 def test_few_studies_say_anything_wrong(name):

@@ -115,6 +115,68 @@ def test_looks_that_are_to_come_have_their_share():
     assert found["looks"] == 2
 
 
+NAMES = '["OutP first", "OutP second", "OutP third"]'
+LATER = {
+    "OutP first": [0.20, 0.20, 0.21, 0.2102],
+    "OutP second": [0.0201, 0.0302, 0.0401, 0.0501],
+    "OutP third": [0.11, 0.09, 0.14, 0.14],
+}
+
+
+def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were():
+    alone, found = (
+        compare([study(values, added=NAMES)]).isel(cell=0) for values in (CLEAR, {**LATER, **CLEAR})
+    )
+    same = found.sel(algorithm=list(CLEAR), rival=list(CLEAR))
+    xr.testing.assert_identical(same, alone)
+    assert found.comparisons == 3
+    for turn, label in enumerate(LATER, 1):
+        own = found.sel(algorithm=label, rival="ObjT")
+        level = 1 - 0.01 / 3 / turn / (turn + 1)
+        expected = stats.ttest_rel(LATER[label], CLEAR["ObjT"]).confidence_interval(level)
+        assert own["difference_lower"] == pytest.approx(expected.low)
+        assert own["difference_upper"] == pytest.approx(expected.high)
+    assert np.isnan(found["difference"].sel(algorithm=list(LATER), rival=list(LATER))).all()
+    assert dict(zip(found["algorithm"].values, found["added"].values, strict=True)) == {
+        **{"OutP first": "worse", "OutP second": "better", "OutP third": "undecided"},
+        **dict.fromkeys(CLEAR, ""),
+    }
+    assert (found["standing"].sel(algorithm=list(LATER)) == "").all()
+
+
+def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
+    studies = [study({**LATER, **CLEAR}, float(epsilon), added=NAMES) for epsilon in (1, 2)]
+    content = answer.content(compare(studies), {})
+    assert content["short"] == (
+        "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP. OutP first, added later, is behind on "
+        "MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at ε = 1, 2. OutP "
+        "third, added later, is undecided on MNIST at ε = 1, 2."
+    )
+    row = content["groups"][0]["rows"][0]
+    assert (row["winner"], row["runner_up"]) == ("ObjP", "ObjT")
+    assert [own["verdict"] for own in row["added"]] == ["worse", "better", "undecided"]
+    assert row["added"][1]["difference"].startswith("−7.99 [")
+    ranks = {each["label"]: each["rank"] for each in content["groups"][0]["beside"][0]["rows"]}
+    assert (ranks["ObjP"], ranks["OutP second"]) == ("1", "added")
+    cells = {each["label"]: each["cells"][0]["standing"] for each in content["matrix"]["rows"]}
+    assert (cells["ObjP"], cells["OutP second"], cells["OutP first"]) == (
+        "winner",
+        "better",
+        "worse",
+    )
+    assert content["facts"]["Added later"].startswith(
+        "OutP first, OutP second and OutP third: compared with all"
+    )
+
+
+def test_a_row_is_stated_with_two_methods_at_least():
+    assert compare([study(CLEAR, added='["ObjT", "OutP"]')]) is None
+    everyone = {(label, 1.0): 4 for label in CLEAR}
+    lost = compare([study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)])
+    assert (lost["added"] == "").all()
+    assert (lost["standing"] == "").all()
+
+
 TIED = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
 OUTP_WINS = {**CLEAR, "OutP": [0.01, 0.02, 0.03, 0.04]}
 

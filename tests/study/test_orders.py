@@ -6,6 +6,8 @@ import pytest
 import xarray as xr
 import yaml
 
+from admmbench.results import statistics
+from admmbench.results.aggregate import with_decision
 from admmbench.study import orders
 from admmbench.study.config import ConfigError, check_experiment, load
 
@@ -26,10 +28,12 @@ DIGITS = {
 }
 
 
-def cell(epsilon=1.0, **standing):
+def cell(epsilon=1.0, added="", **standing):
+    """Verdicts of the methods, in which ObjP has the lowest mean, and of the last one as a method that was added."""
     labels = [each["label"] for each in DIGITS["algorithms"]]
     words = [standing.get(label.replace("-", ""), "worse") for label in labels]
-    return xr.Dataset({"standing": ("algorithm", words)}, {"algorithm": labels, "epsilon": epsilon})
+    found = {"standing": ("algorithm", words), "added": ("algorithm", ["", "", added])}
+    return xr.Dataset({**found, "lowest": "ObjP"}, {"algorithm": labels, "epsilon": epsilon})
 
 
 def seeds(experiment, label, epsilon):
@@ -78,6 +82,28 @@ def test_methods_of_an_undecided_row_order_the_next_look_all_alike():
     assert orders.further(last, cell(ObjP="undecided")) == {}
     for word in ("winner", "equivalent", "worse", ""):
         assert orders.further(experiment, cell(ObjP=word)) == {}
+
+
+def test_a_method_that_was_added_orders_no_more_than_the_best_of_the_row_has():
+    experiment = check_experiment(DIGITS)
+    assert orders.further(experiment, cell(added="undecided", DPGD="")) == {}
+    found = orders.further(experiment, cell(added="undecided", ObjP="undecided", DPGD=""))
+    assert found == {"ObjP": {1.0: 10}, "DP-GD": {1.0: 10}}
+    best = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
+    assert orders.further(best, cell(added="undecided", DPGD="")) == {"DP-GD": {1.0: 10}}
+    assert orders.further(best, cell(added="worse", DPGD="")) == {}
+    alike = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}, "DP-GD": {1.0: 25}}})
+    assert orders.further(alike, cell(added="undecided", DPGD="")) == {}
+
+
+def test_results_say_which_methods_were_added():
+    given = [{**each, "added": each["name"] != "objp"} for each in DIGITS["algorithms"]]
+    experiment = check_experiment({**DIGITS, "algorithms": given})
+    results = xr.Dataset(
+        {"test_error": ((), 0.5, {"valid_range": [0, 1]})}, attrs={"metric": "test_error"}
+    )
+    assert statistics.added(with_decision(results, experiment)) == ["PVP", "DP-GD"]
+    assert statistics.added(with_decision(results, check_experiment(DIGITS))) == []
 
 
 def test_the_record_is_part_of_the_configuration(tmp_path):

@@ -100,7 +100,7 @@ def difference_shown(cell: xr.Dataset, n: int) -> float:
         where one method is left. NaN with fewer than two seeds.
     """
     spreads = cell["deviation"].sel(rival=cell["lowest"].item())
-    others = spreads["algorithm"] != cell["lowest"]
+    others = (spreads["algorithm"] != cell["lowest"]) & (cell["added"] == "")
     running = others & cell["standing"].isin(["equivalent", "undecided"])
     spread = spreads.where(running if running.any() else others).median().item()
     return deciding.difference_shown(spread, n, float(cell["level"]), float(cell["redrawn"]))

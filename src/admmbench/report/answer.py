@@ -12,7 +12,7 @@ import xarray as xr
 
 from admmbench.report import picture
 from admmbench.results import deciding, statistics
-from admmbench.results.who_wins import mean_ranks, runner_up
+from admmbench.results.who_wins import marks, mean_ranks, runner_up
 from admmbench.results.wording import (
     about,
     confidence,
@@ -26,6 +26,14 @@ from admmbench.results.wording import (
 
 if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
+
+_BESIDE = {
+    "better": "better than the best and leads",
+    "equivalent": "equivalent to the best",
+    "undecided": "undecided",
+    "worse": "behind",
+}
+"""How a method that was added later is beside the best of a row."""
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
@@ -113,6 +121,16 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
         "Differences": "paired by seed; of percentages in percentage points. Their intervals hold together at "
         f"{confidence(deciding.TOGETHER)} for all {int(comparison.attrs['comparisons']):,} pairs of methods of all "
         f"rows, and for all looks ({looks}), because results decide which pairs are shown (Bonferroni)",
+        **_fact_of_added(comparison),
+    }
+
+
+def _fact_of_added(comparison: xr.Dataset) -> dict[str, str]:
+    if not (added := _added(comparison)):
+        return {}
+    return {
+        "Added later": f"{together(added)}: compared with all other methods of a row, whose verdicts do not depend on "
+        f"it. These intervals and those of all pairs hold together at {confidence(statistics.LEVEL)}"
     }
 
 
@@ -152,7 +170,26 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     everywhere = comparison["algorithm"].values[~behind]
     if len(rows) > 1 and len(everywhere):
         sentences.append(f"Shown to be behind in no row: {together(everywhere)}.")
-    return " ".join(sentences)
+    return " ".join([*sentences, *_of_added(rows)])
+
+
+def _of_added(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """What methods that were added later are beside the best of the row, a sentence for each."""
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for each in rows:
+        for own in each["added"]:
+            where = found.setdefault(own["label"], {}).setdefault(own["verdict"], {})
+            where.setdefault(each["place"], []).append(each["epsilon"])
+    for label, verdicts in found.items():
+        said = (
+            f"{_BESIDE[verdict]} on "
+            + " and ".join(
+                f"{name} at ε = {', '.join(at)}" for name, at in verdicts[verdict].items()
+            )
+            for verdict in _BESIDE
+            if verdict in verdicts
+        )
+        yield f"{label}, added later, is {'; '.join(said)}."
 
 
 def _few(labels: Sequence[str]) -> str:
@@ -194,7 +231,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
     """
     epsilon, lowest = float(cell["epsilon"]), str(cell["lowest"].item())
     same = {} if experiment is None else experiment.one_run(epsilon)
-    behind = runner_up(cell["mean"], same.get(lowest, [lowest]))
+    behind = runner_up(cell["mean"].where(cell["added"] == ""), same.get(lowest, [lowest]))
     own = cell.sel(algorithm=lowest) if lowest else None
     second = cell.sel(algorithm=behind) if behind else None
     difference = ("difference", "difference_lower", "difference_upper")
@@ -214,6 +251,14 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "named": (group or undecided)[:MOST_NAMED],
         "needs": float(cell["seeds"]),
         "seeds": about(float(cell["seeds"])),
+        "added": [
+            {
+                "label": label,
+                "verdict": str(cell["added"].sel(algorithm=label).item()),
+                "difference": _interval(cell.sel(algorithm=label, rival=lowest), *difference),
+            }
+            for label in _added(cell)
+        ],
         "lowest": lowest,
         "error": "–" if own is None else _interval(own, "mean", "lower", "upper"),
         "runner_up": behind,
@@ -239,6 +284,15 @@ def _each_once(labels: Iterable[str], same: Mapping[str, list[str]]) -> list[str
     return list(dict.fromkeys(_all_names(label, same) for label in labels))
 
 
+def _added(comparison: xr.Dataset) -> list[str]:
+    """Labels of methods that were added after the study was stated, and compete."""
+    return [
+        str(label)
+        for label in comparison["algorithm"].values
+        if (comparison["added"].sel(algorithm=label) != "").any()
+    ]
+
+
 def _all_names(label: str, same: Mapping[str, list[str]]) -> str:
     return " = ".join(same.get(label, [label]))
 
@@ -251,8 +305,9 @@ def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
     rows = []
     for label in map(str, means["algorithm"].values):
         own = cell.sel(algorithm=label)
-        ranks = dict.fromkeys(f"{int(own[f'rank_{end}'])}" for end in ("lower", "upper"))
-        found = {"label": label, "error": _number(own, "mean"), "rank": " to ".join(ranks)}
+        ranks = dict.fromkeys(f"{float(own[f'rank_{end}']):.0f}" for end in ("lower", "upper"))
+        found = {"label": label, "error": _number(own, "mean")}
+        found["rank"] = "added" if own["added"] else " to ".join(ranks)
         found |= {"difference": "–", "over_records": "", "chance": "–"}
         if beside is not None and label != control:
             pair = beside.sel(algorithm=label)
@@ -328,7 +383,7 @@ def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
         "error": _number(cell, "mean"),
-        "standing": str(cell["standing"].item()),
+        "standing": str(marks(cell).item()),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import xarray as xr
 from markupsafe import Markup, escape
 
+from admmbench.results.who_wins import marks
 from admmbench.results.wording import given
 
 # In units of the picture, which are pixels on a wide screen.
@@ -15,6 +16,8 @@ _WIDTH, _HEIGHT = 336, 236
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 104, 8, 30
 # Between two names, one below the other.
 _LINE = 11.5
+# Radius of the mark of a method that is in the running.
+_DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
 # Lines of methods that are in the running; dark enough for a white ground.
 _COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#1d87c9", "#a0522d")
 
@@ -38,7 +41,8 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
     rows = sorted(cells, key=lambda cell: float(cell["epsilon"]))
     whole = xr.concat([cell.reset_coords() for cell in rows], "cell", join="exact")
     whole = whole.isel(algorithm=whole["mean"].notnull().any("cell").values)
-    running = whole["standing"].isin(["winner", "equivalent", "undecided"])
+    whole = whole.assign(mark=marks(whole))
+    running = whole["mark"].isin(list(_DOTS))
     ends = whole["upper"].fillna(whole["mean"]).where(running)
     if not running.any():
         return Markup()
@@ -121,16 +125,14 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
     """Marks of a method: large and full where it wins, full where it is equivalent, hollow where nothing is decided."""
     parts = []
     for place, cell in zip(x, (own.isel(cell=number) for number in range(len(x))), strict=True):
-        how = str(cell["standing"].item())
-        if how not in ("winner", "equivalent", "undecided"):
+        how = str(cell["mark"].item())
+        if how not in _DOTS:
             continue
         mean, low, high = (float(cell[name]) for name in ("mean", "lower", "upper"))
         at = place + aside
         if not math.isnan(low):
             parts.append(f'<path d="M{at:.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}"/>')
-        size, fill = {"winner": (5, color), "equivalent": (3, color), "undecided": (2.4, "#fff")}[
-            how
-        ]
+        size, fill = _DOTS[how], "#fff" if how == "undecided" else color
         parts.append(
             f'<circle cx="{at:.1f}" cy="{y(mean):.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
         )

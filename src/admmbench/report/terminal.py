@@ -57,7 +57,11 @@ def _marked(cell: str | tables.Cell) -> str:
     """Text of a cell, in bold if it is the lowest."""
     if isinstance(cell, str):
         return escape(cell)
-    text = f"[bold]{escape(cell.text)}[/]" if cell.standing == "winner" else escape(cell.text)
+    text = (
+        f"[bold]{escape(cell.text)}[/]"
+        if cell.standing in ("winner", "better")
+        else escape(cell.text)
+    )
     return " ".join(filter(None, (text, cell.note, cell.lost)))
 
 

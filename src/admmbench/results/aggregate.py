@@ -172,8 +172,10 @@ def _described(
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
-    """State what an experiment says of decisions with its results: looks, the control, and the margin in their unit."""
+    """State what an experiment says of decisions with its results, the margin in their unit."""
     stated: dict[str, object] = {}
+    if added := [method.label for method in experiment.algorithms if method.added]:
+        stated["added"] = json.dumps(added)
     if experiment.looks:
         stated["looks"] = json.dumps(experiment.looks)
     if experiment.control:

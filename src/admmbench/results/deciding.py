@@ -8,7 +8,7 @@ So what is read from them, whatever the data chose to read, is right with that p
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -23,7 +23,7 @@ SET_ASIDE = 0.2
 """Part of `ERROR` that is kept for methods that are added later."""
 
 TOGETHER = 1 - (1 - SET_ASIDE) * ERROR
-"""Level at which the intervals of a study hold together."""
+"""Level at which the intervals of a study hold together, without methods that were added later."""
 
 POWER = 0.8
 """Probability with which a number of seeds decides, if means and standard deviations are what they seem."""
@@ -47,8 +47,60 @@ def level_of_pairs(pairs: int, rows: int, looks: int) -> float:
     return 1 - (1 - TOGETHER) / (max(pairs, 1) * rows * looks)
 
 
+def level_of_added(turn: int, stated: int, rows: int, looks: int) -> float:
+    """Return the level of one interval of a method that was added after a study was stated.
+
+    All intervals of all methods that may ever be added hold together at ``1 - SET_ASIDE * ERROR``, as the sum of
+    ``1 / (k (k + 1))`` over k = 1, 2, ... is 1 (Bonferroni).
+
+    Parameters
+    ----------
+    turn
+        k, 1 for the first method that was added.
+    stated
+        Methods that the row was stated with, each of which is compared with it.
+    rows, looks
+        As of :func:`level_of_pairs`.
+    """
+    return 1 - SET_ASIDE * ERROR / (rows * looks * stated * turn * (turn + 1))
+
+
+def levels(stated: Sequence[str], added: Mapping[str, int], rows: int, looks: int) -> xr.DataArray:
+    """Return the level of the interval of each pair of a row.
+
+    Parameters
+    ----------
+    stated
+        Labels of the methods that the row was stated with: what they are worth does not depend on later ones.
+    added
+        Turns of those that were added later, by label, see :func:`level_of_added`.
+    rows, looks
+        As of :func:`level_of_pairs`.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm`` and ``rival``, NaN for two methods that were added, which are not compared.
+    """
+    labels = [*stated, *added]
+    found = xr.DataArray(
+        np.full((len(labels), len(labels)), np.nan),
+        coords={"algorithm": labels, "rival": labels},
+        dims=("algorithm", "rival"),
+    )
+    own = list(stated)
+    found.loc[own, own] = level_of_pairs(math.comb(len(own), 2), rows, looks)
+    for label, turn in added.items():
+        level = level_of_added(turn, len(own), rows, looks)
+        found.loc[own, label] = found.loc[label, own] = level
+    return found
+
+
 def intervals(
-    differences: xr.DataArray, level: float, looks: Sequence[int] = (), redrawn: float = 0.0
+    differences: xr.DataArray,
+    level: float | xr.DataArray,
+    looks: Sequence[int] = (),
+    redrawn: float = 0.0,
 ) -> xr.Dataset:
     """Compute the interval of a mean difference at each look so far, and intersect them.
 
@@ -60,7 +112,7 @@ def intervals(
     differences
         Over ``seed`` and others; NaN where one of two methods was not run.
     level
-        Of each look, as `level_of_pairs` gives it.
+        Of each look, as `level_of_pairs` gives it, or of each pair, as `levels` does.
     looks
         Numbers of seeds, increasing. Seeds beyond the last look that is complete do not count. Empty: all seeds are
         one look.
@@ -170,7 +222,7 @@ def ranks(gap: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"lower": first.where(competes), "upper": last.where(competes)})
 
 
-def chance_of_lower(differences: xr.DataArray, level: float) -> xr.Dataset:
+def chance_of_lower(differences: xr.DataArray, level: float | xr.DataArray) -> xr.Dataset:
     """Estimate the probability that a method has the lower value at a seed.
 
     Parameters
@@ -196,7 +248,7 @@ def chance_of_lower(differences: xr.DataArray, level: float) -> xr.Dataset:
     return found.where(n > 0)
 
 
-def reach_over_records(mistakes: xr.DataArray, level: float) -> xr.DataArray:
+def reach_over_records(mistakes: xr.DataArray, level: float | xr.DataArray) -> xr.DataArray:
     """Compute half the interval of the difference of two errors over test records drawn like those at hand.
 
     Each record has the part of the seeds at which a method is wrong; a difference of two methods is the mean over
@@ -220,11 +272,8 @@ def reach_over_records(mistakes: xr.DataArray, level: float) -> xr.DataArray:
     own = np.diag(shared)
     error = np.sqrt(np.maximum(own[:, None] + own[None] - 2 * shared, 0) / n)
     labels = parts["algorithm"].values
-    return xr.DataArray(
-        stdtrit(n - 1, (1 + level) / 2) * error,
-        coords={"algorithm": labels, "rival": labels},
-        dims=("algorithm", "rival"),
-    )
+    coords = {"algorithm": labels, "rival": labels}
+    return xr.DataArray(error, coords, ("algorithm", "rival")) * stdtrit(n - 1, (1 + level) / 2)
 
 
 def difference_shown(deviation: float, n: int, level: float, redrawn: float = 0.0) -> float:

@@ -175,6 +175,11 @@ def looks(ds: xr.Dataset) -> list[int]:
     return [int(n) for n in json.loads(ds.attrs.get("looks", "[]"))]
 
 
+def added(ds: xr.Dataset) -> list[str]:
+    """Return the labels of the methods that were added after the study was stated with the others, in their order."""
+    return [str(label) for label in json.loads(ds.attrs.get("added", "[]"))]
+
+
 def margin(ds: xr.Dataset) -> float:
     """Return the largest difference that does not matter, as the experiment states it, in the unit of its metric."""
     return float(ds.attrs.get("margin", 0.0))
@@ -197,7 +202,9 @@ def redrawn(ds: xr.Dataset) -> float:
     return float(ds.attrs["n_test"] / ds.attrs["n_train"]) if drawn else 0.0
 
 
-def interval(values: xr.DataArray, level: float = LEVEL, redrawn: float = 0.0) -> xr.Dataset:
+def interval(
+    values: xr.DataArray, level: float | xr.DataArray = LEVEL, redrawn: float = 0.0
+) -> xr.Dataset:
     """Compute Student's t interval of the mean over seeds.
 
     Parameters

@@ -25,6 +25,7 @@ _FILLS = {
     "compared": False,
     "excluded": False,
     "standing": "",
+    "added": "",
     "verdict": "",
     "guarantee": "",
     "runs": 0,
@@ -38,6 +39,9 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     Cells are the rows of `admmbench.results.deciding`, which judges them: intervals of differences hold together at
     `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
     Pairs count whether or not runs were lost, so that results do not choose the number of comparisons.
+
+    Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
+    stated with, two at least, at the level of `admmbench.results.deciding.level_of_added`.
 
     A method that lost a run, such as one that diverged, is not judged by the seeds that went well: it has no mean, does
     not compete, and is last in :func:`mean_ranks`.
@@ -57,10 +61,11 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
         - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
-          with simultaneous intervals; NaN where two methods share fewer than two seeds. ``deviation``: the standard
-          deviation over seeds of this difference.
+          with simultaneous intervals; NaN where two methods share fewer than two seeds, or were both added.
+          ``deviation``: the standard deviation over seeds of this difference.
         - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
-          `admmbench.results.deciding.standing`.
+          `admmbench.results.deciding.standing`, empty for those that were added.
+        - ``added``: the verdict of each method that was added on its pair with ``lowest``, and empty for others.
         - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.results.deciding.ranks`.
         - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
           see `admmbench.results.deciding.chance_of_lower`.
@@ -70,13 +75,13 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
           ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
         - ``seeds``: how many decide the cell, see `admmbench.results.deciding.seeds_needed`; 0 where it is decided.
-        - ``level``: of one interval of the cell. ``margin`` and ``looks`` are as the experiment states them.
-          ``redrawn``: see `admmbench.results.statistics.redrawn`.
+        - ``level``: of one interval of two methods that the cell was stated with. ``margin`` and ``looks`` are as the
+          experiment states them. ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
 
         Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
         ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
-        ``comparisons``, the number of pairs.
+        ``comparisons``, the number of pairs of methods that cells were stated with.
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
     cells = [cell for results in whole for cell in _cells(results, _equally_private(results))]
@@ -94,18 +99,29 @@ def standings(results: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm`` and ``epsilon``, see `admmbench.results.deciding.standing`; empty where a method has no
-        rival.
+        Over ``algorithm`` and ``epsilon``, see `admmbench.results.deciding.standing`, and ``added`` of :func:`compare`;
+        empty where a method has no rival.
     """
     status = results["status"].isel(seed=0, drop=True)
     found = xr.full_like(status, "", "U16").reset_coords(drop=True)
     comparison = _together(_cells(results, _equally_private(results)))
-    for own in [] if comparison is None else comparison["standing"]:
+    for own in [] if comparison is None else marks(comparison):
         rivals = own["algorithm"][own.values != ""]
         found.loc[{"algorithm": rivals, "epsilon": own["epsilon"].item()}] = own.sel(
             algorithm=rivals
         ).values
     return found
+
+
+def marks(comparison: xr.Dataset) -> xr.DataArray:
+    """Say how methods are marked in tables and pictures: by where they stand, and if they were added, by their verdict.
+
+    Parameters
+    ----------
+    comparison
+        What :func:`compare` found, or a cell of it.
+    """
+    return comparison["standing"].where(comparison["added"] == "", comparison["added"])
 
 
 def lead(results: xr.Dataset) -> xr.Dataset | None:
@@ -155,7 +171,8 @@ def _by_objective(results: xr.Dataset) -> xr.Dataset:
 
 
 def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
-    """Compare the rivals of all cells."""
+    """Compare the rivals of all cells that were stated with two."""
+    cells = [cell for cell in cells if cell.pairs]
     if not cells:
         return None
     parts = [_compared(cell, len(cells)) for cell in cells]
@@ -209,9 +226,20 @@ class _Cell:
     rivals: list[str]
 
     @property
+    def added(self) -> dict[str, int]:
+        """Those that were added later, with their turns, which do not depend on the cell."""
+        turns = enumerate(statistics.added(self.facts), 1)
+        return {label: turn for turn, label in turns if label in self.rivals}
+
+    @property
+    def stated(self) -> list[str]:
+        """All others."""
+        return [label for label in self.rivals if label not in self.added]
+
+    @property
     def pairs(self) -> int:
-        """Number of pairs of rivals."""
-        return math.comb(len(self.rivals), 2)
+        """Number of pairs of rivals that the cell was stated with."""
+        return math.comb(len(self.stated), 2)
 
 
 def _facts(results: xr.Dataset) -> xr.Dataset:
@@ -242,20 +270,25 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     """Compare the rivals of one cell of so many."""
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
-    compared = at["algorithm"].isin(cell.rivals)
+    compared, stated = (at["algorithm"].isin(labels) for labels in (cell.rivals, cell.stated))
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
     means = statistics.interval(values, redrawn=redrawn)
     looks, margin = statistics.looks(at), statistics.margin(at)
-    level = deciding.level_of_pairs(cell.pairs, rows, max(len(looks), 1))
+    judged = max(len(looks), 1)
+    level = deciding.level_of_pairs(cell.pairs, rows, judged)
     pairs = statistics.difference(values, values.rename(algorithm="rival"))
-    gap = deciding.intervals(pairs, level, looks, redrawn)
+    levels = deciding.levels(cell.stated, cell.added, rows, judged).reindex_like(pairs)
+    pairs = pairs.where(levels.notnull())
+    gap = deciding.intervals(pairs, levels, looks, redrawn)
     verdict = deciding.verdicts(gap, margin)
-    standing = deciding.standing(means["mean"], verdict)
-    rank, chance = deciding.ranks(gap), deciding.chance_of_lower(pairs, level)
-    ahead = means["mean"].where(standing != "worse")
+    both = stated & stated.rename(algorithm="rival")
+    standing = deciding.standing(means["mean"].where(stated), verdict.where(both, ""))
+    rank, chance = deciding.ranks(gap.where(both)), deciding.chance_of_lower(pairs, levels)
+    ahead = means["mean"].where(stated & (standing != "worse"))
     order = [*ahead.sortby(ahead).dropna("algorithm")["algorithm"].values]
     lowest = str(order[0]) if order else ""
+    beside = verdict.sel(rival=lowest or cell.stated[0], drop=True)
     comparison = xr.Dataset(
         {
             "compared": compared,
@@ -270,13 +303,14 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "deviation": pairs.std("seed", ddof=1),
             "verdict": verdict,
             "standing": standing,
+            "added": beside.where(compared & ~stated, ""),
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
-            "reach_over_records": _over_records(at, values, level),
+            "reach_over_records": _over_records(at, values, levels),
             "control": str(at.attrs.get("control", lowest)),
             "lowest": lowest,
-            "runner_up": runner_up(means["mean"], [lowest]),
+            "runner_up": runner_up(means["mean"].where(stated), [lowest]),
             "seeds": _needed(pairs, verdict, standing, lowest, margin, level, redrawn),
             "level": level,
             "margin": margin,
@@ -297,7 +331,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     return comparison.assign_coords(facts)
 
 
-def _over_records(at: xr.Dataset, values: xr.DataArray, level: float) -> xr.DataArray:
+def _over_records(at: xr.Dataset, values: xr.DataArray, levels: xr.DataArray) -> xr.DataArray:
     """Half the intervals over test records, of methods of a cell that compete by errors; NaN if results do not tell."""
     compete = values.notnull().any("seed")
     nothing = xr.full_like(values.isel(seed=0, drop=True), np.nan)
@@ -306,7 +340,7 @@ def _over_records(at: xr.Dataset, values: xr.DataArray, level: float) -> xr.Data
         return pairs
     runs = at["status"].isin(SUCCESSFUL).sum("seed")
     parts = (at["mistakes"] / runs).isel(algorithm=compete.values)
-    return deciding.reach_over_records(parts, level).reindex_like(pairs)
+    return deciding.reach_over_records(parts, levels).reindex_like(pairs)
 
 
 def _needed(

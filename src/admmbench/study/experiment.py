@@ -75,6 +75,9 @@ class Method(Strict):
     """The experiment's if absent."""
     problem: dict[str, Any] = {}
     """Changes to the experiment's problem."""
+    added: bool = False
+    """Whether it was added after the study was stated with the others, whose verdicts it leaves as they are: it is
+    compared with each of them, at a level of its own, see docs/sure.md."""
     tune: Axes = {}
     """Settings that are tuned at each budget, by the path of their key, such as params.rho; a value is a number to
     start from, or an axis; see docs/experiments.md."""

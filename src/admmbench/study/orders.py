@@ -22,6 +22,8 @@ Orders = dict[str, dict[float, int]]
 def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
     """Order the next look for the methods among which a row is undecided, all alike.
 
+    Methods that were added later and are undecided beside the best of the row get it as well, up to its seeds.
+
     Parameters
     ----------
     experiment
@@ -30,10 +32,24 @@ def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
         The row, of `admmbench.results.who_wins.compare`.
     """
     looks, epsilon = experiment.looks or [], float(cell["epsilon"])
-    labels = cell["algorithm"].values[(cell["standing"] == "undecided").values].tolist()
-    so_far = [sum(map(len, experiment.blocks_of(label, epsilon))) for label in labels]
-    left = [look for look in looks if look > max(so_far, default=0)]
-    return {label: {epsilon: left[0]} for label in labels} if left else {}
+
+    def so_far(label: str) -> int:
+        return sum(map(len, experiment.blocks_of(label, epsilon)))
+
+    def undecided(word: str) -> list[str]:
+        return [
+            str(label) for label in cell["algorithm"].values[(cell[word] == "undecided").values]
+        ]
+
+    labels = undecided("standing")
+    left = [look for look in looks if look > max(map(so_far, labels), default=0)]
+    found = {label: {epsilon: left[0]} for label in labels} if left else {}
+    lowest = str(cell["lowest"].item())
+    of_best = found[lowest][epsilon] if lowest in found else so_far(lowest)
+    for label in undecided("added"):
+        if own := [look for look in looks if so_far(label) < look <= of_best]:
+            found[label] = {epsilon: own[0]}
+    return found
 
 
 def merged(first: Orders, second: Orders) -> Orders:
