@@ -41,7 +41,9 @@ def table(means, labels):
     means = xr.DataArray(
         np.asarray(means, float), dims=("cell", "algorithm"), coords={"algorithm": labels}
     )
-    return xr.Dataset({"mean": means, "compared": means.copy(data=np.ones(means.shape, bool))})
+    stated = means.copy(data=np.full(means.shape, ""))
+    compared = means.copy(data=np.ones(means.shape, bool))
+    return xr.Dataset({"mean": means, "compared": compared, "added": stated})
 
 
 def study(values, epsilon=1.0, **given):
@@ -142,6 +144,9 @@ def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were()
         **dict.fromkeys(CLEAR, ""),
     }
     assert (found["standing"].sel(algorithm=list(LATER)) == "").all()
+    one = compare([study({**LATER, **CLEAR}, added=NAMES, diverged={("OutP first", 1.0): 1})])
+    assert one["added"].sel(algorithm="OutP first") == "not compared"
+    assert set(mean_ranks(one)["algorithm"].values) == set(CLEAR)
 
 
 def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
@@ -173,7 +178,7 @@ def test_a_row_is_stated_with_two_methods_at_least():
     assert compare([study(CLEAR, added='["ObjT", "OutP"]')]) is None
     everyone = {(label, 1.0): 4 for label in CLEAR}
     lost = compare([study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)])
-    assert (lost["added"] == "").all()
+    assert (lost["added"].sel(algorithm=list(LATER)) == "not compared").all()
     assert (lost["standing"] == "").all()
 
 

@@ -65,7 +65,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
           ``deviation``: the standard deviation over seeds of this difference.
         - ``verdict`` of each pair, see `admmbench.results.deciding.verdicts`, and ``standing`` of each method, see
           `admmbench.results.deciding.standing`, empty for those that were added.
-        - ``added``: the verdict of each method that was added on its pair with ``lowest``, and empty for others.
+        - ``added``: the verdict of each method that was added on its pair with ``lowest``, ``not compared`` where one
+          of them has no mean, and empty for methods that the cell was stated with.
         - ``rank_lower``, ``rank_upper``: bounds of the rank of a method, see `admmbench.results.deciding.ranks`.
         - ``chance``, ``chance_lower``, ``chance_upper``: probability that ``algorithm`` has the lower value at a seed,
           see `admmbench.results.deciding.chance_of_lower`.
@@ -194,7 +195,8 @@ def runner_up(means: xr.DataArray, lowest: Sequence[str]) -> str:
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     """Rank methods by their means in each cell, 1 for the lowest, and average over the cells.
 
-    Equal means share a rank, and methods that lost runs share the last.
+    Equal means share a rank, and methods that lost runs share the last. Methods that were added have none, so that the
+    ranks of others stay.
 
     Parameters
     ----------
@@ -208,7 +210,7 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     """
     from scipy.stats import rankdata  # takes a second
 
-    everywhere = comparison["compared"].all("cell").values
+    everywhere = (comparison["compared"] & (comparison["added"] == "")).all("cell").values
     means = comparison["mean"].isel(algorithm=everywhere).transpose("cell", "algorithm")
     # Means of the same errors in another order may differ in their last digits.
     ranks = rankdata(means.round(12).fillna(np.inf), axis=1)
@@ -303,7 +305,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "deviation": pairs.std("seed", ddof=1),
             "verdict": verdict,
             "standing": standing,
-            "added": beside.where(compared & ~stated, ""),
+            "added": beside.where(beside != "", "not compared").where(compared & ~stated, ""),
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
