@@ -266,6 +266,8 @@ def messages(error: ValidationError, given: Any, path: str = "") -> list[str]:
         text = each["msg"].removeprefix("Value error, ")
         if each["type"] in ("model_type", "dataclass_type"):
             text = "Input should be a mapping of keys to values"
+        elif each["type"] == "missing":
+            text = "this key is missing"
         shown = each["type"] not in ("value_error", "missing")
         text += f" (got {shortened(repr(each['input']))})" if shown else ""
         faults.setdefault(where, []).append(text)

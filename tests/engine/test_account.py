@@ -79,7 +79,7 @@ def test_a_search_costs_more_than_a_run(capsys):
         (["laplace"], "give the epsilon of a release, or a total"),
         (["laplace", "--epsilon", "1", "--sampling", "0.1"], "sampling: its totals are known for"),
         (["pure", "--epsilon", "-1"], "epsilon: "),
-        (["objp"], "dataset: Field required"),
+        (["objp"], "dataset: this key is missing"),
         (["objp", "--dataset", "digits", "--multiplier", "3"], "unknown key 'multiplier'"),
         (["admm", "--dataset", "digits", "--total", "1"], "sends everything without noise"),
         (["objp", "epsilon", "--dataset", "digits"], "'epsilon': expected KEY=VALUE"),

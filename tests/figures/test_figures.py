@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
+from matplotlib.transforms import Bbox
 
 from admmbench.claims.estimates import lowest
 from admmbench.figures import Figure, style
@@ -67,6 +69,22 @@ def test_curves_have_a_panel_for_each_epsilon_and_a_line_for_each_method(results
     assert panels(drawing)[0].get_ylabel() == "Test error (%)"
     assert legend(drawing) == ["OutP", "ObjP", "ObjPM", "Non-private"]
     assert "20–80 percentile" in texts(drawing)
+
+
+def test_a_figure_is_the_same_where_a_notebook_crops_it(results, figure):
+    """By half an inch from below, which is a whole number of pixels; legend and small print are not cropped."""
+    drawing = draw(results, figure())
+
+    def pixels(**how):
+        content = io.BytesIO()
+        drawing.savefig(content, dpi=100, **how)
+        return plt.imread(io.BytesIO(content.getvalue()))
+
+    size = drawing.get_size_inches()
+    whole, part = pixels(), pixels(bbox_inches=Bbox([[0, 0.5], size]), pad_inches=0)
+    np.testing.assert_array_equal(part, whole[: len(part)])
+    foot = [text.get_window_extent().y0 for text in drawing.texts]
+    assert drawing.get_tightbbox().y0 * drawing.dpi <= min(foot) + 1
 
 
 def test_curves_show_every_round_of_the_mean_in_percent(results, figure):

@@ -111,7 +111,7 @@ def test_a_loss_keeps_its_parameters():
         ({"loss": {"name": "huber", "treshold": 1}}, "problem.loss.treshold: .*'threshold'"),
         ({"loss": {"name": "huber", "threshold": 0}}, "problem.loss.threshold: .*greater than 0"),
         ({"loss": {"name": "squared", "threshold": 1}}, "problem.loss.threshold"),
-        ({}, "problem.loss: Field required"),
+        ({}, "problem.loss: this key is missing"),
         ({"loss": "softmax", "regularisation": 1}, "regularisation"),
         ({"loss": "softmax", "strenght": 1}, "did you mean 'strength'"),
         ({"loss": "softmax", "strength": -1}, "problem.strength: .*greater than or equal to 0"),

@@ -233,15 +233,14 @@ def _add_foot(drawing: Drawing, entries: dict[str, Line2D], notes: list[str]) ->
     drawing.set_size_inches(width, total)
     drawing.set_layout_engine("constrained", rect=(0, 1 - height / total, 1, height / total))
     if box:
-        box.set_bbox_to_anchor((0.5, 1 - height / total))
-    text = drawing.text(
+        box.set_bbox_to_anchor((0.5, 1 - height / total), drawing.transFigure)
+    drawing.text(
         *(0.1 / width, print_ / total, "\n".join(lines)),
         fontsize=SMALL_PRINT,
         color="#444444",
         va="top",
         linespacing=1.3,
     )
-    text.set_in_layout(False)
 
 
 def _legend(drawing: Drawing, entries: dict[str, Line2D]) -> Legend:
@@ -264,7 +263,6 @@ def _legend(drawing: Drawing, entries: dict[str, Line2D]) -> Legend:
             labelspacing=0.35,
         )
         if columns == 1 or box.get_window_extent().width <= room:
-            box.set_in_layout(False)
             return box
         box.remove()
         rows += 1
