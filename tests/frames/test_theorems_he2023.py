@@ -1,5 +1,6 @@
 """Theorems of he2023 on quadratic programs, whose solutions and subproblems are linear systems."""
 
+import functools
 import itertools
 import math
 from types import SimpleNamespace
@@ -60,6 +61,11 @@ class Program:
 
 def iterations(method, params):
     """State before and after each round of a run, with the server's multipliers last."""
+    return itertools.pairwise(states(method, **params))
+
+
+@functools.cache
+def states(method, **params):
     spec = RunSpec(
         dataset=QP, algorithm=method, params=params, agents=N, seeds=[SEED], rounds=20_000
     )
@@ -75,15 +81,12 @@ def iterations(method, params):
                     found[name] = getattr(state, name)[:, 0].copy()
             return SimpleNamespace(**found)
 
-        before = copied()
-        for t in range(1, spec.rounds + 1):
-            spec.method.round(t, state, federation)
-            after = copied()
-            yield before, after
-            if state.ended.all():
-                return
-            before = after
-    raise AssertionError("no end")
+        found = [copied()]
+        while not state.ended.all():
+            assert len(found) <= spec.rounds, "no end"
+            spec.method.round(len(found), state, federation)
+            found.append(copied())
+    return found
 
 
 @pytest.mark.parametrize("params", CASES)
