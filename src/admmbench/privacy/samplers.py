@@ -37,7 +37,7 @@ TILE = 1024
 _HALF, _QUARTER = TILE // 2, TILE // 4
 
 # With numpy's rule for divisions by zero, loops become vector instructions.
-_compiled = numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})
+_compiled = njit(nogil=True, error_model="numpy", fastmath={"contract"})
 _inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
 _LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)

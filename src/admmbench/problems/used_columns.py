@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -91,7 +90,7 @@ def _gather(entries: Array, index: Array, found: Array) -> None:
                 target[j] = source[places[j]]
 
 
-@numba.njit(nogil=True)
+@njit(nogil=True)
 def take_tile(entries: Array, position: Array, start: int, tile: Array) -> None:
     """Fill a tile with entries of a model.
 
