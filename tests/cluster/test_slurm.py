@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.cluster import impatient
 from tests.wheel import install
+from tests.workflow import forked
 from tests.workflow.own import OwnFolder
 from tests.workflow.project import STUDY, Project, assert_same, runs, wait_for
 
@@ -41,6 +43,12 @@ class Slow(ObjP):
 """
 
 
+def impatiently(python, folder, *options):
+    """Words of a call of Snakemake that does not wait longer and longer for its jobs."""
+    shutil.copy(impatient.__file__, folder)
+    return [str(python), "-m", "impatient", *options]
+
+
 class ClusterProject(Project):
     """A copy of the project whose jobs go to Slurm."""
 
@@ -48,22 +56,21 @@ class ClusterProject(Project):
         super().configure(**{"epsilon": [0.5, 1], **changes})
 
     def command(self, *options):
-        base = [sys.executable, "-m", "snakemake", *PROFILE]
-        return [*base, *OPTIONS, "--configfile", "config/tiny.yaml", *options]
+        words = [*PROFILE, *OPTIONS, "--configfile", "config/tiny.yaml", *options]
+        return impatiently(sys.executable, self.folder, *words)
 
     def locally(self, *targets):
-        command = Project.command(self, *targets)
-        return subprocess.run(
-            command, cwd=self.folder, env=self.environment, check=True, capture_output=True
-        )
+        words = Project.command(self, *targets)[3:]
+        status, output = forked.snakemake(self.folder, words, self.environment)
+        assert status == 0, output
 
 
 class OwnClusterFolder(OwnFolder):
     """A folder of one's own whose jobs go to Slurm."""
 
     def command(self, *options):
-        base = [str(self.python), "-m", "snakemake", "--profile", "profiles/slurm"]
-        return [*base, *OPTIONS, *options]
+        words = ["--profile", "profiles/slurm", *OPTIONS, *options]
+        return impatiently(self.python, self.folder, *words)
 
 
 @pytest.fixture(scope="module")

@@ -31,10 +31,15 @@ _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload([__name__, *IMPORTS])
 
 
-def snakemake(folder: Path, words: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Run ``python -m snakemake`` with some words in a folder: its exit status, and what it printed."""
+def snakemake(
+    folder: Path, words: list[str], environment: dict[str, str], module: str = "snakemake"
+) -> tuple[int, str]:
+    """Run ``python -m snakemake`` with some words in a folder: its exit status, and what it printed.
+
+    Another module stands for it if that is asked for.
+    """
     log = folder / "snakemake.log"
-    given = folder, log, words, environment, python_of_jobs()
+    given = module, words, folder, log, environment, python_of_jobs()
     process = _SERVER.Process(target=_snakemake, args=given)
     process.start()
     process.join()
@@ -45,12 +50,17 @@ def snakemake(folder: Path, words: list[str], environment: dict[str, str]) -> tu
 
 
 def _snakemake(
-    folder: Path, log: Path, words: list[str], environment: dict[str, str], python: str
+    module: str,
+    words: list[str],
+    folder: Path,
+    log: Path,
+    environment: dict[str, str],
+    python: str,
 ) -> None:
     os.setsid()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     sys.executable = python
-    _become("snakemake", words, folder, environment, [0, handle, handle])
+    _become(module, words, folder, environment, [0, handle, handle])
 
 
 def _become(

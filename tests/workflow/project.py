@@ -128,8 +128,9 @@ class Project:
         )
 
     def snakemake(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        words = self.command(*options)[3:]
-        status, output = forked.snakemake(self.folder, words, {**self.environment, **environment})
+        _, _, module, *words = self.command(*options)
+        given = {**self.environment, **environment}
+        status, output = forked.snakemake(self.folder, words, given, module)
         return subprocess.CompletedProcess(words, status, output)
 
     def run(self, *options: str, **environment: str) -> str:
