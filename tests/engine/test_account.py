@@ -1,5 +1,7 @@
 """Accounts without a run, against runs, and against dp-accounting."""
 
+import re
+
 import dp_accounting as dp
 import pytest
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
@@ -8,6 +10,7 @@ from admmbench import load_dataset, simulate
 from admmbench.cli import main
 from admmbench.engine.account import Mechanism, of_run
 from admmbench.engine.spec import RunSpec
+from admmbench.privacy.costs import ORDERS
 
 RUN = {"dataset": "digits", "agents": 3, "sensitivity": "global", "rounds": 4, "seeds": 1}
 
@@ -71,10 +74,35 @@ def test_a_search_costs_more_than_a_run(capsys):
     assert "3.942 if the best alone is seen, of a logarithmic number" in said
 
 
+@pytest.mark.parametrize("covers", ["run", "every_trial", "best_trial"])
+def test_the_command_solves_for_a_total_that_covers_a_search(covers, capsys):
+    words = ["--total", "2", "--rounds", "100", "--delta", "1e-5", "--trials", "24"]
+    assert main(["account", "gaussian", *words, "--covers", covers]) == 0
+    (found,) = re.findall(r"multiplier (\S+) each", capsys.readouterr().out)
+    run = dp.SelfComposedDpEvent(dp.GaussianDpEvent(float(found)), 100)
+    accountant = dp.rdp.RdpAccountant(ORDERS, dp.NeighboringRelation.REPLACE_SPECIAL)
+    if covers == "best_trial":
+        accountant.compose(dp.dp_event.RepeatAndSelectDpEvent(run, 24, 0.0)).compose(run)
+        assert accountant.get_epsilon(1e-5) == pytest.approx(2, rel=0.01)
+    else:
+        runs = 25 if covers == "every_trial" else 1
+        exact = dp.get_epsilon_gaussian(float(found) / (100 * runs) ** 0.5, 1e-5)
+        assert exact == pytest.approx(2, rel=0.01)
+
+
+def test_totals_of_methods_may_cover_a_search(capsys):
+    words = ["account", "objp", "privacy={noise: gaussian}", "--dataset", "digits", "--rounds", "3"]
+    covers = ["--total", "2", "--delta", "1e-5", "--covers", "every_trial", "--trials", "24"]
+    assert main([*words, *covers]) == 0
+    (total,) = re.findall(r"rdp +(\S+)", capsys.readouterr().out)
+    assert float(total) == pytest.approx(0.341, abs=0.001)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["gaussian", "--total", "1", "--trials", "1"], "trials: "),
+        (["gaussian", "--total", "1", "--covers", "every_trial"], "covers: says what a total to"),
         (["gaussian", "--epsilon", "1"], "give the multiplier of a release, or a total"),
         (["laplace"], "give the epsilon of a release, or a total"),
         (["laplace", "--epsilon", "1", "--sampling", "0.1"], "sampling: its totals are known for"),

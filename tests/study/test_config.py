@@ -740,3 +740,37 @@ def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
         with pytest.raises(config.ConfigError, match=message):
             config.read_experiment(tmp_path, figures=True)
         (tmp_path / name).write_text(study.definition("quick", name))
+
+
+@pytest.mark.parametrize(
+    ("tuning", "trials"),
+    [({"trials": 24}, 30), ({"trials": 24, "seeds": [1000, 1001]}, 60), ({"trials": 3}, 3)],
+    ids=str,
+)
+def test_a_total_that_covers_tuning_counts_all_runs_of_it(tmp_path, tuning, trials):
+    """Those beyond an edge, and those of each seed, look at the records too."""
+    privacy = {"total": [2], "covers": "every_trial"}
+    given = {"epsilon": None, "sensitivity": "global", "tuning": tuning, "privacy": privacy}
+    found = load(tmp_path, **given)
+    assert {run.spec.privacy.trials for run in found.runs} == {trials}
+
+
+@pytest.mark.parametrize(
+    ("privacy", "tuning", "message"),
+    [
+        ({}, None, "privacy.covers: every_trial counts trials"),
+        ({"trials": 24}, {}, "privacy.trials: 24 are fewer than the 30 runs"),
+        ({}, {"beside": True}, "tuning.beside: privacy.covers does not count"),
+        (
+            {"covers": "best_trial"},
+            {"seeds": [1000, 1001]},
+            "tuning.seeds: a trial is one run where",
+        ),
+    ],
+    ids=str,
+)
+def test_totals_that_cover_less_than_tuning_are_refused(tmp_path, privacy, tuning, message):
+    privacy = {"total": [2], "covers": "every_trial", **privacy}
+    given = {"epsilon": None, "sensitivity": "global", "tuning": tuning, "privacy": privacy}
+    with pytest.raises(ConfigError, match=message):
+        load(tmp_path, **given)

@@ -120,6 +120,10 @@ def _run(options: argparse.Namespace) -> None:
     argument("--delta", help="failure probability of totals"),
     argument("--sampling", help="probability that a record takes part in a release"),
     argument("--trials", help="of a search for settings, whose total is said as well"),
+    argument(
+        "--covers",
+        help="what --total is of: run (default); or every_trial or best_trial, with --trials",
+    ),
 )
 def _account(options: argparse.Namespace) -> None:
     from rich.table import Table
@@ -134,7 +138,8 @@ def _account(options: argparse.Namespace) -> None:
     if options.name == "all":
         print(combinations.markdown())
         return
-    keys = ("dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling")
+    keys = ["dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling", "covers"]
+    keys += ["trials"] if options.covers else []
     given = {key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))}
     given |= parse_words(options.settings)
     if options.name in get_args(Mechanism.model_fields["name"].annotation):
@@ -143,7 +148,8 @@ def _account(options: argparse.Namespace) -> None:
         what, releases = options.name, f"{mechanism.rounds} releases"
     else:
         given["params"] = {**given.get("params", {}), **_moved(given, "sampling")}
-        given["privacy"] = {**given.get("privacy", {}), **_moved(given, "total")}
+        own = _moved(given, "total", "covers", "trials")
+        given["privacy"] = {**given.get("privacy", {}), **own}
         spec = checked(RunSpec, {"algorithm": options.name, "sensitivity": "global", **given}, "")
         found = of_run(spec, load_dataset(spec.dataset))
         what, releases = f"{options.name} on {spec.info.name}", f"{spec.rounds} rounds"
@@ -178,9 +184,9 @@ def _print_curve(console: Console, curve: Curve) -> None:
     console.print(f"Advantage (hits less false alarms) at most {curve.advantage:.3g}{mu}.")
 
 
-def _moved(given: dict[str, Any], key: str) -> dict[str, Any]:
-    """Take a value out of a mapping."""
-    return {key: given.pop(key)} if key in given else {}
+def _moved(given: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Take values out of a mapping."""
+    return {key: given.pop(key) for key in keys if key in given}
 
 
 @command(

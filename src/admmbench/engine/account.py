@@ -11,7 +11,7 @@ from admmbench.engine.rounds import bind
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
-from admmbench.privacy.selection import SHAPES, selected
+from admmbench.privacy.selection import SHAPES, Covers, covering, selected
 from admmbench.validation import Count, Number, Strict
 
 Positive = Annotated[Number, Field(gt=0)]
@@ -61,6 +61,10 @@ class Mechanism(Strict):
     delta: Annotated[Number, Field(gt=0, lt=1)] = 1e-6
     sampling: Annotated[Number, Field(gt=0, le=1)] = 1.0
     """Probability that a record takes part in a release with normal noise."""
+    covers: Covers = "run"
+    """What the total to solve for is of."""
+    trials: Annotated[Number, Field(gt=1)] | None = None
+    """Of the search that it covers."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -71,6 +75,8 @@ class Mechanism(Strict):
         given = [each for each in (getattr(self, own), self.total) if each is not None]
         if len(given) != 1 or getattr(self, other) is not None:
             raise ValueError(f"{self.name}: give the {own} of a release, or a total to solve for")
+        if self.covers != "run" and (self.total is None or self.trials is None):
+            raise ValueError("covers: says what a total to solve for is of; give total and trials")
         if self.sampling < 1 and self.name != "gaussian":
             raise ValueError(f"sampling: its totals are known for gaussian, not for {self.name}")
         return self
@@ -80,7 +86,11 @@ class Mechanism(Strict):
         epsilon = self.epsilon or (1 / self.multiplier if self.multiplier else None)
         if epsilon is None:
             assert self.total is not None
-            epsilon = calibrate(self._ledger, self.total, self.delta)
+
+            def covered(ledger: Ledger, delta: float) -> float:
+                return covering(ledger, delta, self.covers, self.trials or 0)
+
+            epsilon = calibrate(self._ledger, self.total, self.delta, covered)
         gaussian = self.name == "gaussian"
         one = f"multiplier {1 / epsilon:.4g}" if gaussian else f"epsilon {epsilon:.4g}"
         return Account(one, self._ledger(epsilon), self.delta)

@@ -199,7 +199,9 @@ class Covered(NoiseSettings):
     ] = "run"
     trials: Annotated[
         Annotated[Number, Field(gt=1)] | None,
-        Field(description="of the search that totals cover; those of tuning if absent"),
+        Field(
+            description="runs of the search that totals cover; all that tuning may make if absent"
+        ),
     ] = None
 
 

@@ -195,6 +195,7 @@ class Experiment(Strict):
         self._check_blocks()
         self._check_looks()
         self._check_tuning()
+        self._check_covers()
         self._check_audit()
         labels = [method.label for method in self.algorithms]
         _once("algorithms: the label", labels)
@@ -300,11 +301,32 @@ class Experiment(Strict):
                     f"audit.budgets.{number}: {budget:g} is no budget of the experiment"
                 )
 
-    def _check_tuning(self) -> None:
-        if self.privacy.covers != "run" and not (self.privacy.trials or self.tuning):
+    def _check_covers(self) -> None:
+        """Refuse totals that cover fewer runs than a search makes."""
+        covers, trials, tuning = self.privacy.covers, self.privacy.trials, self.tuning
+        if covers == "run":
+            return
+        if tuning is None:
+            if trials is None:
+                raise ValueError(
+                    f"privacy.covers: {covers} counts trials; state tuning, or privacy.trials"
+                )
+            return
+        if tuning.beside:
             raise ValueError(
-                f"privacy.covers: {self.privacy.covers} counts trials; state tuning, or privacy.trials"
+                "tuning.beside: privacy.covers does not count what is tried beside the best; leave it out"
             )
+        if covers == "best_trial" and len(tuning.seeds) > 1:
+            raise ValueError(
+                "tuning.seeds: a trial is one run where privacy.covers is best_trial; state one seed"
+            )
+        if trials is not None and trials < tuning.most:
+            raise ValueError(
+                f"privacy.trials: {trials:g} are fewer than the {tuning.most} runs that a search may make, with each "
+                "seed, and beyond an edge of what it tried; state as many, or leave it out"
+            )
+
+    def _check_tuning(self) -> None:
         tuned = [number for number, method in enumerate(self.algorithms) if method.tune]
         if tuned and self.tuning is None:
             raise ValueError(
@@ -504,7 +526,7 @@ class Experiment(Strict):
         if self.privacy.total is not None:
             privacy["total"] = budget
         if self.privacy.covers != "run":
-            trials = self.privacy.trials or (self.tuning and self.tuning.trials)
+            trials = self.privacy.trials or (self.tuning and self.tuning.most)
             privacy |= {"covers": self.privacy.covers, "trials": trials}
         arguments: dict[str, Any] = {
             "dataset": self.dataset,

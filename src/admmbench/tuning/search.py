@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from admmbench.tuning.settings import Axis, Settings, Value
+from admmbench.tuning.settings import FURTHER, Axis, Settings, Value
 
 Place = tuple[float, ...]
 """Exponents of the factors of all axes."""
@@ -15,8 +15,6 @@ Direction = tuple[int, int]
 
 # Steps of grids, as powers of the factors: from halves and doubles to what no error tells apart.
 _STEPS = tuple(0.5**k for k in range(7))
-# If the best is at an edge of what was tried, up to trials / _FURTHER trials may be added, which extend the range.
-_FURTHER = 4
 
 
 class Score(NamedTuple):
@@ -108,7 +106,7 @@ def search(axes: Mapping[str, Axis], trials: int, measure: Callable[[Settings], 
         tried[place] = Trial(settings(place), measure(settings(place)))
         if tried[place].score < tried[best].score:
             best, last = place, direction
-    for _ in range(trials // _FURTHER):
+    for _ in range(trials // FURTHER):
         beyond = _beyond(axes, tried[best].settings, list(tried.values()))
         if not beyond:
             break

@@ -98,6 +98,10 @@ Axes = Annotated[
 ]
 
 
+FURTHER = 4
+"""If the best is at an edge of what was tried, up to trials / FURTHER trials may be added, which extend the range."""
+
+
 class TuningSettings(Strict):
     """Settings are compared in this way.
 
@@ -118,6 +122,11 @@ class TuningSettings(Strict):
     held_out: Annotated[Count, Field(ge=2)] = 5
     seeds: Annotated[list[Count], Field(min_length=1)] = [1000]
     beside: bool = False
+
+    @property
+    def most(self) -> int:
+        """Return how many runs a search makes at most: a trial has one with each seed; those beside it do not count."""
+        return (self.trials + self.trials // FURTHER) * len(self.seeds)
 
 
 class Chosen(Strict):
