@@ -59,8 +59,8 @@ check: env
 
 # The site, from nothing and without a network; a warning is an error.
 docs: env
-	rm -rf docs/_build docs/reference/generated
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build
+	rm -rf docs/_build docs/jupyter_execute docs/reference/generated
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html docs docs/_build
 	@echo "Site: docs/_build/index.html"
 
 # Renew the lock from pyproject.toml (needs uv).
@@ -76,4 +76,4 @@ vendor:
 	cd vendor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 clean:
-	rm -rf .venv vendor/node_modules docs/_build docs/reference/generated results/*/ resources .snakemake
+	rm -rf .venv vendor/node_modules docs/_build docs/jupyter_execute docs/reference/generated results/*/ resources .snakemake

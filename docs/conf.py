@@ -19,7 +19,7 @@ copyright = author
 version = release = admmbench.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -31,7 +31,7 @@ extensions = [
     "configuration_keys",
     "kept_reports",
 ]
-exclude_patterns = ["_build", "reports/*"]
+exclude_patterns = ["_build", "jupyter_execute", "reports/*"]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]
 
@@ -43,6 +43,13 @@ myst_dmath_double_inline = True
 
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+
+# Notebooks run when the site is built, in a folder of their own; a cell that fails is a warning. What they make is in
+# jupyter_execute/ beside this file.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_show_tb = True
+nb_execution_timeout = 600
 
 # Equations without a network: one file, which needs no fonts.
 _MATHJAX = importlib.resources.files("sphinx-mathjax-offline") / "static/mathjax/tex-svg.js"
@@ -60,6 +67,7 @@ numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_title = "admmbench"
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_show_sphinx = False
 html_copy_source = False

@@ -22,7 +22,7 @@ PAGES = re.findall(r"^\| \[.*?\]\((\w+)\.md\)", (FOLDER / "index.md").read_text(
 # What a page promises to leave behind, besides what it prints.
 FILES = {
     "first_study": "results/report/quick/index.html",
-    "results": "digits.png",
+    "notebook": "digits.png",
     "own_method": "my_method.png",
 }
 

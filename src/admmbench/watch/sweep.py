@@ -119,6 +119,8 @@ def sweep(
 def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
     """Draw results of an experiment or a sweep as figures of a study are drawn.
 
+    A notebook shows what is returned after ``%matplotlib inline``, and a script saves it by ``savefig``.
+
     Parameters
     ----------
     results
