@@ -152,10 +152,10 @@ def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were()
 def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     studies = [study({**LATER, **CLEAR}, float(epsilon), added=NAMES) for epsilon in (1, 2)]
     content = answer.content(compare(studies), {})
-    assert content["short"] == (
-        "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP. OutP first, added later, is behind on "
-        "MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at ε = 1, 2. OutP "
-        "third, added later, is undecided on MNIST at ε = 1, 2."
+    assert content["short"] == "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP."
+    assert content["added"] == (
+        "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP second, added later, is better than the best "
+        "and leads on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at ε = 1, 2."
     )
     row = content["groups"][0]["rows"][0]
     assert (row["winner"], row["runner_up"]) == ("ObjP", "ObjT")

@@ -52,9 +52,10 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     Returns
     -------
     dict
-        ``facts`` by name; ``short``, the answer in a sentence or two; ``parts``, what is left out of data; ``groups``,
-        one for each experiment, with its ``picture``, ``rows`` and ``beside``, all methods beside the control;
-        ``mixed``, whether their units differ; ``matrix`` of all methods and cells; ``notes``.
+        ``facts`` by name; ``short``, the answer in a sentence or two; ``added``, how methods that joined later are
+        beside it; ``parts``, what is left out of data; ``groups``, one for each experiment, with its ``picture``,
+        ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
+        all methods and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -64,6 +65,7 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     return {
         "facts": _facts(comparison, places),
         "short": _short(comparison, rows),
+        "added": " ".join(_of_added(rows)),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "groups": list(_groups(comparison, rows)),
         "mixed": len({each["unit"] for each in rows}) > 1,
@@ -170,7 +172,7 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     everywhere = comparison["algorithm"].values[~behind]
     if len(rows) > 1 and len(everywhere):
         sentences.append(f"Shown to be behind in no row: {together(everywhere)}.")
-    return " ".join([*sentences, *_of_added(rows)])
+    return " ".join(sentences)
 
 
 def _of_added(rows: list[dict[str, Any]]) -> Iterator[str]:
