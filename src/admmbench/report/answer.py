@@ -288,11 +288,9 @@ def _each_once(labels: Iterable[str], same: Mapping[str, list[str]]) -> list[str
 
 def _added(comparison: xr.Dataset) -> list[str]:
     """Labels of methods that were added after the study was stated, and compete."""
-    return [
-        str(label)
-        for label in comparison["algorithm"].values
-        if (comparison["added"].sel(algorithm=label) != "").any()
-    ]
+    joined = comparison["added"] != ""
+    anywhere = joined.any([dim for dim in joined.dims if dim != "algorithm"])
+    return [str(label) for label in comparison["algorithm"].values[anywhere.values]]
 
 
 def _all_names(label: str, same: Mapping[str, list[str]]) -> str:

@@ -236,7 +236,8 @@ class _Cell:
     @property
     def stated(self) -> list[str]:
         """All others."""
-        return [label for label in self.rivals if label not in self.added]
+        added = self.added
+        return [label for label in self.rivals if label not in added]
 
     @property
     def pairs(self) -> int:
