@@ -22,7 +22,8 @@ from admmbench.engine.spec import RunSpec
 from admmbench.figures import drawing
 from admmbench.frames.outcomes import Outcome
 from admmbench.privacy import ACCOUNTANTS, NEIGHBOURS
-from admmbench.report import attacks, rendering, tables
+from admmbench.report import attacks, picture, rendering, tables
+from admmbench.results import who_wins
 from admmbench.study.runs import Run
 from admmbench.tuning.settings import Chosen, TuningSettings
 from tests.made import ERRORS, INF, build, totals
@@ -314,6 +315,19 @@ FIRST = {
     "OutP": {0.5: 0.6, 1.0: 0.5},
     "Non-private": {INF: 0.05},
 }
+
+
+def test_the_picture_of_one_total_has_a_row_for_each_method():
+    cells = who_wins.compare([totals(build(FIRST, sensitivity="global"))])
+    drawn = ElementTree.fromstring(
+        picture.draw([cells.isel(cell=cells["epsilon"].values.ravel() == 0.5).squeeze("cell")])
+    )
+    names = [text for text in drawn.iter("text") if text.get("text-anchor") == "end"]
+    heights = {text.text: float(text.get("y")) for text in names}
+    assert heights["ObjP"] < heights["ObjT"] < heights["OutP"] == heights["60 →"]
+    means = [float(mark.get("cx")) for mark in drawn.iter("circle")]
+    assert len(means) == 2  # of the two that are in the running, equal here
+    assert means[0] == means[1] > max(float(text.get("x")) for text in names if text.text in FIRST)
 
 
 def answered(figure, *results, verdicts=()):

@@ -121,9 +121,15 @@ def test_the_command_prints_a_table_and_says_whether_anything_differs(tmp_path, 
     assert "10.00 10.00 to 10.00" in shown
     assert main(["compare", a, str(tmp_path / "none.nc")]) == 1
     assert "none.nc: no such file" in capsys.readouterr().err
-    (tmp_path / "text.nc").write_text("words")
-    assert main(["compare", a, str(tmp_path / "text.nc")]) == 1
-    assert "text.nc: cannot be read as results" in capsys.readouterr().err
+    for name, fix in (
+        ("text.nc", "delete"),
+        ("page.html", "results are in files such as results/"),
+    ):
+        (tmp_path / name).write_text("words")
+        assert main(["compare", a, str(tmp_path / name)]) == 1
+        said = capsys.readouterr().err
+        assert f"{name}: cannot be read as results" in said
+        assert fix in said
 
 
 def test_labels_are_no_markup():

@@ -73,6 +73,12 @@ def test_a_plug_in_takes_part(tmp_path):
 def test_numbers_have_a_loss_whose_slope_is_bounded():
     content, _ = asked(dataset={**TABLE, "target": "bmi"}, methods=["objp", "dp_gd"])
     assert content["problem"]["loss"] == "huber"
+    assert content["margin"] == 0
+
+
+def test_a_point_of_error_does_not_matter_unless_another_margin_is_stated():
+    assert asked(methods=["objp", "dp_gd"])[0]["margin"] == 1
+    assert asked(methods=["objp", "dp_gd"], margin=0)[0]["margin"] == 0
 
 
 def test_paths_of_a_second_file_follow(tmp_path):

@@ -102,7 +102,8 @@ def _study(options: argparse.Namespace) -> int:
     argument("--seeds", help="of the first look (default: 10)"),
     argument("--trials", help="settings that are tried for each method and total (default: 24)"),
     argument(
-        "--margin", help="difference that does not matter, in points of an error (default: 0)"
+        "--margin",
+        help="difference that does not matter (default: 1 point of an error; 0 for numbers)",
     ),
     argument("--audit", action="store_true", help="attack the privacy of each method, too"),
     argument("--output", type=place, help="folder of the study (default: rank-TABLE)"),

@@ -40,6 +40,8 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     try:
         found = xr.load_dataset(path, engine="h5netcdf")
     except Exception as error:  # damage may end in any
+        if path.suffix != ".nc":  # a file of the user, who is not to delete it
+            fix = "results are in files such as results/quick/results.nc"
         raise StaleResultError(f"{path}: cannot be read as results ({error}); {fix}") from None
     if _KEY not in found.attrs and not strict:
         _log.warning("%s has no checksum: it may have been altered", path)

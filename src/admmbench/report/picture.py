@@ -1,4 +1,7 @@
-"""A small picture of one experiment: error against total, with who is in the running marked and named at the curves."""
+"""A small picture of one experiment: error against total, or a row for each method where there is one total.
+
+Who is in the running is marked and named.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ _LINE = 11.5
 _DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
 # Lines of methods that are in the running; dark enough for a white ground.
 _COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#1d87c9", "#a0522d")
+_GREY = "#c4c9ce"
 
 
 def draw(cells: Sequence[xr.Dataset]) -> Markup:
@@ -47,20 +51,17 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
     if not running.any():
         return Markup()
     starts = whole["lower"].fillna(whole["mean"]).where(running)
-    x, y = _x(whole["epsilon"].values.tolist()), _Scale(float(starts.min()), float(ends.max()))
+    shown = float(starts.min()), float(ends.max())
     named = whole["algorithm"][running.any("cell").values].values.tolist()
     last = {label: float(whole["mean"].sel(algorithm=label).dropna("cell")[-1]) for label in named}
     named.sort(key=last.__getitem__)
     colors = {label: _COLORS[turn % len(_COLORS)] for turn, label in enumerate(named)}
-    behind = [label for label in whole["algorithm"].values if label not in colors]
-    parts = _axes(whole, x, y)
-    parts += [_line(whole.sel(algorithm=label), x, y, "#c4c9ce") for label in behind]
-    for turn, label in enumerate(named):
-        own, color = whole.sel(algorithm=label), colors[label]
-        aside = 1.6 * (turn - (len(named) - 1) / 2)  # so that intervals do not hide each other
-        parts += [_line(own, x, y, color), *_points(own, x, y, color, aside)]
-    parts += _names(named, [y(last[label]) for label in named], colors)
     title = f"{rows[0]['long_name'].item()} against the total ε of {', '.join(named)}"
+    parts = (
+        _rows(whole.isel(cell=0), shown, colors)
+        if len(rows) == 1
+        else _curves(whole, shown, last, colors)
+    )
     return Markup(
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
@@ -68,15 +69,16 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
 
 
 class _Scale:
-    """Places of values on the vertical axis, with some room; what is above the picture is far above it."""
+    """Places of errors between two ends of the picture, with some room; what is beyond the second is far beyond it."""
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
         room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
         self.low, self.high = low - room, high + room
+        self.start, self.end = start, end
 
     def __call__(self, value: float) -> float:
         part = (value - self.low) / (self.high - self.low)
-        return _HEIGHT - _BOTTOM - min(part, 9.0) * (_HEIGHT - _TOP - _BOTTOM)
+        return self.start + min(part, 9.0) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
         """Return four or so round values."""
@@ -87,6 +89,59 @@ class _Scale:
         return [round(step * number, 12) for number in range(first, last + 1)]
 
 
+def _curves(
+    whole: xr.Dataset, shown: tuple[float, float], last: dict[str, float], colors: dict[str, str]
+) -> list[str]:
+    """Error against total: a curve for each method, and the names of those in the running at the ends of theirs."""
+    x, y = _x(whole["epsilon"].values.tolist()), _Scale(*shown, _HEIGHT - _BOTTOM, _TOP)
+    behind = [label for label in whole["algorithm"].values if label not in colors]
+    parts = _axes(whole, x, y)
+    parts += [_line(whole.sel(algorithm=label), x, y, _GREY) for label in behind]
+    for turn, (label, color) in enumerate(colors.items()):
+        own = whole.sel(algorithm=label)
+        aside = 1.6 * (turn - (len(colors) - 1) / 2)  # so that intervals do not hide each other
+        parts += [_line(own, x, y, color), *_points(own, x, y, color, aside)]
+    return parts + _names([y(last[label]) for label in colors], colors)
+
+
+def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) -> list[str]:
+    """Methods of one total from the lowest mean down, as many as there is room for: name, interval and mark.
+
+    A method that is far behind has its mean written at the edge.
+    """
+    ranked = cell["algorithm"][cell["mean"].argsort().values].values.tolist()
+    ranked = ranked[: int((_HEIGHT - _TOP - _BOTTOM) / _LINE)]
+    high = min(2 * _LINE, (_HEIGHT - _TOP - _BOTTOM) / len(ranked))
+    start, end, floor = _RIGHT, _WIDTH - 12, _TOP + high * len(ranked)
+    x = _Scale(*shown, start, end)
+    parts = []
+    for value in x.ticks():
+        parts.append(f'<path d="M{x(value):.1f} {_TOP}V{floor:.1f}" stroke="#e4e7ea"/>')
+        parts.append(_text(x(value), floor + 13, _tick(cell, value), "middle"))
+    title = f"{_quantity(cell)} at total ε = {given(float(cell['epsilon']))}"
+    parts.append(_text((start + end) / 2, floor + 26, title, "middle"))
+    for turn, label in enumerate(ranked):
+        own, color, y = (
+            cell.sel(algorithm=label),
+            colors.get(label, _GREY),
+            _TOP + high * (turn + 0.5),
+        )
+        mean, lower, upper = (float(own[name]) for name in ("mean", "lower", "upper"))
+        parts.append(_text(start - 6, y + 3.5, label, "end", colors.get(label)))
+        if x(mean) > end:
+            parts.append(_text(end, y + 3.5, f"{_tick(cell, mean, 3)} →", "end"))
+            continue
+        if not math.isnan(lower):
+            parts.append(
+                f'<path d="M{x(lower):.1f} {y:.1f}H{min(x(upper), end):.1f}" stroke="{color}"/>'
+            )
+        size, fill = _mark(str(own["mark"].item()), color)
+        parts.append(
+            f'<circle cx="{x(mean):.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
+        )
+    return parts
+
+
 def _x(epsilons: Sequence[float]) -> list[float]:
     """Places on the horizontal axis, which is logarithmic."""
     logs = [math.log(value) for value in epsilons]
@@ -95,24 +150,37 @@ def _x(epsilons: Sequence[float]) -> list[float]:
     return [_LEFT + 12 + inner * (value - logs[0]) / wide for value in logs]
 
 
+def _quantity(cells: xr.Dataset) -> str:
+    """What the errors are."""
+    unit = " in %" if cells["fraction"].values.ravel()[0] else ""
+    return f"{cells['long_name'].values.ravel()[0]}{unit}"
+
+
+def _tick(cells: xr.Dataset, value: float, digits: int = 6) -> str:
+    return f"{100 * value if cells['fraction'].values.ravel()[0] else value:.{digits}g}"
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", color: str | None = None) -> str:
+    fill = f' fill="{color}"' if color else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{fill}>{escape(text)}</text>'
+
+
+def _mark(how: str, color: str) -> tuple[float, str]:
+    """Radius and filling: large where a method wins, full where it is equivalent, hollow where nothing is decided."""
+    return _DOTS.get(how, 1.5), "#fff" if how == "undecided" else color
+
+
 def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale) -> list[str]:
     """Ticks of both axes, and what they are."""
-    fraction = bool(whole["fraction"].values.ravel()[0])
     right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = []
     for value in y.ticks():
-        place = y(value)
-        text = f"{100 * value if fraction else value:g}"
-        parts.append(f'<path d="M{_LEFT} {place:.1f}H{right}" stroke="#e4e7ea"/>')
-        parts.append(f'<text x="{_LEFT - 5}" y="{place + 3.5:.1f}" text-anchor="end">{text}</text>')
-    for place, value in zip(x, whole["epsilon"].values, strict=True):
-        text = given(float(value))
-        parts.append(f'<text x="{place:.1f}" y="{floor + 13}" text-anchor="middle">{text}</text>')
-    unit = " in %" if fraction else ""
-    label = f"{whole['long_name'].values.ravel()[0]}{unit} against total ε"
-    middle = (_LEFT + right) / 2
-    parts.append(f'<text x="{middle}" y="{floor + 26}" text-anchor="middle">{escape(label)}</text>')
-    return parts
+        parts.append(f'<path d="M{_LEFT} {y(value):.1f}H{right}" stroke="#e4e7ea"/>')
+        parts.append(_text(_LEFT - 5, y(value) + 3.5, _tick(whole, value), "end"))
+    for place, epsilon in zip(x, whole["epsilon"].values, strict=True):
+        parts.append(_text(place, floor + 13, given(float(epsilon)), "middle"))
+    title = f"{_quantity(whole)} against total ε"
+    return [*parts, _text((_LEFT + right) / 2, floor + 26, title, "middle")]
 
 
 def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str) -> str:
@@ -122,7 +190,7 @@ def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str) -> str:
 
 
 def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: float) -> list[str]:
-    """Marks of a method: large and full where it wins, full where it is equivalent, hollow where nothing is decided."""
+    """Marks of a method where it is in the running, with the interval of its mean."""
     parts = []
     for place, cell in zip(x, (own.isel(cell=number) for number in range(len(x))), strict=True):
         how = str(cell["mark"].item())
@@ -132,14 +200,14 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
         at = place + aside
         if not math.isnan(low):
             parts.append(f'<path d="M{at:.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}"/>')
-        size, fill = _DOTS[how], "#fff" if how == "undecided" else color
+        size, fill = _mark(how, color)
         parts.append(
             f'<circle cx="{at:.1f}" cy="{y(mean):.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
         )
     return parts
 
 
-def _names(labels: Sequence[str], places: Sequence[float], colors: dict[str, str]) -> list[str]:
+def _names(places: Sequence[float], colors: dict[str, str]) -> list[str]:
     """Names at the right, none on another, each with a line to the end of its curve."""
     start, right = _WIDTH - _RIGHT - 8, _WIDTH - _RIGHT + 6
     found = list(places)
@@ -151,11 +219,8 @@ def _names(labels: Sequence[str], places: Sequence[float], colors: dict[str, str
         found[turn] = max(found[turn] + (over if turn + 1 == len(found) else 0), above)
     found[0] = min(found[0], _HEIGHT - 4)
     parts = []
-    for label, place, curve in zip(labels, found, places, strict=True):
-        color = colors[label]
+    for (label, color), place, curve in zip(colors.items(), found, places, strict=True):
         bend = f"M{start} {curve:.1f}L{right - 2} {place:.1f}"
         parts.append(f'<path d="{bend}" stroke="{color}" stroke-width="0.6" fill="none"/>')
-        parts.append(
-            f'<text x="{right}" y="{place + 3.5:.1f}" fill="{color}">{escape(label)}</text>'
-        )
+        parts.append(_text(right, place + 3.5, label, color=color))
     return parts

@@ -46,8 +46,9 @@ class Question(Strict):
     """Seeds of the first look."""
     trials: Count = 24
     """Settings that are tried for each method at each total."""
-    margin: Annotated[Number, Field(ge=0)] = 0.0
-    """Largest difference of two methods that does not matter, in percentage points of an error."""
+    margin: Annotated[Number, Field(ge=0)] | None = None
+    """Largest difference of two methods that does not matter, as in an experiment. If absent, one point of an error, as
+    Benavoli, Corani, Demsar and Zaffalon (2017) take for classifiers, and none for numbers."""
     audit: bool = False
     """Whether to attack every method at every total."""
 
@@ -104,6 +105,9 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
     """Everything but the methods. All records count alike, as they do in the error."""
     loss = question.loss or (info.default_problem if info.n_classes else "huber")
     metric = as_loss(loss).metric
+    margin = question.margin
+    if margin is None:
+        margin = 1 if info.n_classes else 0
     source = Path(str(question.dataset.get("path", info.name))).name
     content: dict[str, Any] = {
         "title": f"{source}: who wins at equal totals",
@@ -112,7 +116,7 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
         "rounds": 20,
         "evaluate_every": 1,
         "looks": [times * question.seeds for times in _LOOKS],
-        "margin": question.margin,
+        "margin": margin,
         "sensitivity": "global",
         "privacy": {"total": question.total, "delta": question.delta},
         "tuning": {"trials": question.trials},
