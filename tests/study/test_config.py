@@ -756,6 +756,27 @@ def test_a_total_that_covers_tuning_counts_all_runs_of_it(tmp_path, tuning, tria
 
 
 @pytest.mark.parametrize(
+    "stated", [{}, {"covers": "every_trial"}, {"covers": "best_trial"}], ids=str
+)
+def test_a_method_says_what_its_own_total_covers(tmp_path, stated):
+    methods = [
+        {"name": "objp", "label": "one", "covers": "run"},
+        {"name": "outp", "label": "best", "covers": "best_trial"},
+        {"name": "objt", "label": "other"},
+    ]
+    privacy = {"total": [2], **stated}
+    given = {**GLOBAL, "algorithms": methods, "privacy": privacy}
+    found = {
+        run.label: (run.spec.privacy.covers, run.spec.privacy.trials)
+        for run in load(tmp_path, **given, tuning={}).runs
+    }
+    other = (stated["covers"], 30) if stated else ("run", None)
+    assert found == {"one": ("run", None), "best": ("best_trial", 30), "other": other}
+    with pytest.raises(ConfigError, match=r"tuning\.seeds: a trial is one run where"):
+        load(tmp_path, **given, tuning={"seeds": [1000, 1001]})
+
+
+@pytest.mark.parametrize(
     ("privacy", "tuning", "message"),
     [
         ({}, None, "privacy.covers: every_trial counts trials"),

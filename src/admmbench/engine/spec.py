@@ -660,8 +660,9 @@ class RunSpec(Strict):
         said = list(self.method.caveats)
         if (covers := self.privacy.covers) != "run":
             said.append(
-                f"Budgets cover a search of {self.privacy.trials:g} trials for the settings, and the run, if "
-                f"{CONDITIONS[covers]}. The choice among methods is not counted. Totals of runs are of a run alone."
+                f"With {covers}, budgets cover a search of {self.privacy.trials:g} trials for the settings, and the "
+                f"run, if {CONDITIONS[covers]}. The choice among methods is not counted. Totals of runs are of a run "
+                "alone."
             )
         return said
 

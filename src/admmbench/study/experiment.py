@@ -32,6 +32,7 @@ from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.figures.base import PARAMETER
 from admmbench.figures.tidy import COURSES
+from admmbench.privacy.selection import Covers
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks
 from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
@@ -67,6 +68,8 @@ class Method(Strict):
     """Budgets of this method, of the same kind as the experiment's; the experiment's if absent."""
     noise: Literal["published", "laplace", "gaussian"] | None = None
     """The experiment's privacy.noise if absent."""
+    covers: Covers | None = None
+    """What its total is of; the experiment's privacy.covers if absent."""
     delta: Annotated[Number | None, Field(gt=0, lt=1)] = None
     """The experiment's if absent."""
     agents: Count | dict[str, Any] | None = None
@@ -301,22 +304,27 @@ class Experiment(Strict):
                     f"audit.budgets.{number}: {budget:g} is no budget of the experiment"
                 )
 
+    def _covers(self, method: Method) -> Covers:
+        """Say what the total of a method is of."""
+        return method.covers or self.privacy.covers
+
     def _check_covers(self) -> None:
         """Refuse totals that cover fewer runs than a search makes."""
-        covers, trials, tuning = self.privacy.covers, self.privacy.trials, self.tuning
-        if covers == "run":
+        trials, tuning = self.privacy.trials, self.tuning
+        searching = {self._covers(method) for method in self.algorithms} - {"run"}
+        if not searching:
             return
         if tuning is None:
             if trials is None:
                 raise ValueError(
-                    f"privacy.covers: {covers} counts trials; state tuning, or privacy.trials"
+                    f"privacy.covers: {min(searching)} counts trials; state tuning, or privacy.trials"
                 )
             return
         if tuning.beside:
             raise ValueError(
                 "tuning.beside: privacy.covers does not count what is tried beside the best; leave it out"
             )
-        if covers == "best_trial" and len(tuning.seeds) > 1:
+        if "best_trial" in searching and len(tuning.seeds) > 1:
             raise ValueError(
                 "tuning.seeds: a trial is one run where privacy.covers is best_trial; state one seed"
             )
@@ -525,9 +533,9 @@ class Experiment(Strict):
             privacy["cohort"] = self.privacy.cohort
         if self.privacy.total is not None:
             privacy["total"] = budget
-        if self.privacy.covers != "run":
+        if (covers := self._covers(method)) != "run":
             trials = self.privacy.trials or (self.tuning and self.tuning.most)
-            privacy |= {"covers": self.privacy.covers, "trials": trials}
+            privacy |= {"covers": covers, "trials": trials}
         arguments: dict[str, Any] = {
             "dataset": self.dataset,
             "algorithm": method.name,
