@@ -241,7 +241,10 @@ def make_update(
                                 dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], new)
                             partial_[j] += message(new, dual_[j], rho_message)
         if draw.measure:
-            draw.magnitude[:] /= size
+            # By entries: with an array, numba compiles its message on wrong shapes as well, which takes seconds.
+            for p in range(agents):
+                for s in range(seeds):
+                    draw.magnitude[p, s] /= size
 
     return update
 

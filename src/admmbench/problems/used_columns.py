@@ -106,7 +106,9 @@ def take_tile(entries: Array, position: Array, start: int, tile: Array) -> None:
         To be filled.
     """
     if len(position) == 0:
-        tile[:] = entries.ravel()[start : start + len(tile)]
+        flat = entries.ravel()[start : start + len(tile)]
+        for j in range(len(tile)):
+            tile[j] = flat[j]
         return
     k, column = divmod(start, len(position))
     done = 0

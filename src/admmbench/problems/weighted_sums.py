@@ -99,7 +99,9 @@ def _sum_columns(
             _sum_tile(values, levels, places, starts, tile, sums, first, some)
         else:
             _sum_tile(values, levels, places, starts, tile, rest, 0, some)
-            sums[:, first:] = rest[:, :some]
+            for i in range(n):
+                for m in range(some):
+                    sums[i, first + m] = rest[i, m]
 
 
 @njit(nogil=True)
