@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -228,15 +229,18 @@ def test_a_claim_about_an_early_round_is_judged_there():
 # the kept studies
 
 
+known = functools.cache(labels)  # it reads the file of each experiment
+
+
 @pytest.fixture(scope="module")
 def kept():
     loaded = claims.load(sorted(CLAIMS.glob("*.yaml")))
     results = reference.load(sorted({claim.experiment for claim in loaded}))
-    return results, {v.claim.id: v for v in evaluate(loaded, results, labels())}
+    return results, {v.claim.id: v for v in evaluate(loaded, results, known())}
 
 
 def rejudged(results, claim, **change):
-    (verdict,) = evaluate([claim.model_copy(update=change)], results, labels())
+    (verdict,) = evaluate([claim.model_copy(update=change)], results, known())
     return verdict.verdict
 
 
