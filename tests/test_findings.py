@@ -874,6 +874,137 @@ def equal_digits(page: Section) -> None:
     )
 
 
+@section("Who wins when tuning counts")
+def tuning_counts(page: Section) -> None:
+    study, adult = "tuning_counts_adult", "equal_privacy_adult"
+    found = who_wins.compare([results(study)])
+    own = found.isel(cell=0)
+    means = (100 * own["mean"]).sortby(own["mean"])
+    order = [str(label) for label in means["algorithm"].values]
+    ahead = [label for label in order if own["standing"].sel(algorithm=label) != "worse"]
+    methods = [label.removesuffix(" (untuned)") for label in order if label.endswith(" (untuned)")]
+    ways = ("best trial", "every trial", "untuned")
+    tuning = read_yaml(ROOT / f"config/experiments/{study}.yaml")["tuning"]
+    spent = statistics.final(results(study).reset_coords(), "epsilon_total").sel(epsilon=2)
+    free = {method: points(adult, method, 2) for method in methods}
+
+    def pairs(way: str) -> list[xr.Dataset]:
+        """Differences of each method in this way and of its untuned runs, in points."""
+        return [
+            own.sel(algorithm=f"{method} ({way})", rival=f"{method} (untuned)")
+            for method in methods
+        ]
+
+    def gaps(way: str, how: str) -> list[float]:
+        return sorted(
+            100 * float(pair["difference"])
+            for pair in pairs(way)
+            if how in ("", str(pair["verdict"].item()))
+        )
+
+    def had(way: str) -> float:
+        """What the runs have of the total, all alike."""
+        totals = [float(spent.sel(algorithm=f"{method} ({way})").max()) for method in methods]
+        assert max(totals) - min(totals) < 0.001
+        return totals[0]
+
+    page.says(
+        "lets {} of the methods on Adult pay for it: the search and the run together have a total of {:g} at δ = {}.",
+        word(len(methods)),
+        own["epsilon"],
+        short(float(own["delta"])),
+    )
+    page.says(
+        "A search has {} trials with {} seed each, and up to {} more",
+        tuning["trials"],
+        word(len(tuning["seeds"])),
+        word(tuning["trials"] // 4),
+    )
+    page.says("so each method is there in {} ways:", word(len(ways)))
+    page.says(
+        "**best trial**: a curator hides all trials but the best. A run has {:.2f} of the total.",
+        had("best trial"),
+    )
+    page.says("the messages of all trials. A run has {:.2f} of the total.", had("every trial"))
+    page.says("The one run has the whole total", holds=had("untuned") > 1.98)
+    numbers = sorted(set(own["runs"].values.tolist()))
+    page.says(
+        "as means over {} fresh seeds.",
+        " to ".join(map(word, numbers)),
+    )
+    page.aside(SETTING, "searches of as many trials, with two seeds each")
+    page.says(
+        "Bold are all that are not shown to be behind another of the {}, by intervals that hold together for all {} "
+        "pairs and {} looks. Differences of up to {} points do not matter.",
+        len(order),
+        found.attrs["comparisons"],
+        word(int(own["looks"])),
+        f"{100 * statistics.margin(results(study)):g}",
+    )
+    page.aside(SETTING, "| method | free | best trial | every trial | untuned |")
+    for method in methods:
+        labels = [f"{method} ({way})" for way in ways]
+        cells = [
+            ("**{:.1f}**" if label in ahead else "{:.1f}").format(float(means.sel(algorithm=label)))
+            for label in labels
+        ]
+        row = " | ".join([f"{free[method]:.1f}", *cells])
+        page.says(f"| {NAMES.get(method, method)} | {row} |")
+    leading = next(k for k, label in enumerate(order) if not label.endswith("(untuned)"))
+    page.says(
+        "The lowest means, {} of them, are of untuned runs. The row is undecided between {} of the {}; about {} seeds "
+        "would decide it.",
+        word(leading),
+        word(len(ahead)),
+        len(order),
+        about(float(own["seeds"])),
+    )
+    every = gaps("every trial", "")
+    page.says(
+        "All {} means are higher than those of untuned runs, by {:.1f} to {:.1f} points, which the intervals show of "
+        "{} methods.",
+        word(len(methods)),
+        every[0],
+        every[-1],
+        word(len(gaps("every trial", "worse"))),
+        holds=not gaps("every trial", "better"),
+    )
+    (pays,) = [pair for pair in pairs("best trial") if pair["verdict"] == "better"]
+    behind = gaps("best trial", "worse")
+    page.says(
+        "**Where only the best trial is seen, it is shown to pay for OutP alone**, by {:.1f} points ({:.1f} to "
+        "{:.1f}), whose untuned runs have the highest mean. {} methods are behind their untuned runs, by {:.1f} to "
+        "{:.1f} points, and {} are undecided.",
+        -100 * float(pays["difference"]),
+        -100 * float(pays["difference_upper"]),
+        -100 * float(pays["difference_lower"]),
+        word(len(behind)).capitalize(),
+        behind[0],
+        behind[-1],
+        word(len(gaps("best trial", "undecided"))),
+        holds=str(pays["algorithm"].item()) == "OutP (best trial)" and methods[-1] == "OutP",
+    )
+    costs = {
+        way: sorted(float(means.sel(algorithm=f"{each} ({way})")) - free[each] for each in methods)
+        for way in ways
+    }
+    page.says(
+        "Where tuning is free, runs end at {:.1f} to {:.1f} %; where the best trial is paid for they end {:.1f} to "
+        "{:.1f} points higher, where all are {:.1f} to {:.1f}.",
+        min(free.values()),
+        max(free.values()),
+        costs["best trial"][0],
+        costs["best trial"][-1],
+        costs["every trial"][0],
+        costs["every trial"][-1],
+    )
+    page.aside(
+        FORMULA,
+        "Those of *best trial* do not hold",
+        "of a number that is drawn, one in five times a single one",
+    )
+
+
 @section("MNIST at the papers' scale")
 def mnist_at_scale(page: Section) -> None:
     r21, r22, worst = "ryu2021_mnist", "ryu2022_mnist", "ryu2021_worst_case"

@@ -776,6 +776,37 @@ def test_a_method_says_what_its_own_total_covers(tmp_path, stated):
         load(tmp_path, **given, tuning={"seeds": [1000, 1001]})
 
 
+# How often a run is evaluated, and which seeds it has.
+_UNMEASURED = {"evaluate_every": 1, "seeds": [0]}
+
+
+def test_what_tuning_costs_is_shown_of_methods_of_equal_privacy():
+    """They have the same axes, and untuned runs have the settings where the searches start."""
+    counted, free = (
+        Experiment.model_validate(
+            yaml.safe_load((ROOT / f"config/experiments/{name}_adult.yaml").read_text())
+        )
+        for name in ("tuning_counts", "equal_privacy")
+    )
+    searches = {search.label: search for search in counted.searches.values()}
+    runs = {run.label: run.spec.complete() for run in counted.runs}
+    labels = []
+    for search in free.searches.values():
+        name, end = search.label.removesuffix(")"), search.label.endswith(")")
+        every, best, untuned = (
+            f"{name}{', ' if end else ' ('}{way})"
+            for way in ("every trial", "best trial", "untuned")
+        )
+        if search.budget != 2 or untuned not in runs:
+            continue
+        for label, covers in ((every, "every_trial"), (best, "best_trial")):
+            assert searches[label].axes == search.axes
+            assert searches[label].spec.privacy.covers == covers
+        assert runs[untuned] | _UNMEASURED == search.spec.complete() | _UNMEASURED
+        labels += [every, best, untuned]
+    assert labels == [method.label for method in counted.algorithms]
+
+
 @pytest.mark.parametrize(
     ("privacy", "tuning", "message"),
     [
