@@ -927,11 +927,8 @@ def tuning_counts(page: Section) -> None:
     )
     page.says("the messages of all trials. A run has {:.2f} of the total.", had("every trial"))
     page.says("The one run has the whole total", holds=had("untuned") > 1.98)
-    numbers = sorted(set(own["runs"].values.tolist()))
-    page.says(
-        "as means over {} fresh seeds.",
-        " to ".join(map(word, numbers)),
-    )
+    numbers = own["runs"].values.tolist()
+    page.says("as means over {} to {} fresh seeds.", word(min(numbers)), max(numbers))
     page.aside(SETTING, "searches of as many trials, with two seeds each")
     page.says(
         "Bold are all that are not shown to be behind another of the {}, by intervals that hold together for all {} "
@@ -950,14 +947,18 @@ def tuning_counts(page: Section) -> None:
         ]
         row = " | ".join([f"{free[method]:.1f}", *cells])
         page.says(f"| {NAMES.get(method, method)} | {row} |")
-    leading = next(k for k, label in enumerate(order) if not label.endswith("(untuned)"))
+    (winner,) = ahead
+    paid = [
+        float(means.sel(algorithm=each) - means[0]) for each in order if "(untuned)" not in each
+    ]
     page.says(
-        "The lowest means, {} of them, are of untuned runs. The row is undecided between {} of the {}; about {} seeds "
-        "would decide it.",
-        word(leading),
-        word(len(ahead)),
-        len(order),
-        about(float(own["seeds"])),
+        "**An untuned run wins**: ICEADMM, decided by {} seeds. All runs that paid for a search are shown to be behind "
+        "it, by {:.1f} to {:.1f} points in the mean, and so are the other untuned runs.",
+        int(own["runs"].sel(algorithm=winner)),
+        min(paid),
+        max(paid),
+        holds=winner == order[0] == "ICEADMM (untuned)"
+        and int((own["verdict"].sel(rival=winner) == "worse").sum()) == len(order) - 1,
     )
     every = gaps("every trial", "")
     page.says(
@@ -997,6 +998,20 @@ def tuning_counts(page: Section) -> None:
         costs["best trial"][-1],
         costs["every trial"][0],
         costs["every trial"][-1],
+    )
+    chosen = read_yaml(ROOT / f"config/tuned/{adult}.yaml")["ICEADMM"][2.0]["settings"]
+    (start,) = (
+        {
+            path: axis["start"] if isinstance(axis, dict) else axis
+            for path, axis in each["tune"].items()
+        }
+        for each in read_yaml(ROOT / f"config/experiments/{adult}.yaml")["algorithms"]
+        if each["label"] == "ICEADMM"
+    )
+    page.says(
+        "ICEADMM joined when these were there, and no setting of its start is further than a factor of 1.5 from what "
+        "its free search found.",
+        holds=all(1 / 1.5 < start[path] / value < 1.5 for path, value in chosen.items()),
     )
     page.aside(
         FORMULA,
