@@ -264,9 +264,9 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     """Say which methods are rivals: those that may be compared at a budget.
 
     Two methods that ran are rivals at a finite budget if both have a guarantee, about the same neighbours, at the same
-    delta, and if their totals are equal. If noise was calibrated to a total, that is the one that was asked for: a run
-    that was lost spent less, and so does each of a search that the total covers. Without a budget no privacy is asked
-    for, and all methods that add no noise of their own are rivals.
+    delta, and if their totals are equal. If noise was calibrated to a total, that is at least the one that was asked
+    for: a run that was lost spent less, and so does each of a search that the total covers. Without a budget no privacy
+    is asked for, and all methods that add no noise of their own are rivals.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def equally_private(ds: xr.Dataset) -> xr.DataArray:
     if "seed" in totals.dims:
         totals = totals.max("seed")
     if of_whole_runs(ds):
-        totals = facts["epsilon"].broadcast_like(totals)
+        totals = totals.where(totals > facts["epsilon"], facts["epsilon"])
     ratio = _of_rivals(totals) / totals
     equal = (ratio < EQUAL_TOTALS) & (ratio > 1 / EQUAL_TOTALS)
     for fact in ("delta", "neighbours"):
