@@ -763,8 +763,8 @@ def audited(study: str) -> tuple[str, object, int]:
 def attacks_in_report(study: str) -> list[tuple[str, ...]]:
     """Method, total, what attacks show at least, and what was found, of audits in the kept report of equal privacy."""
     page = (ROOT / "docs/reports/equal_privacy/index.html").read_text()
-    rows = page.split(f'<table class="budgets" aria-labelledby="{study}-attacks">')[1]
-    rows = rows.split("</table>")[0].split("<tr>")[2:]
+    table = page.split(f'<table class="budgets" aria-labelledby="{study}-attacks">')[1]
+    rows = table.split("</table>")[0].split("<tr>")[2:]
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
     return [(own[0], own[1], own[4], own[6]) for own in cells]
 
