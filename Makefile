@@ -39,7 +39,7 @@ explore: env
 
 # On a Slurm of one node, which it starts and ends: needs root and Debian's packages slurm-wlm and munge.
 test-cluster: env
-	$(BIN)/python -m pytest -m cluster
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m cluster tests/cluster
 
 # Which lines no test reaches; commands that tests start are followed as well.
 coverage: env

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from tests.cluster.project import SmallProject
 from tests.cluster.slurm import Slurm, missing
 
 
@@ -9,6 +10,14 @@ from tests.cluster.slurm import Slurm, missing
 def runnable(request):
     if request.node.get_closest_marker("cluster") and " " in sys.executable:
         pytest.skip("Snakemake starts jobs by the interpreter's path and does not quote it")
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory):
+    """The study with its report, made on this machine without a cluster."""
+    project = SmallProject(tmp_path_factory.mktemp("local") / "project")
+    project.locally()
+    return project
 
 
 @pytest.fixture(scope="session")

@@ -1,42 +1,48 @@
-"""The generic profile, with a submit command that starts the job beside it and hands on no environment.
+"""The generic profile, as the tutorial for clusters rehearses it."""
 
-But for the processor that products are made for, if the environment names one: another one rounds otherwise.
-"""
-
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.workflow.project import Project, assert_same
+from tests.cluster.project import SmallProject
+from tests.pages import ROOT, blocks, save
+from tests.workflow.project import assert_same
 
 pytestmark = pytest.mark.cluster
 
-
-class GenericProject(Project):
-    """A copy of the project whose jobs are submitted."""
-
-    def command(self, *options):
-        submit = self.folder / "submit.sh"
-        submit.write_text(
-            'nohup env -i $(env | grep ^OPENBLAS_) PATH="$PATH" HOME="$HOME" PYTHONPATH="$PYTHONPATH" '
-            'sh "$1" > "$1.out" 2>&1 &\n'
-            "echo $!\n"
-        )
-        return [
-            *(sys.executable, "-m", "snakemake", "--profile", "workflow/profiles/generic"),
-            *(
-                "--cluster-generic-submit-cmd",
-                f"sh '{submit}'",
-                "--cluster-generic-cancel-cmd",
-                "kill",
-            ),
-            *("--jobs", "2", "--latency-wait", "10", "--seconds-between-status-checks", "1"),
-            *("--configfile", "config/tiny.yaml", *options),
-        ]
+# Jobs get no environment, but for the processor that products are made for: another one rounds otherwise.
+NOTHING = 'env -i $(env | grep ^OPENBLAS_) PATH="$PATH" HOME="$HOME" PYTHONPATH="$PYTHONPATH" '
 
 
-def test_the_study_gives_the_same_files_as_without_a_cluster(tmp_path):
-    local, submitted = Project(tmp_path / "local"), GenericProject(tmp_path / "submitted")
-    local.run()
-    submitted.run()
-    assert_same(submitted.files(), local.files())
+def replaced(text, old, new):
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def test_the_rehearsal_of_the_tutorial_gives_the_same_files_as_without_a_cluster(local, tmp_path):
+    """With a smaller study than the page's, and with a submit command that hands on no environment."""
+    project = SmallProject(tmp_path / "project")
+    path = f"{Path(sys.executable).parent}:{project.environment['PATH']}"
+    called = 0
+    for block in blocks(ROOT / "docs/tutorials/cluster.md"):
+        if block.file:
+            assert block.file == "submit.sh"
+            save(block._replace(text=replaced(block.text, "sh ", f"{NOTHING}sh ")), project.folder)
+        elif block.language == "sh":
+            words = replaced(block.text, "config/quick.yaml", "config/tiny.yaml").strip()
+            done = subprocess.run(
+                f"{words} --seconds-between-status-checks 1",
+                shell=True,
+                cwd=project.folder,
+                env={**project.environment, "PATH": path},
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            assert done.returncode == 0, done.stdout
+            assert "Submitted job" in project.log
+            called += 1
+    assert called == 1
+    assert_same(project.files(), local.files())
