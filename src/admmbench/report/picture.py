@@ -17,8 +17,8 @@ from admmbench.results.wording import given
 # In units of the picture, which are pixels on a wide screen.
 _WIDTH, _HEIGHT = 336, 236
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 104, 8, 30
-# Between two names, one below the other.
-_LINE = 11.5
+# Between two names, one below the other, and what a letter takes.
+_LINE, _LETTER = 11.5, 6
 # Radius of the mark of a method that is in the running.
 _DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
 # Lines of methods that are in the running; dark enough for a white ground.
@@ -112,7 +112,8 @@ def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) 
     ranked = cell["algorithm"][cell["mean"].argsort().values].values.tolist()
     ranked = ranked[: int((_HEIGHT - _TOP - _BOTTOM) / _LINE)]
     high = min(2 * _LINE, (_HEIGHT - _TOP - _BOTTOM) / len(ranked))
-    start, end, floor = _RIGHT, _WIDTH - 12, _TOP + high * len(ranked)
+    start = min(12 + _LETTER * max(map(len, ranked)), 0.55 * _WIDTH)
+    end, floor = _WIDTH - 12, _TOP + high * len(ranked)
     x = _Scale(*shown, start, end)
     parts = []
     for value in x.ticks():
@@ -127,7 +128,8 @@ def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) 
             _TOP + high * (turn + 0.5),
         )
         mean, lower, upper = (float(own[name]) for name in ("mean", "lower", "upper"))
-        parts.append(_text(start - 6, y + 3.5, label, "end", colors.get(label)))
+        name = _short(label, start - 6)
+        parts.append(_text(start - 6, y + 3.5, name, "end", colors.get(label)))
         if x(mean) > end:
             parts.append(_text(end, y + 3.5, f"{_tick(cell, mean, 3)} →", "end"))
             continue
@@ -158,6 +160,12 @@ def _quantity(cells: xr.Dataset) -> str:
 
 def _tick(cells: xr.Dataset, value: float, digits: int = 6) -> str:
     return f"{100 * value if cells['fraction'].values.ravel()[0] else value:.{digits}g}"
+
+
+def _short(label: str, room: float) -> str:
+    """Cut a name that needs more room, as it is written in full in the tables."""
+    most = int(room / _LETTER)
+    return label if len(label) <= most else f"{label[: most - 1].rstrip()}…"
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", color: str | None = None) -> str:
@@ -222,5 +230,5 @@ def _names(places: Sequence[float], colors: dict[str, str]) -> list[str]:
     for (label, color), place, curve in zip(colors.items(), found, places, strict=True):
         bend = f"M{start} {curve:.1f}L{right - 2} {place:.1f}"
         parts.append(f'<path d="{bend}" stroke="{color}" stroke-width="0.6" fill="none"/>')
-        parts.append(_text(right, place + 3.5, label, color=color))
+        parts.append(_text(right, place + 3.5, _short(label, _WIDTH - right), color=color))
     return parts
