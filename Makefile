@@ -25,7 +25,7 @@ quick: env
 test: env
 	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
 
-# Those that run whole studies, check all methods and data sets, judge all kept results, or kill a run again and again.
+# Those that run whole studies, all methods and data sets, all kept results or long solves, or kill a run again and again.
 test-slow: env
 	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
 

@@ -58,6 +58,7 @@ def test_one_party_alone_has_one_coupling():
         np.testing.assert_array_equal(parallel.train_loss, other.train_loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["independent", "overlapping"])
 @pytest.mark.parametrize("coupling", ["parallel", "averaged", "sequential"])
 def test_sharing_reaches_the_optimum_of_scikit_learn(coupling, kind):

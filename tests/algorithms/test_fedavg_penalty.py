@@ -1,6 +1,7 @@
 """Local steps on a quadratic penalty: a transcription, and where they end."""
 
 import numpy as np
+import pytest
 
 from admmbench import simulate
 from admmbench.engine.spec import RunSpec
@@ -33,6 +34,7 @@ def test_a_round_of_the_penalty_method_is_the_literal_one():
     np.testing.assert_allclose(state.mu[:, 0], 3 * (C[:3] @ w + d[:3]), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_local_steps_on_a_penalty_end_beside_the_constraints():
     """The fixed point violates them in inverse proportion to the weight."""
     ends = []

@@ -171,6 +171,7 @@ def test_theorem_41_on_quadratics(seed, agents, beta, q):
         assert np.abs(gradient).max() <= 0.1 / (k + 1) ** 2 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(
     seed=st.integers(0, 10_000),

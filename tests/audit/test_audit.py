@@ -265,6 +265,7 @@ LINEARIZED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variant", "params", "penalty"),
     [*LINEARIZED, ("objp", "paper", {}, "l1"), ("objp", "reference", {}, "l1")],
@@ -276,6 +277,7 @@ def test_plain_rounds_are_those_of_the_passes(name, variant, params, penalty):
     compare_with_passes(make_spec(name, problem=problem, **given))
 
 
+@pytest.mark.slow
 def test_plain_rounds_may_have_agents_first_and_several_updates(tmp_path):
     file = tmp_path / "several.py"
     file.write_text(SEVERAL)

@@ -471,6 +471,7 @@ def test_samples_as_they_should_be(repeats, relation):
     assert sampled_audit(repeats, relation=relation).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["zero_out", "replace"])
 def test_all_records_where_a_sample_is_claimed(monkeypatch, relation):
     """The sum of all is divided by the size of a sample: it shifts in every round, which the attack sees as well."""

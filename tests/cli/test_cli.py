@@ -239,6 +239,7 @@ def test_list_names_everything(capsys):
     assert "digits" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["method", "loss", "dataset"])
 def test_what_new_writes_passes_its_checks_and_serves(kind, tmp_path, capsys):
     if kind == "loss":

@@ -29,6 +29,7 @@ def run(updates, agents, seeds, *shape):
     return data.X_train.nbytes + data.X_test.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("updates", "most"), [(1, 2.5), (3, 3.5)])
 def test_a_run_holds_its_data_and_some_models(updates, most):
     run(updates, 4, 2, 9, 3)  # compiles, which is not counted

@@ -45,6 +45,7 @@ def test_quadratic_programs_end_at_the_solution_of_the_kkt_system(name):
         np.testing.assert_allclose(own, exact[30:], atol=10 * accuracy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["prox_al", "cprox_al"])
 @pytest.mark.parametrize("agents", [1, 3])
 def test_neyman_pearson_ends_where_scipy_does(name, agents):

@@ -98,6 +98,7 @@ CASES = [("theorem3", EPS, BALL), ("theorem3", math.inf, {"ball": 5}), ("theorem
 CASES += [("theorem4", EPS, None), ("theorem4", math.inf, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theorem", "eps", "W"), CASES)
 def test_both_sides_are_those_of_a_transcription(theorem, eps, W):
     trace, far = run(theorem, eps, problem=problem(THEOREMS[theorem], feasible=W)), 0.0

@@ -135,6 +135,7 @@ def test_gaussian_noise_alone_is_not_pure():
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.floats(0.005, 0.95), st.integers(1, 20_000), st.floats(0.05, 20))
 def test_the_total_of_samples_is_met_from_below(sampling, count, total):

@@ -360,6 +360,7 @@ def hockey_stick(p, q, epsilon):
     return np.maximum(p - math.exp(epsilon) * q, 0).sum()
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.floats(0.2, 20),
@@ -410,6 +411,7 @@ def test_a_sample_of_all_records_is_a_plain_release():
     assert sampled((3.0, 1.0, 7)).variables() == ledger.variables()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.3, 30), st.floats(0.001, 0.999), st.integers(1, 300))
 def test_a_sample_costs_no_more_than_all_records_and_some_more_if_larger(multiplier, q, count):

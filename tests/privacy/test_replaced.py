@@ -48,6 +48,7 @@ def divergence(p, other, epsilon, x):
     return np.trapezoid(np.maximum(p - math.exp(epsilon) * other, 0), x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "q"), [(0.3, 0.3), (1.0, 0.1), (4.0, 0.01), (0.8, 0.9)])
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.01, 0.5, 2.0])
 def test_a_multiplier_is_of_all_that_neighbours_differ_by(m, q, epsilon):
@@ -154,6 +155,7 @@ def by_wang(q, multiplier, order):
     return np.logaddexp.reduce(terms) / (order - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-3, 1e-5])
 @pytest.mark.parametrize(("m", "q", "count"), SAMPLES)
 def test_totals_are_those_of_dp_accounting(m, q, count, delta):
