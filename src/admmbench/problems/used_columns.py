@@ -86,6 +86,7 @@ def _gather(entries: Array, index: Array, found: Array) -> None:
         places = index[b]
         for row in range(entries.shape[1]):
             source, target = entries[b, row], found[b, row]
+            # By entries: with an array, numba compiles its message on wrong shapes as well.
             for j in range(len(places)):
                 target[j] = source[places[j]]
 

@@ -3,6 +3,8 @@
 The rows lie anywhere, so that the sums wait for loads and stores more than for arithmetic. So they go through few
 columns at a time: a tile of them is copied to where a core finds it soon, and its sums stay in the processor's
 registers. The compiler does not find this by itself: the sum of a tile is written as vector instructions.
+
+Loops copy numbers one by one: for an array, numba compiles its message on wrong shapes as well, which takes seconds.
 """
 
 from __future__ import annotations

@@ -134,13 +134,9 @@ def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) 
             parts.append(_text(end, y + 3.5, f"{_tick(cell, mean, 3)} →", "end"))
             continue
         if not math.isnan(lower):
-            parts.append(
-                f'<path d="M{x(lower):.1f} {y:.1f}H{min(x(upper), end):.1f}" stroke="{color}"/>'
-            )
-        size, fill = _mark(str(own["mark"].item()), color)
-        parts.append(
-            f'<circle cx="{x(mean):.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
-        )
+            ends = f"M{max(x(lower), start):.1f} {y:.1f}H{min(x(upper), end):.1f}"
+            parts.append(f'<path d="{ends}" stroke="{color}"/>')
+        parts.append(_mark(x(mean), y, str(own["mark"].item()), color))
     return parts
 
 
@@ -173,9 +169,10 @@ def _text(x: float, y: float, text: str, anchor: str = "start", color: str | Non
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{fill}>{escape(text)}</text>'
 
 
-def _mark(how: str, color: str) -> tuple[float, str]:
-    """Radius and filling: large where a method wins, full where it is equivalent, hollow where nothing is decided."""
-    return _DOTS.get(how, 1.5), "#fff" if how == "undecided" else color
+def _mark(x: float, y: float, how: str, color: str) -> str:
+    """A circle: large where a method wins, full where it is equivalent, hollow where nothing is decided."""
+    size, fill = _DOTS.get(how, 1.5), "#fff" if how == "undecided" else color
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
 
 
 def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale) -> list[str]:
@@ -208,10 +205,7 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
         at = place + aside
         if not math.isnan(low):
             parts.append(f'<path d="M{at:.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}"/>')
-        size, fill = _mark(how, color)
-        parts.append(
-            f'<circle cx="{at:.1f}" cy="{y(mean):.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
-        )
+        parts.append(_mark(at, y(mean), how, color))
     return parts
 
 
