@@ -12,10 +12,10 @@ import pytest
 import xarray as xr
 import yaml
 
-from admmbench import contracts
+from admmbench import algorithms, contracts
 from admmbench.claims import claims
 from admmbench.privacy.accountants import ACCOUNTANTS
-from admmbench.study.config import check_experiment
+from admmbench.study.config import check_experiment, read
 from tests.pages import ROOT, blocks, save
 
 # These pages share a project, from the files that one is told to save.
@@ -138,3 +138,35 @@ def test_what_a_study_takes_is_the_same_on_all_pages():
         assert words in times[name]
     assert all(words in page("README.md") for words in readme.values())
     assert not re.findall(r"\b(?:hours?|minutes?|days)\b", page("config/README.md"))
+
+
+NEEDS = {
+    "convex": "convex loss",
+    "bounded slope": "bounded slope",
+    "no `floor`": "unclipped slope",
+    "one prediction": "one output",
+}
+
+
+def test_the_table_of_what_methods_need_is_that_of_the_methods():
+    page = (ROOT / "docs/methods/problems.md").read_text()
+    table = page.split("## What methods need of a problem")[1]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    found = {name: row for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+    constrained = {"prox_al", "cprox_al", "fedavg_penalty", "primal_dual"}
+    assert set(found) == set(algorithms.list_algorithms()) - constrained
+    for name, (_, _, loss, penalty) in found.items():
+        needs, always = set(algorithms.resolve(name)().needs), loss.split(";")[0]
+        words = {word for text, word in NEEDS.items() if text in always}
+        if "logistic loss" in needs:
+            assert loss.startswith("`logistic` or `softmax`")
+        assert words == needs & set(NEEDS.values()), name
+        assert ("smooth penalty" in needs) == penalty.startswith("with a gradient"), name
+
+
+def test_the_number_of_duplicates_is_that_of_the_full_study():
+    study = read()
+    asked = sum(len(each.runs) for each in study.experiments.values() if not each.timed)
+    different = sum(map(len, study.shared.values()))
+    text = f"Of the {asked} runs of the full study that may be shared, {asked - different} are duplicates."
+    assert text in (ROOT / "docs/reproducing.md").read_text()

@@ -107,7 +107,7 @@ def keep(
     text = dump_yaml(
         {name: each.model_dump(exclude_defaults=True) for name, each in sorted(sources.items())}
     )
-    write(folder / FILES, f"# Kept results, see docs/report.md.\n{text}")
+    write(folder / FILES, f"# Kept results, see docs/reproducing.md.\n{text}")
     return path
 
 
