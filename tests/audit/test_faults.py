@@ -57,8 +57,8 @@ def drawn(monkeypatch):
     """Let noise be drawn in another way than asked for."""
 
     def make(change):
-        draw = Noise._draw
-        monkeypatch.setattr(Noise, "_draw", lambda *given: change(draw, *given))
+        draw = Noise.next_draw
+        monkeypatch.setattr(Noise, "next_draw", lambda *given: change(draw, *given))
 
     return make
 
@@ -296,7 +296,7 @@ def test_a_law_that_the_ledger_is_not_told_of(monkeypatch):
     def laplace(self, sensitivity):
         self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
         scale = sensitivity.l1 / self.privacy.epsilon
-        return self._draw(samplers.GAUSSIAN, scale, np.full_like(scale, 2.0**-20))
+        return self.next_draw(samplers.GAUSSIAN, scale, np.full_like(scale, 2.0**-20))
 
     monkeypatch.setattr(Noise, "laplace", laplace)
     assert "1 laplace of a gaussian release" in failed(short_audit("objp"))["likelihood"]

@@ -125,12 +125,12 @@ def test_provenance_says_what_was_run():
 def test_all_runs_diverging_ends_early(monkeypatch):
     from admmbench.privacy import Noise
 
-    usual = Noise._draw
+    usual = Noise.next_draw
 
     def broken(self, law, scale, *rest):
         return usual(self, law, scale * np.nan, *rest)
 
-    monkeypatch.setattr(Noise, "_draw", broken)
+    monkeypatch.setattr(Noise, "next_draw", broken)
     seen = []
     trace = simulate(
         make_dataset(),

@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 
 from admmbench import plot, simulate, sweep
 from admmbench.cli import main
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.study.config import ConfigError
 from admmbench.watch import sweep as module
 
@@ -101,6 +102,19 @@ def test_a_run_that_fails_is_named_with_what_its_log_says(tmp_path, monkeypatch)
 def test_slips_are_named(changes, message, tmp_path):
     with pytest.raises(ConfigError, match=message):
         sweep("digits", ["objp"], folder=tmp_path, **{**GRID, **changes})
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ([], "the list is empty"),
+        (make_dataset(), "give its name, or its features and targets"),
+    ],
+)
+def test_what_is_no_data_set_of_a_study_is_refused(dataset, message, tmp_path):
+    with pytest.raises(ValueError, match=f"^dataset: .*{message}"):
+        sweep(dataset, ["objp"], folder=tmp_path, **GRID)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

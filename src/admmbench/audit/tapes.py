@@ -207,10 +207,10 @@ class TapedNoise(Noise):
 
     def spherical(self, scale: Array) -> Array | float:
         """Draw as `Noise.spherical` does; whoever solves the subproblem says what it is added to."""
-        place = self._t, self._releases
+        place = self.place
         noise, scale = np.asarray(super().spherical(scale)), np.array(scale)
         self.inner = Taped(
-            self._t, SPHERICAL, np.zeros_like(noise), noise, noise, scale, *self._drawn[place]
+            self.t, SPHERICAL, np.zeros_like(noise), noise, noise, scale, *self._drawn[place]
         )
         self.missed += 1
         return noise
@@ -232,7 +232,7 @@ class TapedNoise(Noise):
         inside, self.inside = self.inside and self.inside(noisy), None
         given = rounded, noisy, noisy, np.array(scale), drawn.grid
         entered = inside.entered if inside else entered
-        self.tape.append(Taped(self._t, LAWS[law], *given, entered, inside=inside))
+        self.tape.append(Taped(self.t, LAWS[law], *given, entered, inside=inside))
         return noisy
 
     def _entered(self) -> list[list[Entry]]:
@@ -240,16 +240,17 @@ class TapedNoise(Noise):
         then, self._accounted = self._accounted, [each.spending() for each in self.ledgers]
         return [entries(*both) for both in zip(then, self._accounted, strict=True)]
 
-    def _draw(
+    def next_draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
-        place = self._t, self._releases
+        """Draw as `Noise.next_draw` does, and let what is released be noted."""
+        place = self.place
         if place in self._drawn:
             self.faults.append(
                 f"The noise of release {place[1]} of round {place[0]} is drawn again."
             )
-        louder, told = 1.0 if self.louder is None else self.louder, self._entered()
-        drawn = super()._draw(law, scale * louder, grid, weights)
+        told = self._entered()
+        drawn = super().next_draw(law, scale, grid, weights)
         self._drawn[place] = grid, told
         return replace(drawn, note=partial(self._note, law, scale, told))
 

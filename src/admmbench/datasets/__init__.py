@@ -15,6 +15,7 @@ from admmbench.datasets._fetch import RemoteFile as RemoteFile
 from admmbench.datasets._fetch import checksum as checksum
 from admmbench.datasets._fetch import read_bytes as read_bytes
 from admmbench.datasets._prepared import open_prepared as open_prepared
+from admmbench.datasets._registry import are_arrays as are_arrays
 from admmbench.datasets._registry import describe as describe
 from admmbench.datasets._registry import find_module as find_module
 from admmbench.datasets._registry import identity as identity

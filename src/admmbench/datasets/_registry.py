@@ -137,6 +137,13 @@ def identity(spec: Spec) -> dict[str, Any]:
     return {"name": named["name"], **own, "checksums": describe(spec).checksums}
 
 
+def are_arrays(spec: object) -> bool:
+    """Tell whether these are arrays, such as a pair or a Bunch, and neither a name or settings nor a data set."""
+    if isinstance(spec, Mapping):
+        return "data" in spec
+    return not isinstance(spec, str | Dataset)
+
+
 def describe(spec: Spec) -> DatasetInfo:
     """Return the static facts of a data set; reads no data and needs no network.
 

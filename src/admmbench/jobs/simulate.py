@@ -9,7 +9,7 @@ from typing import Any
 
 import xarray as xr
 
-from admmbench.datasets import Dataset, find_module, load_dataset
+from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import SEEDS, RunSpec
@@ -69,12 +69,14 @@ def simulate(
         ``local``: from the agent's records, as in the papers; ``global``: the worst case.
     privacy
         ``relation``: neighbouring data sets that totals are about, ``zero_out`` (one record is blank, by
-        default) or ``replace`` (it is another record). ``total``: budget of the whole run; give it instead of
+        default) or ``replace`` (it is another record). ``unit``: what neighbours differ in, one ``record`` (by
+        default) or an ``agent`` with all of its records. ``total``: budget of the whole run; give it instead of
         ``epsilon``, which is then computed from it. ``delta`` may be given here too. ``noise``: ``published`` (by
         default), ``laplace`` or ``gaussian``. ``trust``: ``agents`` (by default; the server sees every message), or
-        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise). ``covers``: what
-        the total is of, ``run`` (by default), or a search of so many ``trials`` and the run: ``every_trial`` (all are
-        seen) or ``best_trial``.
+        ``secure_sum`` (the server sees only their sum, so that each agent adds a part of the noise). With a secure sum
+        and ``unit: agent`` also ``participation``: probability that an agent takes part in a round, or ``cohort``:
+        how many do. ``covers``: what the total is of, ``run`` (by default), or a search of so many ``trials`` and the
+        run: ``every_trial`` (all are seen) or ``best_trial``.
     rounds
         Number of rounds.
     evaluate_every
@@ -133,10 +135,7 @@ def simulate(
     given: dict[str, Any] = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     if delta is not None:
         given["delta"] = delta
-    named = isinstance(dataset, str | Dataset) or (
-        isinstance(dataset, Mapping) and "data" not in dataset
-    )
-    if not named:
+    if are_arrays(dataset):
         dataset = find_module("table").from_arrays(dataset, groups)
     elif groups is not None:
         raise ValueError(

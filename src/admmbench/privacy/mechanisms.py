@@ -337,7 +337,11 @@ class Noise:
         Releases of each agent so far.
     entered
         How many of these are of this round.
+    louder
+        Factors of what is drawn, for each seed, for audits and checks: ledgers are not told of them; None in every run.
     """
+
+    louder: Array | None = None
 
     def __init__(
         self,
@@ -366,6 +370,11 @@ class Noise:
     def t(self) -> int:
         """Return the round."""
         return self._t
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return the round, and how many releases of it were drawn."""
+        return self._t, self._releases
 
     def draw(self, sensitivity: Sensitivity) -> Draw | float:
         """Draw from the law of the release, for a method that may have either: see `laplace` and `gaussian`."""
@@ -396,7 +405,9 @@ class Noise:
         # What rounding to the grid adds is the same in every entry, so that it does not raise these ratios.
         self._enter("laplace", sensitivity.l2_over_l1, sensitivity.linf_over_l1)
         grid, bound = on_grid(bound, math.prod(self.shape))
-        return self._draw(samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid)
+        return self.next_draw(
+            samplers.LAPLACE, self._scaled_for * bound / self.privacy.epsilon, grid
+        )
 
     def gaussian(
         self, sensitivity: Sensitivity, std: Array | None = None, sampling: float = 1.0
@@ -476,7 +487,7 @@ class Noise:
             times = self.release.contributions(self.privacy.relation)
             multipliers = (std / (times * bound)).min(axis=1).tolist()
             self._add(of_sample(each, sampling, self.privacy.radius) for each in multipliers)
-        return self._draw(samplers.GAUSSIAN, std, grid, weights)
+        return self.next_draw(samplers.GAUSSIAN, std, grid, weights)
 
     def unentered(self, std: Array, grid: Array, counted: bool = True) -> Draw:
         """Draw ``xi ~ N(0, std^2)`` without an entry in the ledgers.
@@ -497,7 +508,7 @@ class Noise:
         Noise for a value of shape ``(B, S, *shape)``, whose precision it keeps.
         """
         self._beside("unentered")
-        drawn = self._draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
+        drawn = self.next_draw(samplers.GAUSSIAN, std, grid, 1.0 if counted else None)
         return replace(drawn, dtype=None)
 
     def enter(self, cost: Cost) -> None:
@@ -540,8 +551,8 @@ class Noise:
         self._enter("spherical")
         one = np.ones(scale.shape)
         nothing = np.zeros((*scale.shape, *self.shape))
-        xi = self._draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
-        sizes = self._draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
+        xi = self.next_draw(samplers.GAUSSIAN, one, finest(one), None).added_to(nothing)
+        sizes = self.next_draw(samplers.LAPLACE, one, finest(one), None).added_to(nothing)
         axes = tuple(range(2, xi.ndim))
         factor = scale * np.abs(sizes).sum(axis=axes) / np.sqrt((xi**2).sum(axis=axes))
         xi *= factor.reshape(*scale.shape, *[1] * len(axes))
@@ -585,12 +596,24 @@ class Noise:
         cost = replace(self.release, law=law).cost(self.privacy, l2, linf, sampling)
         self._add(itertools.repeat(cost))
 
-    def _draw(
+    def next_draw(
         self, law: int, scale: Array, grid: Array, weights: Array | float | None = 1.0
     ) -> Draw:
-        """Noise of the next release, whose magnitude is divided by weights; None if it does not count."""
-        place = np.array([self._t, self._releases])
+        """Draw the noise of the next release: all noise comes from here.
+
+        Parameters
+        ----------
+        law
+            Number of the law, such as `admmbench.privacy.samplers.LAPLACE`.
+        scale, grid
+            Of the noise, shape (B, S).
+        weights
+            By which its magnitude is divided; None if it does not count.
+        """
+        place = np.array(self.place)
         self._releases += 1
+        if self.louder is not None:
+            scale = scale * self.louder
         magnitude, shape = np.zeros(scale.shape), (*scale.shape, *self.shape)
         measure = self._measure and weights is not None
         if weights is not None and measure:

@@ -84,12 +84,20 @@ def sweep(
     RuntimeError
         If runs failed: the message has what their logs say. The others are kept.
     """
-    if _are_arrays(dataset):
+    several = isinstance(dataset, list | tuple) and all(
+        isinstance(x, str | Mapping) for x in dataset
+    )
+    if several and not dataset:
+        raise ValueError("dataset: the list is empty; name at least one data set")
+    if isinstance(dataset, datasets.Dataset):
+        raise ValueError(
+            "dataset: runs read it from files; give its name, or its features and targets"
+        )
+    if not several and datasets.are_arrays(dataset):
         table = datasets.find_module("table")
         dataset = table.write_arrays(dataset, groups, Path(folder, "resources/tables"))
     elif groups is not None:
         raise ValueError("groups: are for arrays; name the column of a table by its setting group")
-    several = not isinstance(dataset, str | Mapping)
     methods = [_method(each) for each in algorithms]
     given = {**settings, "rounds": rounds, "seeds": seeds, "algorithms": methods}
     if epsilons is not None:
@@ -139,13 +147,6 @@ def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
         list[Figure], [{"name": "figure", "kind": kind, **metric, **keys}], "figure"
     )
     return draw(results, figure)
-
-
-def _are_arrays(dataset: Any) -> bool:
-    """Whether these are arrays, and neither a data set nor a list of data sets."""
-    if isinstance(dataset, Mapping):
-        return "data" in dataset
-    return not isinstance(dataset, str) and not all(isinstance(x, str | Mapping) for x in dataset)
 
 
 def _method(given: str | Mapping[str, Any]) -> dict[str, Any]:
