@@ -167,6 +167,8 @@ class OverRows(Algorithm[Models, RowFederation]):
         ----------
         local
             Each agent's, shape (P, S, K, J).
+        federation
+            All agents.
 
         Returns
         -------
@@ -199,6 +201,8 @@ class OverRows(Algorithm[Models, RowFederation]):
             agent's own records.
         sensitivity
             How far one contribution moves the values; its bound in l2 is used.
+        federation
+            All agents.
         sampling
             Probability that a record takes part in a value.
 
