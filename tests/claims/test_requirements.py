@@ -164,6 +164,34 @@ def test_runs_short_of_what_a_statement_presupposes_decide_nothing(name, short):
         assert "would decide" not in verdict.why
 
 
+def test_a_curve_that_is_seen_late_decides_nothing_along_rounds():
+    """It may have been highest before: fewer evaluations are a limit of the study."""
+    given = HOLDING["round"]
+    verdict = judge(study("round", rounds=(31, 100, 200, 300)), given)
+    assert verdict.verdict == "undecided"
+    assert "first evaluated after 31 of 300 rounds" in verdict.why
+    assert judge(study("round", rounds=(30, 100, 200, 300)), given).verdict == "contradicted"
+    assert judge(study(rounds=(31, 100, 200, 300)), HOLDING["order"]).verdict == "supported"
+
+
+def test_the_rounds_that_count_are_those_of_the_methods_of_a_claim():
+    ds = study()
+    ds["rounds"].loc[{"algorithm": "ObjP"}] = 5
+    verdict = judge(ds, {**HOLDING["value"], **CONTRARY["value"]})
+    assert verdict.verdict == "undecided"
+    assert "5 of 300 rounds" in verdict.why
+    ds["rounds"][:] = 300
+    ds["rounds"].loc[{"algorithm": "OutP"}] = 5
+    assert judge(ds, HOLDING["value"]).verdict == "supported"
+
+
+def test_an_optimum_needs_no_rounds_of_the_paper():
+    for method, verdict in (("iadmm", "undecided"), ("centralized", "supported")):
+        ds = study(methods={"Non-private": method})
+        ds["rounds"].loc[{"algorithm": "Non-private"}] = 1
+        assert judge(ds, HOLDING["close"]).verdict == verdict
+
+
 def test_runs_that_meet_every_requirement_decide():
     """Parameters as printed, solutions by the methods' own tests, the paper's neighbours."""
     ds = build(ERRORS, spread=0.0005, relation="replace", params={"ObjP": {"rho": 0.01}})

@@ -8,7 +8,7 @@ import xarray as xr
 
 from admmbench.claims.verdicts import evaluate
 from admmbench.files.installed import REFERENCE
-from admmbench.results import reference
+from admmbench.results import reference, statistics
 from tests.claims.test_claims import make
 from tests.made import ERRORS, build
 
@@ -95,6 +95,20 @@ def test_a_slope_supports_a_rate_and_contradicts_none(tmp_path, slope, outcome):
     assert verdict.published == "slope ≤ -0.5"
     value = float(verdict.ours.removeprefix("ObjP at ε = 0.1: ").replace("−", "-"))
     assert value == pytest.approx(slope, abs=0.02)
+
+
+def test_too_few_rounds_in_the_last_decade_show_no_rate(tmp_path):
+    ds = sides(-0.6, spread=0.01).sel(round=[1, 100, 300])
+    verdict = judge(tmp_path, ds, **RATE)
+    assert verdict.verdict == "undecided"
+    assert "2 of 3 evaluated rounds in the last decade" in verdict.why
+
+
+def test_a_line_needs_two_means_above_zero():
+    left = sides()["left"].sel(algorithm="ObjP", epsilon=0.1)
+    assert np.isnan(statistics.last_slope(left.sel(round=[300])))
+    left.loc[{"round": 300}] = 0
+    assert statistics.last_slope(left) == pytest.approx(-0.5, abs=0.1)
 
 
 def test_sides_that_are_not_measured(tmp_path):

@@ -63,7 +63,7 @@ def test_a_row_is_decided_if_all_are_equivalent_to_the_lowest_or_worse_than_some
     # Worse than another than the lowest is out as well, and equivalent to the lowest stays in.
     assert row([1, 2, 3], ba="worse", cb="worse") == ["winner", "worse", "worse"]
     assert row([1, 2, 3], ba="equivalent", cb="worse", ca="worse")[1:] == ["equivalent", "worse"]
-    assert row([1, np.nan], ba="") == ["winner", ""]
+    assert row([1, np.nan], ba="") == ["alone", ""]
     assert row([np.nan, np.nan]) == ["", ""]
     # Intervals that contradict each other decide nothing.
     assert row([1, 2, 3], ba="worse", cb="worse", ac="worse") == ["undecided"] * 3

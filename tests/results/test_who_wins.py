@@ -233,12 +233,31 @@ def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
     assert standing(found) == {"ObjP": "undecided", "ObjT": "worse", "OutP": "undecided"}
 
 
-def test_equal_differences_have_an_interval_without_width():
-    values = {"ObjP": [0.25, 0.5, 0.75], "ObjT": [0.5, 0.75, 1.0], "OutP": [0.25, 0.5, 0.75]}
-    found = compare([study(values)]).isel(cell=0)
+def test_equal_differences_have_an_interval_without_width_where_seeds_draw_nothing():
+    values = {"ObjP": [0.25, 0.25, 0.25], "ObjT": [0.5, 0.5, 0.5], "OutP": [0.25, 0.25, 0.25]}
+    ds = study(values)
+    ds["train_loss"][:] = 1.0
+    found = compare([ds]).isel(cell=0)
     own = found.sel(algorithm="ObjT", rival="ObjP")
     assert own["difference"] == own["difference_lower"] == own["difference_upper"] == 0.25
     assert list(found["standing"].values) == ["equivalent", "worse", "equivalent"]
+
+
+def test_a_few_seeds_that_agree_by_chance_decide_nothing():
+    """Errors are counts of records: two seeds may differ by as many, whatever the next ones do."""
+    ds = study({"ObjP": [0.10, 0.12], "ObjT": [0.1001, 0.1201]})
+    ds["train_loss"].loc[{"algorithm": "ObjT", "seed": 1}] += 0.01
+    found = compare([ds]).isel(cell=0)
+    own = found.sel(algorithm="ObjT", rival="ObjP")
+    half = stats.t.ppf((1 + float(found["level"])) / 2, 1) * 0.5e-4 / np.sqrt(2)
+    assert own["difference_upper"] - own["difference"] == pytest.approx(half)
+    assert (found["standing"] == "undecided").all()
+
+
+def test_two_names_of_one_run_are_equivalent():
+    ds = study({"ObjP": [0.10, 0.11, 0.12], "ObjPM": [0.10, 0.11, 0.12]})
+    ds["train_loss"].loc[{"algorithm": "ObjPM"}] = ds["train_loss"].sel(algorithm="ObjP")
+    assert (compare([ds]).isel(cell=0)["standing"] == "equivalent").all()
 
 
 def test_one_seed_decides_nothing():
@@ -265,7 +284,20 @@ def test_a_method_that_lost_a_run_neither_wins_nor_ties_nor_is_counted():
     assert (own["standing"] == "").all()
     own = compare([study(CLEAR, timed_out=dict(list(everyone.items())[1:]))]).isel(cell=0)
     assert (own["lowest"], own["runner_up"]) == ("ObjP", "")
-    assert list(own["standing"].values) == ["winner", "", ""]
+    assert list(own["standing"].values) == ["alone", "", ""]
+
+
+def test_one_method_that_is_left_beat_nobody():
+    lost = {(label, 1.0): 1 for label in ("ObjT", "OutP")}
+    ds = study(CLEAR, timed_out=lost)
+    dims = ("algorithm", "epsilon", "record")
+    ds["mistakes"] = (dims, np.ones((3, ds.sizes["epsilon"], 50)))
+    found = compare([ds])
+    assert found["standing"].isel(cell=0).values.tolist() == ["alone", "", ""]
+    content = answer.content(found, {})
+    assert content["short"] == "ObjP is the only one left on MNIST at ε = 1: all others lost runs."
+    ((row,),) = (group["rows"] for group in content["groups"])
+    assert (row["winner"], row["group"], row["alone"]) == ("", [], "ObjP")
 
 
 def test_the_floor_is_the_lowest_mean_without_privacy():

@@ -104,6 +104,9 @@ def test_results_say_which_methods_were_added():
     )
     assert statistics.added(with_decision(results, experiment)) == ["PVP", "DP-GD"]
     assert statistics.added(with_decision(results, check_experiment(DIGITS))) == []
+    former = results.assign_attrs(added='["PVP"]', looks="[10]", control="PVP", margin=0.3)
+    found = with_decision(former, check_experiment(DIGITS))
+    assert found.attrs == with_decision(results, check_experiment(DIGITS)).attrs
 
 
 def test_the_record_is_part_of_the_configuration(tmp_path):

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 Selected = tuple[str, float]
 """A label and a budget."""
 
+SEEN = 0.1
+"""Part of the rounds after which a curve that is judged along rounds is evaluated first at the latest: it may have been
+highest before."""
+
+FEWEST_OF_A_DECADE = 3
+"""Evaluated rounds in the last decade, below which a line through them shows no rate."""
+
 _SIZES = {
     "rounds": "rounds",
     "seeds": "seeds",
@@ -63,12 +70,15 @@ def lacking(claim: Claim, ds: xr.Dataset, present: list[Selected]) -> list[str]:
     present
         The selections of the claim that have a run.
     """
-    needed = claim.requires
-    if needed is None or not present:
+    if not present:
         return []
+    unseen = list(_unseen(claim, ds))
+    needed = claim.requires
+    if needed is None:
+        return unseen
     if claim.at_round is not None:
         needed = needed.model_copy(update={"rounds": claim.at_round})
-    texts = list(_too_small(needed, ds, present))
+    texts = [*_too_small(needed, ds, present), *unseen]
     if needed.converged:
         texts += _unsolved(ds, present)
     for label in dict.fromkeys(label for label, _ in present):
@@ -96,7 +106,15 @@ def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
 
 def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) -> Iterator[str]:
     """Name each size that is below the paper's."""
-    here = {name: int(ds.attrs[name]) for name in ("rounds", "n_train")}
+    here = {"n_train": int(ds.attrs["n_train"])}
+    # An optimum is not found in rounds of the paper.
+    optimum = statistics.is_optimum(ds)
+    rounds = [
+        int(ds["rounds"].sel(algorithm=a, epsilon=e))
+        for a, e in present
+        if not optimum.sel(algorithm=a)
+    ]
+    here["rounds"] = min(rounds, default=needed.rounds)
     here["agents"] = int(ds["agents"].sel(algorithm=[label for label, _ in present]).min())
     started = [(ds["status"].sel(algorithm=a, epsilon=e) >= 0).sum().item() for a, e in present]
     noisy = [n for n, (_, e) in zip(started, present, strict=True) if math.isfinite(e)]
@@ -107,6 +125,17 @@ def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) ->
         if here[size] < papers:
             note = ds.attrs.get("dataset_note") if size == "n_train" else ""
             yield f"{here[size]:,} of {papers:,} {name}" + (f" ({note})" if note else "")
+
+
+def _unseen(claim: Claim, ds: xr.Dataset) -> Iterator[str]:
+    """Say that too few rounds were evaluated for what a claim says of the course of a run."""
+    rounds = statistics.after_start(ds)["round"]
+    if claim.kind == "rate":
+        there = int(statistics.last_decade(rounds).sum())
+        if there < FEWEST_OF_A_DECADE:
+            yield f"{there} of {FEWEST_OF_A_DECADE} evaluated rounds in the last decade"
+    elif claim.kind == "trend" and claim.along == "round" and rounds[0] > SEEN * rounds[-1]:
+        yield f"first evaluated after {int(rounds[0]):,} of {int(rounds[-1]):,} rounds"
 
 
 def _unsolved(ds: xr.Dataset, present: list[Selected]) -> Iterator[str]:

@@ -156,6 +156,12 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
         wins = "wins" if len(group) == 1 else "are the best and equivalent"
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
         sentences.append(f"{who} {wins} on {place}.")
+    for each in rows:
+        if each["alone"]:
+            here = f"{each['place']} at ε = {each['epsilon']}"
+            sentences.append(
+                f"{each['alone']} is the only one left on {here}: all others lost runs."
+            )
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
         text = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'} undecided"
@@ -248,6 +254,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "badges": {_all_names(each, same): text for each, text in badges.items()},
         "badge": next(iter(badges.values())) if len(set(badges.values())) == 1 else "",
         "winner": group[0] if len(group) == 1 else "",
+        "alone": next(iter(_ascending(cell, "alone")), ""),
         "group": group,
         "undecided": undecided,
         "named": (group or undecided)[:MOST_NAMED],

@@ -171,8 +171,12 @@ def _described(
     return with_decision(joined, experiment)
 
 
+# What an experiment says of decisions.
+_OF_DECISIONS = ("added", "looks", "control", "margin")
+
+
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
-    """State what an experiment says of decisions with its results, the margin in their unit."""
+    """State what an experiment says of decisions with its results, and nothing else; the margin is in their unit."""
     stated: dict[str, object] = {}
     if added := [method.label for method in experiment.algorithms if method.added]:
         stated["added"] = json.dumps(added)
@@ -183,7 +187,8 @@ def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
     if experiment.margin:
         in_points = "valid_range" in results[results.attrs["metric"]].attrs
         stated["margin"] = experiment.margin / (100 if in_points else 1)
-    return results.assign_attrs(stated)
+    of_results = {name: each for name, each in results.attrs.items() if name not in _OF_DECISIONS}
+    return results.drop_attrs(deep=False).assign_attrs({**of_results, **stated})
 
 
 def _in_common(problems: list[str]) -> str:

@@ -101,6 +101,7 @@ def intervals(
     level: float | xr.DataArray,
     looks: Sequence[int] = (),
     redrawn: float = 0.0,
+    least: float | xr.DataArray = 0.0,
 ) -> xr.Dataset:
     """Compute the interval of a mean difference at each look so far, and intersect them.
 
@@ -116,7 +117,7 @@ def intervals(
     looks
         Numbers of seeds, increasing. Seeds beyond the last look that is complete do not count. Empty: all seeds are
         one look.
-    redrawn
+    redrawn, least
         See `admmbench.results.statistics.interval`.
 
     Returns
@@ -127,7 +128,7 @@ def intervals(
     there = differences.notnull().sum("seed")
     found = None
     for look in [n for n in looks if n <= differences.sizes["seed"]] or [differences.sizes["seed"]]:
-        now = statistics.interval(differences.isel(seed=slice(look)), level, redrawn)
+        now = statistics.interval(differences.isel(seed=slice(look)), level, redrawn, least)
         if found is None:
             found = now
             continue
@@ -183,9 +184,9 @@ def standing(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        Over ``algorithm``: ``winner`` for a method that is left alone, ``equivalent`` for several that are equivalent
-        to the lowest, ``undecided`` for those among which the row is not decided, ``worse`` for the others, and empty
-        for those that do not compete.
+        Over ``algorithm``: ``winner`` for a method that all others are worse than, ``equivalent`` for several that are
+        equivalent to the lowest, ``undecided`` for those among which the row is not decided, ``worse`` for the others,
+        and empty for those that do not compete. ``alone`` for the only one that competes: it beat nobody.
     """
     competes = means.notnull()
     out = (verdict == "worse").any("rival") & competes
@@ -196,7 +197,8 @@ def standing(means: xr.DataArray, verdict: xr.DataArray) -> xr.DataArray:
     decided = (group | out | ~competes).all("algorithm")
     words = xr.full_like(means, "undecided", "U10").where(competes, "").where(~out, "worse")
     words = words.where(~(group & decided), "equivalent")
-    return words.where(~(group & decided & (group.sum("algorithm") == 1)), "winner")
+    words = words.where(~(group & decided & (group.sum("algorithm") == 1)), "winner")
+    return words.where(~(competes & (competes.sum("algorithm") == 1)), "alone")
 
 
 def ranks(gap: xr.Dataset) -> xr.Dataset:
@@ -268,7 +270,7 @@ def reach_over_records(mistakes: xr.DataArray, level: float | xr.DataArray) -> x
     """
     n = mistakes.sizes["record"]
     parts = mistakes.transpose("algorithm", "record")
-    shared = np.cov(parts.values)
+    shared = np.atleast_2d(np.cov(parts.values))
     own = np.diag(shared)
     error = np.sqrt(np.maximum(own[:, None] + own[None] - 2 * shared, 0) / n)
     labels = parts["algorithm"].values

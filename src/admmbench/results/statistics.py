@@ -67,15 +67,27 @@ def after_start(values: Labelled) -> Labelled:
     return values.sel(round=values["round"] > 0)
 
 
+def last_decade(rounds: xr.DataArray) -> xr.DataArray:
+    """Say which rounds are among the last decade, from a tenth of the last one on."""
+    return rounds >= rounds.max() / 10
+
+
 def last_slope(values: xr.DataArray) -> float:
     """Fit a line to the mean over seeds, on logarithmic axes, over the last decade of rounds; returns its slope.
 
     Parameters
     ----------
     values
-        Above 0, over ``round`` and ``seed``.
+        Over ``round`` and ``seed``. Rounds with a mean of 0, which has no logarithm, are left out.
+
+    Returns
+    -------
+    The slope, NaN where fewer than two rounds are left.
     """
-    means = values.sel(round=values["round"] >= values["round"].max() / 10).mean("seed")
+    means = values.sel(round=last_decade(values["round"])).mean("seed")
+    means = means.where(means > 0, drop=True)
+    if means.sizes["round"] < 2:
+        return math.nan
     return float(np.polyfit(np.log(means["round"].values), np.log(means.values), 1)[0])
 
 
@@ -197,13 +209,43 @@ def redrawn(ds: xr.Dataset) -> float:
     ds
         Results of one experiment; their partition says how records were drawn.
     """
+    if ds.attrs["metric"] == "seconds":  # which no record is drawn for
+        return 0.0
     partition = json.loads(ds.attrs["partition"])
     drawn = isinstance(partition, dict) and isinstance(partition.get("train"), int)
     return float(ds.attrs["n_test"] / ds.attrs["n_train"]) if drawn else 0.0
 
 
+def resolution(ds: xr.Dataset) -> xr.DataArray:
+    """Return the least standard deviation over seeds that differences of methods are taken to have.
+
+    An error is a count of test records over their number n. So a few seeds may have the same difference by chance,
+    which says nothing of how far it varies: it is taken to vary by half of a record, ``1 / (2 n)``. That is not done
+    where seeds draw nothing that tells two methods apart: each has one training loss at all seeds, or both have the
+    same at every seed, as two names of one run do.
+
+    Parameters
+    ----------
+    ds
+        Results of one experiment at one budget.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over ``algorithm`` and ``rival``, in the unit of the metric; 0 where the metric is no part of records.
+    """
+    if not is_fraction(ds):
+        return xr.DataArray(0.0)
+    losses = final(ds, "train_loss").reset_coords(drop=True)
+    one, alike = same_for_all_seeds(losses), (losses == _of_rivals(losses)).all("seed")
+    return xr.where((one & _of_rivals(one)) | alike, 0.0, 1 / (2 * ds.attrs["n_test"]))
+
+
 def interval(
-    values: xr.DataArray, level: float | xr.DataArray = LEVEL, redrawn: float = 0.0
+    values: xr.DataArray,
+    level: float | xr.DataArray = LEVEL,
+    redrawn: float = 0.0,
+    least: float | xr.DataArray = 0.0,
 ) -> xr.Dataset:
     """Compute Student's t interval of the mean over seeds.
 
@@ -215,6 +257,8 @@ def interval(
         Confidence level, in (0, 1).
     redrawn
         What :func:`redrawn` gives: by how much the squared standard error exceeds ``s^2 / n``, in ``s^2``.
+    least
+        Least standard deviation, see :func:`resolution`.
 
     Returns
     -------
@@ -225,7 +269,7 @@ def interval(
     n = values.notnull().sum("seed")
     several = n.where(n > 1)
     mean = values.mean("seed")
-    variance = ((values - mean) ** 2).sum("seed") / (several - 1)
+    variance = np.maximum(((values - mean) ** 2).sum("seed") / (several - 1), least**2)
     half = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(variance * (1 / several + redrawn))
     return xr.Dataset({"mean": mean, "lower": mean - half, "upper": mean + half, "n": n})
 

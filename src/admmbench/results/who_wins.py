@@ -147,7 +147,8 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
     if constrained:
         results = _by_objective(results)
     elif "seconds" in results:
-        results = results.assign_attrs(metric="seconds")
+        # The margin is stated for errors.
+        results = results.assign_attrs(metric="seconds", margin=0.0)
     facts = _facts(results)
     ran = (facts["status"] != Outcome.NOT_RUN).any("seed")
     ran &= statistics.noisy(facts) == (facts["epsilon"] < math.inf)
@@ -249,8 +250,8 @@ def _facts(results: xr.Dataset) -> xr.Dataset:
     """Take what comparisons read, all of it as variables: selecting from all variables takes most of the time."""
     names = ["status", "guarantee", "delta", "neighbours", "noise_magnitude"]
     names += ["agents", "features", "method"]
-    names += [name for name in ("mistakes",) if name in results]
-    return results.reset_coords()[[results.attrs["metric"], *names]]
+    names += [name for name in ("mistakes", "train_loss") if name in results]
+    return results.reset_coords()[list(dict.fromkeys([results.attrs["metric"], *names]))]
 
 
 def _equally_private(results: xr.Dataset) -> Iterator[tuple[float, list[str]]]:
@@ -283,7 +284,8 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     pairs = statistics.difference(values, values.rename(algorithm="rival"))
     levels = deciding.levels(cell.stated, cell.added, rows, judged).reindex_like(pairs)
     pairs = pairs.where(levels.notnull())
-    gap = deciding.intervals(pairs, levels, looks, redrawn)
+    least = statistics.resolution(at)
+    gap = deciding.intervals(pairs, levels, looks, redrawn, least)
     verdict = deciding.verdicts(gap, margin)
     both = stated & stated.rename(algorithm="rival")
     standing = deciding.standing(means["mean"].where(stated), verdict.where(both, ""))
@@ -303,7 +305,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "deviation": pairs.std("seed", ddof=1),
+            "deviation": np.maximum(pairs.std("seed", ddof=1), least),
             "verdict": verdict,
             "standing": standing,
             "added": beside.where(beside != "", "not compared").where(compared & ~stated, ""),
