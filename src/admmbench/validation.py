@@ -33,6 +33,8 @@ _LEFT_AS_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
 _MOST_BUDGET = 1e100
 # Bytes of a file's name; what Snakemake and a file that is being written add comes to 255.
 _LONGEST = 200
+# Neither a file of results nor a figure can have these.
+_IN_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _IN_NO_NAME = re.compile(r"^[-.~\s]|[{}/\\\x00-\x1f\x7f]|\s$|^$")
 
 # How pydantic calls a type among those that a value may have, between the keys of a path.
@@ -107,6 +109,15 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+def printed(text: str) -> str:
+    """Refuse text that no file of results can have."""
+    if bad := _IN_NO_TEXT.search(text):
+        raise ValueError(
+            f"{shortened(repr(text))} has the character {ord(bad[0]):#06x}, which is not printed; leave it out"
+        )
+    return text
+
+
 def file_name(name: str, what: str) -> str:
     """Refuse a name that no file can have, or that a program takes for an option, a pattern or a hidden file."""
     if bad := _IN_NO_NAME.search(name):
@@ -153,6 +164,8 @@ Epsilons = Annotated[
 ]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Whole, Field(ge=1, le=10**9)]
+Text = Annotated[str, AfterValidator(printed)]
+"""A part of results."""
 Folder = Annotated[str, AfterValidator(_folder)]
 
 

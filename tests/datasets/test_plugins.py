@@ -228,6 +228,26 @@ WRONG = {
         text('("heads", "tails")', '"ht"'),
         "class_names: Input should be a valid tuple (got 'ht')",
     ),
+    "names that can be read once": (
+        text('("heads", "tails")', '(name for name in ("heads", "tails"))'),
+        "class_names: generator has no order, or can be read once; make it a tuple",
+    ),
+    "names in no order": (
+        text('("heads", "tails")', '{"heads", "tails"}'),
+        "class_names: set has no order",
+    ),
+    "names of a mapping": (
+        text('("heads", "tails")', '{0: "heads", 1: "tails"}.values()'),
+        "class_names: dict_values has no order",
+    ),
+    "ends that can be read once": (
+        text("checksums", "domain=iter((0, 1)), checksums"),
+        "domain: tuple_iterator has no order",
+    ),
+    "note": (
+        text("checksums", "note='a\\0b', checksums"),
+        r"note: 'a\x00b' has the character 0x0000, which is not printed; leave it out",
+    ),
     "numbers": (
         text('("heads", "tails")', "tuple(np.unique([0, 1]))"),
         "class_names.0: Input should be a valid string (got np.int64(0))",
@@ -283,6 +303,14 @@ WRONG = {
     ),
     "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
+    "names to be read once": (
+        {"class_names": (name for name in "abc")},
+        "class_names: generator has no order, or can be read once; make it a tuple",
+    ),
+    **{
+        f"text of {key}": ({key: "a\1"}, rf"{key}: 'a\x01' has the character 0x0001")
+        for key in ("name", "citation", "licence", "note", "presumed", "target_unit")
+    },
     "reversed": ({"domain": (1, 0)}, "domain: (1.0, 0.0) is no pair of numbers"),
     "too few writers": (
         {"attributes": {"writer": Attribute(("a",), np.zeros(3, np.int32), np.int32(0 * TEST))}},

@@ -6,9 +6,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 
 from admmbench import load_dataset, simulate
+from admmbench.cli import main
 from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import DatasetError, describe, key, normalize, open_as, prepare
 from admmbench.datasets.table import from_arrays
@@ -264,6 +266,84 @@ def test_a_suffix_that_says_nothing_is_refused(table):
     assert key({**table, "path": "patients.dat", "format": "csv"}) == key(table)
 
 
+# What no table has
+
+LEAF = {"users": ["u"], "num_samples": [0], "user_data": {"u": {"x": [], "y": []}}}
+EMPTY = {
+    "head.csv": "age,label\n",
+    "none.svm": "",
+    "none.json": json.dumps(LEAF),
+    "none.parquet": pd.DataFrame({"age": [1.5], "label": ["a"]})[:0],
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_table_without_records_is_refused(name, folder, capsys):
+    content = EMPTY[name]
+    if isinstance(content, str):
+        (folder / name).write_text(content)
+    else:
+        content.to_parquet(name)
+    target = ", target: label" if name in ("head.csv", "none.parquet") else ""
+    assert main(["describe", f"{{name: table, path: {name}{target}}}"]) == 1
+    error = capsys.readouterr().err
+    assert f" {name}: there are no records\n" in error
+    assert error.count("\n") == 1
+
+
+def test_the_file_of_a_test_part_without_records_is_named(table):
+    patients()[:0].to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match=r"^test\.csv: there are no records"):
+        describe({**table, "test": "test.csv"})
+
+
+def test_records_with_missing_values_cannot_all_be_dropped(table):
+    frame = patients()
+    frame.loc[::2, "bmi"] = None
+    frame.loc[1::2, "age"] = None
+    frame.to_csv("patients.csv", index=False)
+    with pytest.raises(ValueError, match=r"drop leaves no record, .*: age \(60\), bmi \(60\)$"):
+        describe({**table, "missing": "drop"})
+
+
+@pytest.mark.parametrize(
+    ("value", "what"), [([1, 2], "lists or mappings"), ({"a": 1}, "lists or mappings")]
+)
+@pytest.mark.parametrize("column", ["scan", "hospital", "label"])
+def test_a_column_of_lists_is_named_and_can_be_left_out(column, value, what, table):
+    frame = patients().assign(**{column: [value] * 120})
+    frame.to_parquet("patients.parquet")
+    spec = {**table, "path": "patients.parquet"}
+    with pytest.raises(ValueError, match=f"^patients.parquet: {what} in {column}: expected") as no:
+        describe(spec)
+    assert ("leave_out" in str(no.value)) == (column == "scan")
+    if column == "scan":
+        left = load_dataset({**spec, "kinds": {column: "leave_out"}})
+        np.testing.assert_array_equal(left.X_train, load_dataset(table).X_train)
+
+
+@pytest.mark.parametrize("part", ["first", "second"])
+def test_columns_of_one_name_are_refused(part, table):
+    frame = patients().rename(columns={"bmi": "age"})
+    other = patients()
+    (frame if part == "first" else other).to_csv("patients.csv", index=False)
+    (other if part == "first" else frame).to_csv("test.csv", index=False)
+    with pytest.raises(ValueError, match="several columns have the name age; rename all but one"):
+        describe({**table, "test": "test.csv"})
+
+
+def test_columns_without_a_name_are_not_of_one_name(folder):
+    patients().rename(columns={"age": "", "bmi": ""}).to_csv("t.csv", index=False)
+    assert describe({"name": "table", "path": "t.csv", "target": "label"}).n_features > 5
+
+
+def test_a_name_of_a_column_that_no_result_can_have_is_refused(table):
+    patients().rename(columns={"bmi": "b\0mi"}).to_csv("patients.csv", index=False)
+    with pytest.raises(ValueError, match=r"'b\\x00mi' has the character 0x0000") as caught:
+        describe(table)
+    assert str(caught.value).startswith("patients.csv: columns.2: ")
+
+
 # Other formats
 
 
@@ -342,6 +422,62 @@ def test_arrays_frames_and_bunches_are_tables_too():
     assert "ranges of x0, x1, x2, x3" in spec.guarantee.conditions
 
 
+MASK = np.zeros((60, 2), bool)
+MASK[3, 1] = True
+MASKED = {
+    "numbers": np.random.default_rng(0).random((60, 2)),
+    "whole numbers": np.random.default_rng(0).integers(0, 9, (60, 2)),
+    "text": np.random.default_rng(0).choice(["a", "b"], (60, 2)),
+    "true and false": np.random.default_rng(0).random((60, 2)) < 0.5,
+    "objects": np.random.default_rng(0).integers(0, 9, (60, 2)).astype(object),
+}
+CLASSES = np.arange(60) % 2
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_what_is_masked_is_missing(kind):
+    X = np.ma.masked_array(MASKED[kind], MASK)
+    as_none = pd.DataFrame(MASKED[kind], columns=["x0", "x1"]).astype(object).mask(MASK, None)
+    as_none = as_none.infer_objects() if kind == "text" else as_none
+    for data in (X, list(X)):
+        with pytest.raises(ValueError, match=r"values are missing: x1 \(1\); set missing: impute"):
+            simulate((data, CLASSES), "objp", rounds=1)
+    for how in ("drop", "impute"):
+        made, wanted = (from_arrays((each, CLASSES), missing=how) for each in (X, as_none))
+        np.testing.assert_array_equal(made.X_train, wanted.X_train)
+        np.testing.assert_array_equal(made.y_test, wanted.y_test)
+    # Nothing is masked
+    made, wanted = (from_arrays((each, CLASSES)) for each in (np.ma.array(MASKED[kind]), X.data))
+    np.testing.assert_array_equal(made.X_train, wanted.X_train)
+
+
+@pytest.mark.parametrize("values", [CLASSES, CLASSES / 3, CLASSES.astype(str)])
+def test_masked_targets_and_groups_are_missing(values):
+    X, masked = MASKED["numbers"], np.ma.masked_array(values, MASK[:, 1])
+    bunch = {"data": X, "target": masked, "target_names": ["no", "yes"]}
+    for data, groups, name in (
+        ((X, masked), None, "target"),
+        (bunch, None, "target"),
+        ((X, CLASSES), masked, "group"),
+    ):
+        with pytest.raises(ValueError, match=rf"values are missing: {name} \(1\)"):
+            simulate(data, "objp", groups=groups, rounds=1)
+
+
+def test_the_values_of_a_frame_are_what_the_frame_is():
+    frame = patients().drop(columns="label")
+    frame["nights"] = pd.array([1, 2, None] * 40, dtype="Int64")
+    frame["visit"] = pd.date_range("2020-01-01", periods=120)
+    y = patients().age / 7
+    first, second = (
+        from_arrays((X, target), missing="impute")
+        for X, target in ((frame, y), (frame.to_numpy(), y.to_numpy(object)))
+    )
+    assert first.class_names == ()
+    for name in ("X_train", "y_train", "X_test", "y_test"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
 @pytest.mark.parametrize(
     ("data", "groups", "message"),
     [
@@ -354,6 +490,26 @@ def test_arrays_frames_and_bunches_are_tables_too():
             (np.array([[0.0, np.nan], [1, 2], [3, 4]]), [0, 1, 1]),
             None,
             r"values are missing: x1 \(1\)",
+        ),
+        ((MASKED["numbers"] + 1j, CLASSES), None, "^complex numbers in x0, x1: "),
+        ((sparse.csr_array(MASKED["numbers"] * 1j), CLASSES), None, "^complex numbers in x0, x1: "),
+        ((MASKED["numbers"].astype(object) + 1j, CLASSES), None, "^complex numbers in x0, x1: "),
+        ((MASKED["numbers"], CLASSES + 1j), None, "^complex numbers in target: "),
+        ((MASKED["numbers"][:0], CLASSES[:0]), None, "^there are no records"),
+        (
+            (pd.DataFrame(MASKED["numbers"], columns=["a", "a"]), CLASSES),
+            None,
+            "^several columns have the name a; ",
+        ),
+        (
+            (pd.DataFrame(MASKED["numbers"], columns=[1, "1"]), CLASSES),
+            None,
+            "^several columns have the name 1; ",
+        ),
+        (
+            (pd.DataFrame(MASKED["numbers"], columns=["a", "b\0"]), CLASSES),
+            None,
+            "has the character 0x0000",
         ),
     ],
 )

@@ -7,6 +7,7 @@ import xarray as xr
 from admmbench.cli import main
 from admmbench.jobs.job import write
 from admmbench.jobs.seal import StaleResultError, intact, read, sealed
+from admmbench.validation import Text, checked
 
 
 @pytest.fixture
@@ -50,6 +51,15 @@ def _name(ds):
 
 def _seal(ds):
     del ds.attrs["sha256"]
+
+
+@pytest.mark.parametrize("text", ["a\tb", "a\nb", "a\r\n", "\x7f", "\x85", "\u202e", "\ufffe", "é"])
+def test_text_that_is_not_refused_is_written(text, tmp_path):
+    assert checked(Text, text, "title") == text
+    write(xr.Dataset(coords={"algorithm": [text]}, attrs={"title": text}), tmp_path / "x.nc")
+    found = read(tmp_path / "x.nc")
+    assert found.attrs["title"] == text
+    assert found["algorithm"].values.tolist() == [text]
 
 
 @pytest.mark.parametrize("change", [_value, _attribute, _units, _coordinate, _label, _name, _seal])

@@ -248,6 +248,19 @@ def test_names_that_no_folder_of_results_can_have_are_refused(name, tmp_path):
         config.report_name([f"{name}.yaml"])
 
 
+@pytest.mark.parametrize("text", ["a\0b", "a\0", "\1", "\x1b[31m", "\ud800"])
+@pytest.mark.parametrize("key", ["title", "paper", "description", "algorithms.0.label"])
+def test_text_that_no_file_of_results_can_have_is_refused(key, text):
+    changes = {key: text}
+    if key == "algorithms.0.label":
+        changes = {"algorithms": [{"name": "objp", "label": text}]}
+    with pytest.raises(
+        ConfigError, match=f"\n  {key}: .* (has the character 0x|unicode)"
+    ) as caught:
+        config.check_experiment({**SMALL, **changes})
+    assert str(caught.value).count("\n") == 1
+
+
 def test_experiments_whose_names_are_patterns_can_be_overridden(tmp_path):
     write(tmp_path, yaml.safe_dump(SMALL))
     (tmp_path / "experiments/a[b].yaml").write_text(yaml.safe_dump(SMALL))

@@ -117,6 +117,25 @@ def test_what_is_no_data_set_of_a_study_is_refused(dataset, message, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_arrays_are_refused_before_they_are_written(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for data, message in (
+        ((X + 1j, y), "complex numbers in x0, x1, x2, x3"),
+        ((X[:0], y[:0]), "there are no records"),
+        ((load_iris(as_frame=True).data.set_axis(list("aabb"), axis=1), y), "have the name a, b"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sweep(data, ["objp"], folder=tmp_path, **GRID)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_masked_is_missing(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    masked = np.ma.masked_equal(X, X.max())
+    with pytest.raises(ConfigError, match=r"values are missing: x0 \(1\)"):
+        sweep((masked, y), ["objp"], folder=tmp_path, **GRID)
+
+
 @pytest.mark.slow
 def test_a_study_finds_what_a_sweep_ran(tmp_path):
     """And the other way round: Snakemake has no run to make, and joins those that are there."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 
 from admmbench.datasets._fetch import DatasetError, RemoteFile
+from admmbench.validation import Text
 
 # Names of data sets and of attributes are parts of names of files.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -29,6 +30,11 @@ def check_name(name: Any) -> str:
 def _plain(value: Any) -> Any:
     """What NumPy has, as Python has it."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _fields(file: Any) -> Any:
+    """What a file states, to be checked as well."""
+    return vars(file) if isinstance(file, RemoteFile) else file
 
 
 def _different(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,6 +56,7 @@ Ends = Annotated[
     AfterValidator(_ordered),
     BeforeValidator(_plain),
 ]
+Files = tuple[Annotated[RemoteFile, BeforeValidator(_fields)], ...]
 Count = Annotated[int, Field(ge=0), BeforeValidator(_plain)]
 
 
@@ -115,17 +122,17 @@ class Facts:
         Whether problems are drawn from the seed, so that there are no records.
     """
 
-    name: str
+    name: Text
     settings: dict[str, Any]
     class_names: Names
     checksums: dict[str, StrictStr] = field(default_factory=dict)
-    licence: str = ""
-    citation: str = ""
+    licence: Text = ""
+    citation: Text = ""
     default_problem: str = "softmax"
-    target_unit: str = "1"
+    target_unit: Text = "1"
     domain: Ends = (0.0, 1.0)
-    note: str = ""
-    presumed: str = ""
+    note: Text = ""
+    presumed: Text = ""
     group: str = ""
     drawn: bool = False
 
@@ -162,7 +169,7 @@ class DatasetInfo(Facts):
     n_train: Count
     n_test: Count
     n_features: Count
-    files: tuple[RemoteFile, ...] = ()
+    files: Files = ()
     attributes: dict[Annotated[str, AfterValidator(check_name)], Count] = field(
         default_factory=dict
     )

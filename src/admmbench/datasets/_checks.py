@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,22 @@ def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, A
 
 def checked_info(info: DatasetInfo) -> DatasetInfo:
     """Return facts in the types that they should have; a `ValueError` names the one that has none."""
-    found = checked(DatasetInfo, asdict(info), "")
+    _check_order(vars(info))
+    found = checked(DatasetInfo, vars(info), "")
     for key in ("n_train", "n_test", "n_features"):
         if not (getattr(found, key) or found.drawn):
             raise ValueError(f"{key}: 0 is no whole number of 1 or more")
     own = {file.name: file.checksum for file in found.files}
     return replace(found, checksums=own | found.checksums)
+
+
+def _check_order(facts: Mapping[str, Any]) -> None:
+    """Refuse facts that have no order, or that are gone when they are read again."""
+    for key, value in facts.items():
+        if isinstance(value, Iterable) and not hasattr(value, "__getitem__"):
+            raise ValueError(
+                f"{key}: {_kind(value)} has no order, or can be read once; make it a tuple"
+            )
 
 
 def check_dataset(data: Dataset) -> None:
@@ -54,6 +64,7 @@ def check_dataset(data: Dataset) -> None:
     ValueError
         If a fact of it, or an array, is not as it should be; the message names it.
     """
+    _check_order(data.facts)
     for key, attribute in data.attributes.items():
         if not isinstance(attribute, Attribute):
             raise ValueError(f"attributes: {key!r} is {_kind(attribute)}, expected an Attribute")

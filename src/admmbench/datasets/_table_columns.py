@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from admmbench.datasets._base import Arrays, Attribute
-from admmbench.validation import Number, Strict, meant
+from admmbench.validation import Number, Strict, Text, checked, meant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,17 @@ class Columns(Strict):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of that draw, whatever the seeds of runs are."""
 
+    @property
+    def beside(self) -> set[str]:
+        """Return the columns that are no features: of the targets, of the group and of the test part."""
+        return {self.target, self.group, *(self.test if isinstance(self.test, dict) else ())}
+
+    @property
+    def left_out(self) -> list[str]:
+        """Return the columns that are left out because a user says so."""
+        asked = [name for name, kind in self.kinds.items() if kind == "leave_out"]
+        return [name for name in asked if name not in self.beside]
+
     def range_of(self, name: str) -> Range | None:
         """Return the range that is stated for a column."""
         return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
@@ -104,6 +116,57 @@ class Prepared:
     summary: list[str] = field(default_factory=list)
 
 
+def check(frame: pd.DataFrame, given: Columns) -> None:
+    """Refuse what no table has.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    given
+        What a user says of its columns.
+
+    Raises
+    ------
+    ValueError
+        If there are no records, two columns of one name, or values that are neither a number nor text.
+    """
+    names = [str(name) for name in frame.columns]
+    different(names)
+    checked(list[Text], names, "columns")
+    if not len(frame):
+        raise ValueError("there are no records")
+    left_out, found = set(given.left_out), dict[str, list[str]]()
+    for name, (_, values) in zip(names, frame.items(), strict=True):
+        if name not in left_out and (what := _compound(values)):
+            found.setdefault(what, []).append(name)
+    for what, columns in found.items():
+        instead = "" if given.beside.issuperset(columns) else ", or kinds: {...: leave_out}"
+        raise ValueError(
+            f"{what} in {_listed(columns)}: expected a number or text in each row; "
+            f"make a column of each part{instead}"
+        )
+
+
+def different(names: Iterable[str]) -> None:
+    """Refuse columns of one name, as nobody could say which is meant."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"several columns have the name {_listed(repeated)}; rename all but one")
+
+
+def _compound(values: pd.Series[Any]) -> str:
+    """Say what values of several parts a column has; empty if it has none."""
+    from pandas.api import types  # slow to import
+
+    # Text is told by its type where it can be, as there is much of it.
+    mixed = values.dtype.kind == "O" and not types.is_string_dtype(values)
+    if mixed and values.map(types.is_list_like).any():
+        return "lists or mappings"
+    if types.is_complex_dtype(values) or (mixed and values.map(types.is_complex).any()):
+        return "complex numbers"
+    return ""
+
+
 def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) -> Prepared:
     """Prepare a table.
 
@@ -130,17 +193,18 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         if lacking := [name for name in frame.columns if name not in second.columns]:
             raise ValueError(f"test: the second file lacks {_listed(lacking)}")
         frame = pd.concat([frame, second[frame.columns]], ignore_index=True)
-    frame = frame.reset_index(drop=True).replace([np.inf, -np.inf], np.nan)
+    frame = frame.reset_index(drop=True)
+    frame[given.left_out] = None  # lists cannot be compared with infinity, as is done next
+    frame = frame.replace([np.inf, -np.inf], np.nan)
     tests = np.arange(len(frame)) >= n_first if second is not None else None
-    beside = {given.target, given.group}
     if isinstance(given.test, dict):
         ((name, value),) = given.test.items()
-        tests, beside = (_texts(frame[name]) == _text(value)).to_numpy(), {*beside, name}
+        tests = (_texts(frame[name]) == _text(value)).to_numpy()
 
     seen = frame if tests is None else frame[~tests]
     kinds, why = {}, {}
     for name in frame.columns:
-        if name not in beside:
+        if name not in given.beside:
             kinds[name], why[name] = _kind(name, seen[name], given)
     used = [name for name, kind in kinds.items() if kind != "leave_out"]
     keep = _without_missing(frame, used, given)
@@ -247,7 +311,12 @@ def _without_missing(frame: pd.DataFrame, used: Sequence[str], given: Columns) -
     counts = gaps.sum()
     lacking = [f"{name} ({counts[name]:,})" for name in needed if counts[name]]
     if not lacking or given.missing == "drop":
-        return ~gaps.any(axis=1).to_numpy()
+        keep = ~gaps.any(axis=1).to_numpy()
+        if not keep.any():
+            raise ValueError(
+                f"missing: drop leaves no record, as values are missing: {_listed(lacking)}"
+            )
+        return keep
     fix = "missing: drop"
     if given.missing == "refuse" and not counts[whose].any():
         fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"

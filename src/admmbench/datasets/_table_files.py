@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from admmbench.datasets._fetch import read_bytes
+from admmbench.datasets._table_columns import different
 from admmbench.validation import expanded
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
         return _READERS[kind]([sources(path) for path in paths])
     except ImportError:
         raise ValueError(
-            "Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
+            f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
         ) from None
     except (ValueError, KeyError, TypeError, UnicodeError, OSError) as error:
         said = " ".join(str(error).split())
@@ -134,14 +135,13 @@ def _read_csv(tables: list[list[Path]]) -> list[pd.DataFrame]:
 
     def read(content: bytes) -> pd.DataFrame:
         first = content.split(b"\n", 1)[0].decode("utf-8-sig")
-        separator = max(_SEPARATORS, key=first.count)
-        return pd.read_csv(
-            io.BytesIO(content),
-            sep=separator,
-            na_values=_MISSING,
-            skipinitialspace=True,
-            low_memory=False,
+        form: dict[str, Any] = {"sep": max(_SEPARATORS, key=first.count), "skipinitialspace": True}
+        # Of two columns of one name, the second would be read under another one.
+        names = pd.read_csv(
+            io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, **form
         )
+        different(name for name in names.iloc[0] if name)
+        return pd.read_csv(io.BytesIO(content), na_values=_MISSING, low_memory=False, **form)
 
     return [read(read_bytes(file)) for (file,) in tables]
 
@@ -186,7 +186,7 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
                     X.append(np.array(rows["x"], np.float32).reshape(len(rows["y"]), -1))
                 y += rows["y"]
                 users += [user] * len(rows["y"])
-        features = np.concatenate(X)
+        features = np.concatenate(X or [np.empty((0, 0))])
         names = [f"x{number}" for number in range(features.shape[1])]
         return pd.DataFrame(features, columns=names).assign(**{LABELS["leaf"]: y, USER: users})
 

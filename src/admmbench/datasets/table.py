@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -130,7 +131,7 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     ----------
     data
         Features of shape (n, J), as a DataFrame or an array, perhaps sparse, with targets of shape (n,), as a pair; or
-        a Bunch of scikit-learn.
+        a Bunch of scikit-learn. What is masked is missing.
     groups
         Whose each record is, shape (n,); records are then shared out by it.
     **columns
@@ -146,8 +147,7 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     ValueError
         If the arrays cannot be used; the message says why.
     """
-    frame, columns = _with_columns(data, groups, columns)
-    given = checked(Columns, columns, "")
+    frame, given = _with_columns(data, groups, columns)
     made = _table_columns.prepare(frame, None, given)
     content = hashlib.sha256()
     for array in (made.arrays.X_train, made.arrays.y_train, made.arrays.X_test, made.arrays.y_test):
@@ -183,24 +183,27 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
     dict
         Settings of the data set.
     """
-    frame, columns = _with_columns(data, groups, {})
+    frame, given = _with_columns(data, groups, {})
     content = frame.to_csv(index=False).encode()
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.csv"
     write(path, content)
-    return {"name": Table.name, "path": str(path), **columns}
+    return {"name": Table.name, "path": str(path), **given.model_dump(exclude_unset=True)}
 
 
 def _with_columns(
     data: Any, groups: Any, columns: Mapping[str, Any]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Table of arrays, and the settings of its columns."""
+) -> tuple[pd.DataFrame, Columns]:
+    """Table of arrays, and what is said of its columns."""
     frame, target, classes = _frame(data)
     found = {**columns, "target": target}
     if classes:
         found["categories"] = {target: classes, **columns.get("categories", {})}
     if groups is not None:
         found["group"] = _add(frame, groups, "group", "groups")
-    return frame, found
+    given = checked(Columns, found, "")
+    _table_columns.check(frame, given)
+    # An array of objects, such as the values of a table, has numbers in columns too, and other words for missing.
+    return frame.fillna(np.nan).infer_objects(), given
 
 
 def _frame(data: Any) -> tuple[pd.DataFrame, str, list[str]]:
@@ -218,26 +221,32 @@ def _frame(data: Any) -> tuple[pd.DataFrame, str, list[str]]:
         raise ValueError("dataset: expected a name, a mapping, a Dataset, a pair (X, y) or a Bunch")
     X, y = data
     if isinstance(X, pd.DataFrame):
-        frame = X.rename(columns=str).reset_index(drop=True)
+        frame = X.set_axis([str(name) for name in X.columns], axis=1).reset_index(drop=True)
     else:
-        array = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        array = _array(X.toarray() if sparse.issparse(X) else X)
         if array.ndim != 2:
             raise ValueError(f"dataset: features have shape {array.shape}, expected (n, J)")
         frame = pd.DataFrame(
             array, columns=[str(name) for name in names] if names is not None else None
         )
         frame.columns = [name if isinstance(name, str) else f"x{name}" for name in frame.columns]
-    codes = np.asarray(y)
-    if len(classes) > 1 and codes.ndim == 1 and np.isin(codes, range(len(classes))).all():
+    codes = _array(y)
+    known = np.isin(codes, range(len(classes))).all() and not np.ma.is_masked(codes)
+    if len(classes) > 1 and codes.ndim == 1 and known:
         y = pd.Series(np.array(classes, object)[codes.astype(int)], name=getattr(y, "name", None))
     else:
         classes = []
     return frame, _add(frame, y, "target", "dataset: y"), classes
 
 
+def _array(values: Any) -> np.ma.MaskedArray[Any, Any]:
+    """Make an array that keeps which values are masked: pandas takes these for missing ones."""
+    return np.ma.asanyarray(values)
+
+
 def _add(frame: pd.DataFrame, values: Any, name: str, what: str) -> str:
     """Add a column of another array; returns its name."""
-    array = np.asarray(values)
+    array = _array(values)
     if array.shape != (len(frame),):
         raise ValueError(
             f"{what} has shape {array.shape}, expected ({len(frame)},), one for each record"
@@ -269,11 +278,13 @@ def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays
     """Read and prepare a table of these checksums; the last one is kept, as it is described before it is read."""
     given = Settings(**json.loads(settings))
     paths = _paths(given.model_dump())
-    try:
-        frame, *second = _table_files.read_tables(paths, given.format)
+    frames = _table_files.read_tables(paths, given.format)
+    for path, frame in zip(paths, frames, strict=True):
+        with _named(path):
+            _table_columns.check(frame, given)
+    frame, *second = frames
+    with _named(given.path):
         made = _table_columns.prepare(frame, second[0] if second else None, given)
-    except ValueError as error:
-        raise ValueError(f"{given.path}: {error}") from None
     info = DatasetInfo(
         name=Table.name,
         settings={},
@@ -283,6 +294,15 @@ def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays
         **_facts(made),
     )
     return made.arrays, info
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Name the file in what is said of its table."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _facts(made: Prepared) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from admmbench import algorithms, datasets, partition
 from admmbench.audit.settings import AuditSettings
@@ -42,8 +42,10 @@ from admmbench.validation import (
     Number,
     PerhapsInfinite,
     Strict,
+    Text,
     file_name,
     messages,
+    printed,
     unknown,
 )
 
@@ -60,7 +62,7 @@ class Method(Strict):
 
     name: str
     """Algorithm, or the path of a plug-in ending in .py."""
-    label: Annotated[str, Field(min_length=1, max_length=200)]
+    label: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printed)]
     """How plots and tables call it."""
     variant: Literal["paper", "reference"] = "paper"
     params: dict[str, Any] = {}
@@ -130,10 +132,10 @@ def usual_agents(given: Mapping[str, Any]) -> Agents:
 class Experiment(Strict):
     """An artefact of a paper, or a study, is a data set, and a grid of methods, budgets and seeds."""
 
-    title: str
-    paper: str = ""
+    title: Text
+    paper: Text = ""
     """Key of the paper, or empty."""
-    description: str = ""
+    description: Text = ""
     artefacts: list[str] = []
     """Figures and tables of the paper."""
     dataset: str | dict[str, Any]
