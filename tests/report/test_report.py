@@ -362,8 +362,9 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
 
     brief = re.findall(r'<th scope="row" class="number">(.*?)</tr>', answer)
     assert [re.sub(r"<[^>]+>", " ", row).split()[:2] for row in brief] == [
-        *[["0.5", "2"], ["1", "ObjP"], ["0.5", "ObjP"], ["1", "ObjP"]]
+        *[["0.5", "2"], ["1", "ObjP"], ["0.5", "ObjP"], ["1", "ObjP,"]]
     ]
+    assert "ObjP, the only one left" in brief[3]
     assert answer.count('<svg class="picture"') == 2
     rows = re.findall(r"<tr>\n<th scope=\"row\">(.*?)</tr>", answer, re.DOTALL)
     texts = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
@@ -381,7 +382,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
     assert '<strong class="winner">ObjP</strong>' in rows[1]
     assert (
         lost
-        == f"Adult *, ε = 1 ObjP default settings 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
+        == f"Adult *, ε = 1 ObjP, the only one left 10.00 [{10 - half:.2f} to {10 + half:.2f}] – – Non-private 5.00"
     )
     for words in (
         "δ = 1e−6",
