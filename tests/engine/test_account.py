@@ -99,8 +99,40 @@ def test_totals_of_methods_may_cover_a_search(capsys):
 
 
 @pytest.mark.parametrize(
+    ("mechanism", "least", "most"),
+    [
+        ({"name": "pure", "epsilon": 20_000}, 19_999, 20_000),
+        ({"name": "gaussian", "multiplier": 0.004, "sampling": 0.5}, 32_401.1615, 32_500),
+    ],
+)
+def test_losses_may_be_too_large_for_their_exponentials(mechanism, least, most):
+    """The least for half of all records is the total by its divergence, with 60 digits."""
+    found = Mechanism(rounds=1, **mechanism).account()
+    assert least <= found.totals["pld"] <= found.totals["rdp"] <= most
+    assert 0.5 < found.curve.advantage <= 1
+
+
+@pytest.mark.parametrize("more", [[], ["--total", "5.572", "--covers", "every_trial"]])
+def test_a_part_of_a_trial_that_is_seen_is_no_less_than_one(more, capsys):
+    """A total of fewer releases than there are would be too small."""
+    words = ["account", "gaussian", "--sampling", "0.5", "--rounds", "1"]
+    words += more or ["--multiplier", "1"]
+    said = []
+    for trials in ("1.1", "1.9", "2"):
+        assert main([*words, "--trials", trials]) == 0
+        out = capsys.readouterr().out
+        said.append(re.findall(r"(\S+) if every trial is seen|multiplier (\S+) each", out))
+    assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            # In five rounds a record takes part with a chance below delta.
+            ["dpsgd", "--dataset", "digits", "--total", "1", "--rounds", "5", "--sampling", "1e-7"],
+            "no noise gives a total of 1 at delta 1e-06",
+        ),
         (["gaussian", "--total", "1", "--trials", "1"], "trials: "),
         (["gaussian", "--total", "1", "--covers", "every_trial"], "covers: says what a total to"),
         (["gaussian", "--epsilon", "1"], "give the multiplier of a release, or a total"),

@@ -107,6 +107,19 @@ def test_what_is_not_known_is_everything():
     assert failing.delta(1.0) >= 2e-3 - 1e-6
 
 
+def test_losses_may_be_too_large_for_their_exponentials():
+    large = of(Pure(20_000.0))
+    np.testing.assert_allclose(large.power([0, 1e-300, 1e-4, 1]), [0, 1, 1, 1], atol=1e-9)
+    assert [large.delta(each) for each in (0, 800, 30_000)] == pytest.approx([1, 1, 0], abs=1e-9)
+    # Of normal noise, by the loss at which both tails are compared.
+    assert of(Gaussian(0.01)).delta(5000) == pytest.approx(0.5, rel=0.01)
+
+
+def test_the_curve_of_noise_without_divergences_has_numbers():
+    """The multiplier is too small for its square."""
+    np.testing.assert_allclose(of(Gaussian(1e-160, 0.5), 2).power([0, 1e-4, 1]), 1)
+
+
 def test_epsilon_and_delta_are_each_others_inverse():
     ledger = Ledger()
     ledger.add(Gaussian(3.0, 0.2), 40)

@@ -23,11 +23,12 @@ from admmbench.privacy import (
     Privacy,
     Pure,
     Release,
+    Spending,
     accountants,
     distributions,
     epsilon_total,
 )
-from admmbench.privacy.costs import ORDERS
+from admmbench.privacy.costs import ORDERS, Replaced
 
 
 def number(shift: float) -> Laplace:
@@ -388,7 +389,8 @@ def test_the_divergence_of_samples_is_just_below_delta(multiplier, q, delta, cou
 
 
 @pytest.mark.parametrize(
-    ("multiplier", "count", "delta"), [(20.0, 10_000, 1e-10), (5.0, 1000, 1e-5), (2.0, 30, 1e-3)]
+    ("multiplier", "count", "delta"),
+    [(20.0, 10_000, 1e-10), (5.0, 1000, 1e-5), (2.0, 30, 1e-3), (0.004, 1, 1e-6)],
 )
 def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta):
     """Which is known exactly."""
@@ -397,6 +399,43 @@ def test_samples_of_nearly_all_records_cost_what_all_do(multiplier, count, delta
     exact = ledger.epsilon(delta)
     found = distributions.total_epsilon(sampled((multiplier, 1 - 1e-12, count)).spending(), delta)
     assert exact <= found <= 1.002 * exact
+
+
+@pytest.mark.parametrize(
+    "cost", [Gaussian(0.004, 0.5), Replaced(0.004, 0.5), Gaussian(0.004, 1e-4)], ids=str
+)
+def test_losses_may_be_too_large_for_their_exponentials(cost):
+    """One release at the total has a divergence of at most delta, and at a little less it has a larger one."""
+    found = distributions.total_epsilon(Spending([(cost, 1)]), 1e-6)
+    at, below = cost.hockey_stick(np.array([found, 0.99 * found]), absent=False)
+    assert at <= 1e-6 < below
+
+
+@pytest.mark.parametrize("epsilon", [20_000.0, 49_000.0])
+@pytest.mark.parametrize("count", [1, 1000])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_pure_releases_with_large_losses_cost_what_they_state(epsilon, count, delta):
+    """Randomised response without noise, but for a chance of delta."""
+    found = distributions.total_epsilon(Spending([(Pure(epsilon), count)]), delta)
+    assert count * epsilon + 1.001 * math.log1p(-delta) <= found <= count * epsilon
+
+
+def test_losses_whose_sum_no_grid_has_give_no_distribution():
+    spending = Spending([(Gaussian(1.0, 0.5), 10**12)])
+    assert distributions.total_epsilon(spending, 1e-3) == math.inf
+
+
+def test_a_delta_may_be_next_to_nothing():
+    assert sampled((5.0, 0.1, 10)).epsilon(5e-324) < math.inf
+
+
+@pytest.mark.parametrize("cost", [Pure(0.5), Gaussian(1.0, 0.5), number(0.5)], ids=str)
+def test_a_part_of_a_release_is_no_less_than_one(cost):
+    """Nothing is left out where releases are counted."""
+    more, one, two = (
+        distributions.total_epsilon(Spending([(cost, count)]), 1e-6) for count in (1.1, 1, 2)
+    )
+    assert one < more == two
 
 
 def test_the_printed_number_of_abadi2016():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -111,13 +112,13 @@ class Search(Strict):
     """A search for settings has trials that all have the same releases."""
 
     trials: Annotated[Number, Field(gt=1)]
-    """How many there are, or their mean number where it is drawn."""
+    """How many there are, or their mean number where it is drawn; see `covering` for parts of one."""
 
     def totals(self, account: Account) -> dict[str, float]:
         """Return the total of the search, by who sees what of its trials."""
         spending, seen = account.ledger.spending(), Ledger()
         for cost, count in spending:
-            seen.add(cost, self.trials * count)
+            seen.add(cost, math.ceil(self.trials) * count)
         return {
             "every trial is seen": seen.epsilon(account.delta),
             **{

@@ -121,7 +121,7 @@ class Cost(ABC):
 
     def parts(self, count: float) -> tuple[Cost, int]:
         """Return a release with one loss, and how many independent ones so many of this one are equal to."""
-        return self, int(count)
+        return self, math.ceil(count)
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
         """Return the losses between which a grid lies.
@@ -220,12 +220,12 @@ class Laplace(Cost):
 
     def parts(self, count: float) -> tuple[Cost, int]:
         """Take each entry for one with the largest shift."""
-        return Laplace(self.linf, self.linf, self.linf), int(count) * math.ceil(self.entries)
+        return Laplace(self.linf, self.linf, self.linf), math.ceil(count) * math.ceil(self.entries)
 
     def hockey_stick(self, losses: Array, absent: bool) -> Array:
         """Return that of one entry."""
         inside = -np.expm1((np.maximum(losses, -self.l1) - self.l1) / 2)
-        return np.where(losses < -self.l1, -np.expm1(losses), np.maximum(inside, 0))
+        return np.where(losses < -self.l1, -np.expm1(np.minimum(losses, 0)), np.maximum(inside, 0))
 
     @property
     def shift(self) -> tuple[float, float, float]:
@@ -299,7 +299,7 @@ class Gaussian(Cost):
     def parts(self, count: float) -> tuple[Cost, int]:
         """Compose releases of all records into one."""
         if self.sampling < 1:
-            return self, int(count)
+            return self, math.ceil(count)
         return Gaussian(self.multiplier / math.sqrt(count)), 1
 
     def ends(self, absent: bool, tail: float) -> tuple[float, float]:
@@ -323,7 +323,7 @@ class Gaussian(Cost):
             outside = np.zeros_like(losses)
         else:
             found = q * (ndtr(1 / m - x) - np.exp(log_y + log_ndtr(-x)))
-            outside = -np.expm1(losses)
+            outside = -np.expm1(np.minimum(losses, 0))
         return np.where(inside, found, outside)
 
     @property

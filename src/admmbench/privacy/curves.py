@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from admmbench.privacy.costs import ORDERS, Spending
 from admmbench.privacy.distributions import divergences
@@ -50,9 +50,11 @@ class Curve:
         if not math.isnan(self.mu):
             return np.asarray(ndtr(ndtri(alpha) + self.mu))
         most = np.zeros(alpha.shape)
+        with np.errstate(divide="ignore"):
+            log_alpha = np.log(alpha)[..., None]
         for epsilons, deltas in self.lines:
-            with np.errstate(over="ignore"):
-                hits = np.exp(epsilons) * alpha[..., None] + deltas
+            # The exponential of epsilon itself may be too large for a number.
+            hits = np.exp(np.minimum(epsilons + log_alpha, 0)) + deltas
             most = np.maximum(most, np.minimum(hits.min(axis=-1), 1))
         return most
 
@@ -62,10 +64,10 @@ class Curve:
             if not self.mu:
                 return 0.0
             high, low = self.mu / 2 - epsilon / self.mu, -self.mu / 2 - epsilon / self.mu
-            return float(ndtr(high) - math.exp(epsilon) * ndtr(low))
+            return float(ndtr(high) - math.exp(epsilon + log_ndtr(low)))
         # Divergences are convex in the exponential of epsilon: chords lie above them.
         return max(
-            float(np.interp(math.exp(epsilon), np.exp(np.minimum(epsilons, 700)), deltas))
+            float(np.interp(1, np.exp(np.minimum(epsilons - epsilon, 700)), deltas))
             for epsilons, deltas in self.lines
         )
 
@@ -102,7 +104,7 @@ def _by_renyi(spending: Spending, epsilons: Array) -> Array:
     size = np.abs(epsilons)
     found = np.full(len(size), math.sqrt(-math.expm1(-divergence[0])))
     for order, each in zip(ORDERS, divergence, strict=True):
-        if not math.isnan(each):
+        if math.isfinite(each):
             power = (order - 1) * (each - size + math.log1p(-1 / order)) - math.log(order)
             found = np.minimum(found, np.exp(np.minimum(power, 0)))
     with np.errstate(over="ignore"):

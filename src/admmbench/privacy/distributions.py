@@ -86,8 +86,10 @@ def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
     points = np.arange(first, max(math.ceil(high / spacing), first + 1) + 1)
     divergence = np.clip(cost.hockey_stick(spacing * points, absent), 0, 1)
     divergence = np.minimum.accumulate(divergence)
-    slopes = -np.diff(divergence) / math.expm1(spacing)
-    chances = np.append(1 - divergence[0], math.exp(spacing) * slopes) - np.append(slopes, 0)
+    # Slopes in the exponential of epsilon, which itself may be too large for a number, times that at either point.
+    right = np.diff(divergence) / math.expm1(-spacing)
+    left = math.exp(-spacing) * right
+    chances = np.append(1 - divergence[0], right) - np.append(left, 0)
     return Grid(spacing, first, np.maximum(chances, 0), float(divergence[-1]))
 
 
@@ -125,7 +127,7 @@ def _sides(spending: Spending, delta: float) -> list[_Side]:
     """Compose all releases: both orders of the neighbours differ for samples alone."""
     parts = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
-    tail = -math.log(_CUT * delta / (1 + sampled))
+    tail = math.log((1 + sampled) / _CUT) - math.log(delta)
     tail = 3 * math.ceil(tail / 3)  # runs of similar lengths share what is kept
     sides = (False,) if all(cost.symmetric for cost, _ in spending) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
@@ -158,6 +160,8 @@ def _side(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: f
             if not small or 4 * max(longest / spacing, high - low) > _POINTS_OF_SUM:
                 return best
             spacing /= 4
+        elif spacing > longest:  # a sum has as many points on a coarser grid
+            return best
         else:
             spacing *= 2
 

@@ -126,6 +126,7 @@ def calibrate(
     found = composed(spend(epsilon), delta)
     if not _LEAST * total <= found <= total:
         raise ValueError(
-            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {found:g}"
+            f"privacy.total: no noise gives a total of {total:g} at delta {delta:g}, but one of {found:g}; "
+            "state another total or delta"
         )
     return epsilon

@@ -40,7 +40,8 @@ def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> flo
     covers
         What it is of.
     trials
-        How many trials there are, or their mean number where it is drawn.
+        How many trials there are, or their mean number where it is drawn. Where every trial is seen, a part of one
+        counts as one.
     """
     if covers == "run":
         return ledger.epsilon(delta)
@@ -48,7 +49,7 @@ def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> flo
         return selected(ledger.spending(), delta, trials, "logarithmic", runs_after=1)
     every = Ledger()
     for cost, count in ledger.spending():
-        every.add(cost, (trials + 1) * count)
+        every.add(cost, (math.ceil(trials) + 1) * count)
     return every.epsilon(delta)
 
 
