@@ -61,6 +61,7 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
         ({"seed_blocks": [5]}, "looks: they say which seeds are run"),
         ({"looks": [10, 5]}, "looks: expected numbers of seeds that increase"),
         ({"looks": [0, 5]}, "looks.0"),
+        ({"looks": [10, 10**9]}, "looks: expected at most 10,000 seeds, got 1,000,000,000"),
         ({"margin": -1}, "margin"),
         ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
         ({"ordered": {"PVP": {1.0: 7}}}, "ordered.PVP.1: 7 seeds are none of looks"),

@@ -76,6 +76,15 @@ def test_numbers_have_a_loss_whose_slope_is_bounded():
     assert content["margin"] == 0
 
 
+@pytest.mark.parametrize(
+    ("seeds", "tuning"), [(125, {}), (126, {"seeds": [1008]}), (1250, {"seeds": [10_000]})]
+)
+def test_tuning_has_other_seeds_than_the_last_look(seeds, tuning):
+    content, _ = asked(methods=["objp", "dp_gd"], seeds=seeds)
+    assert content["tuning"] == {"trials": 24, **tuning}
+    assert check_experiment({**content, "dataset": TABLE}).looks[-1] == 8 * seeds
+
+
 def test_a_point_of_error_does_not_matter_unless_another_margin_is_stated():
     assert asked(methods=["objp", "dp_gd"])[0]["margin"] == 1
     assert asked(methods=["objp", "dp_gd"], margin=0)[0]["margin"] == 0
@@ -93,6 +102,7 @@ def test_paths_of_a_second_file_follow(tmp_path):
     ("changes", "message"),
     [
         ({"methods": ["objp"]}, "fewer than two"),
+        ({"methods": ["objp", "dp_gd"], "seeds": 1251}, "seeds\n.*less than or equal to 1250"),
         ({"methods": ["objp", "admm"]}, "sends everything without noise"),
         ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),
         ({"dataset": {**TABLE, "target": "labels"}}, "did you mean 'label'"),

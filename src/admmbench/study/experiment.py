@@ -290,6 +290,8 @@ class Experiment(Strict):
             raise ValueError("looks: they say which seeds are run; leave seeds and seed_blocks out")
         if looks != sorted(set(looks)):
             raise ValueError(f"looks: expected numbers of seeds that increase, got {looks}")
+        if looks and looks[-1] > MOST_SEEDS:
+            raise ValueError(f"looks: expected at most {MOST_SEEDS:,} seeds, got {looks[-1]:,}")
         labels = [method.label for method in self.algorithms]
         for label, own in self.ordered.items():
             if label not in labels:

@@ -11,8 +11,10 @@ from pydantic import Field
 
 from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
+from admmbench.engine.spec import MOST_SEEDS
 from admmbench.problems.losses import as_loss
 from admmbench.study.config import ConfigError, check_experiment
+from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import Count, Epsilons, Number, Strict, expanded
 
 # The experiment, and what the file says of itself.
@@ -42,7 +44,7 @@ class Question(Strict):
     """Loss; if absent that of the data set, or for numbers one whose slope is bounded."""
     noise: Literal["published", "laplace", "gaussian"] = "gaussian"
     """Law of the noise of methods that have it; the others keep that of their papers."""
-    seeds: Count = 10
+    seeds: Annotated[Count, Field(le=MOST_SEEDS // _LOOKS[-1])] = 10
     """Seeds of the first look."""
     trials: Count = 24
     """Settings that are tried for each method at each total."""
@@ -109,17 +111,21 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
     if margin is None:
         margin = 1 if info.n_classes else 0
     source = Path(str(question.dataset.get("path", info.name))).name
+    looks = [times * question.seeds for times in _LOOKS]
+    tuning: dict[str, Any] = {"trials": question.trials}
+    if min(TuningSettings().seeds) < looks[-1]:  # tuning needs other seeds than the runs
+        tuning["seeds"] = [looks[-1]]
     content: dict[str, Any] = {
         "title": f"{source}: who wins at equal totals",
         "dataset": question.dataset,
         "problem": {"loss": loss, "strength": 1e-6, "per": "total", "average": "records"},
         "rounds": 20,
         "evaluate_every": 1,
-        "looks": [times * question.seeds for times in _LOOKS],
+        "looks": looks,
         "margin": margin,
         "sensitivity": "global",
         "privacy": {"total": question.total, "delta": question.delta},
-        "tuning": {"trials": question.trials},
+        "tuning": tuning,
         "figures": [{"name": "rounds", "kind": "curves", "metric": metric}],
     }
     if question.agents:
