@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from admmbench.cli import main
+from admmbench.frames.outcomes import Outcome
 from admmbench.report.tables import differences
 from admmbench.report.terminal import as_rich
 from admmbench.results.file_differences import contrast, rows, settings, summary
@@ -52,6 +53,31 @@ def test_runs_that_only_one_file_lost_are_a_difference():
     assert (
         state(contrast(build(ERRORS, diverged=lost), build(ERRORS, diverged=lost))) == "identical"
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (Outcome.COMPLETED, Outcome.STALLED, "different"),
+        (Outcome.DIVERGED, Outcome.STALLED, "different"),
+        (Outcome.STALLED, Outcome.STALLED, "identical"),
+        (Outcome.COMPLETED, Outcome.CONVERGED, "rounding"),
+    ],
+)
+@pytest.mark.parametrize("seeds", [slice(None), [3]], ids=["all", "one"])
+def test_runs_with_equal_values_that_ended_in_another_way_are_not_identical(
+    first, second, expected, seeds
+):
+    files = build(ERRORS), build(ERRORS)
+    for each, outcome in zip(files, (first, second), strict=True):
+        each["status"].loc[{"algorithm": "ObjP", "epsilon": 1.0, "seed": seeds}] = outcome
+    found = contrast(*files)
+    assert state(found) == expected
+    assert state(found, "OutP") == "identical"
+    said = ["Ended in another way: ObjP at ε = 1."] if first != second else []
+    assert list(settings(*files)) == said
+    cells = {row[0]: row[4] for row in rows(found) if row[1] == "ε = 1"}
+    assert cells["ObjP"].count("–") <= 1  # and no interval
 
 
 def test_seeds_that_one_file_did_not_run_are_no_difference():

@@ -53,8 +53,9 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
         - ``difference``, ``lower``, ``upper``: second minus first, with the interval.
         - ``seeds``: number of shared seeds.
         - ``largest``: largest absolute difference of one shared seed.
-        - ``state``: ``identical`` (all rounds of shared seeds, bit for bit), ``rounding`` (no seed differs by more
-          than rounding explains), ``consistent`` (the interval holds 0), ``different``, or ``unknown`` (too few seeds).
+        - ``state``: ``identical`` (all rounds of shared seeds and how these ended, bit for bit), ``rounding`` (no seed
+          differs by more than rounding explains), ``consistent`` (the interval holds 0), ``different`` (it does not, or
+          seeds were lost in one file alone, or in another way), or ``unknown`` (too few seeds).
 
     Raises
     ------
@@ -75,19 +76,22 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     ends = [statistics.final(each, metric).where(ran) for each in both]
     gap = ends[1] - ends[0]
     largest = abs(gap).max("seed")
-    lost_in_one = ((ends[0].notnull() != ends[1].notnull()) & ran).any("seed")
+    ended_alike = both[0]["status"] == both[1]["status"]
+    lost = [each.isnull() for each in ends]
+    lost_apart = (((lost[0] != lost[1]) | (lost[0] & ~ended_alike)) & ran).any("seed")
     # Results of an earlier version may lack the start.
     a, b = (statistics.after_start(each[metric]) for each in both)
     same = a["round"].equals(b["round"])
-    identical = same & ((a == b) | (a.isnull() & b.isnull()) | ~ran).all(["seed", "round"])
-    rounded = (largest <= _rounding(first, ends[0])) & ~lost_in_one
+    equal = ((a == b) | (a.isnull() & b.isnull())).all("round") & ended_alike
+    identical = same & (equal | ~ran).all("seed")
+    rounded = (largest <= _rounding(first, ends[0])) & ~lost_apart
     still_open = ran.any("seed") & ~identical & ~rounded
     between = statistics.interval(gap, 1 - (1 - level) / max(int(still_open.sum()), 1))
     tests = {
         "": ~ran.any("seed"),
         "identical": identical,
         "rounding": rounded,
-        "different": (between["lower"] > 0) | (between["upper"] < 0) | lost_in_one,
+        "different": (between["lower"] > 0) | (between["upper"] < 0) | lost_apart,
         "unknown": between["lower"].isnull(),
     }
     dims = "algorithm", "epsilon"
@@ -126,7 +130,7 @@ def rows(found: xr.Dataset) -> Iterator[list[str]]:
             for name in ("first", "second", "difference", "lower", "upper", "largest")
         }
         state = str(cell["state"].item())
-        interval = f" {number['lower']} to {number['upper']}"
+        interval = f" {number['lower']} to {number['upper']}" if cell["lower"].notnull() else ""
         yield [
             str(cell["algorithm"].item()),
             wording.budget(float(cell["epsilon"])),
@@ -162,3 +166,10 @@ def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
         a, b = (ds[name].sel(algorithm=common).values for ds in (first, second))
         if changed := [label for label, x, y in zip(common, a, b, strict=True) if x != y]:
             yield f"{words}: {', '.join(changed)}."
+    ends = xr.align(
+        *(each["status"].stack(run=["algorithm", "epsilon"]) for each in (first, second))
+    )
+    ran = (ends[0] != Outcome.NOT_RUN) & (ends[1] != Outcome.NOT_RUN)
+    otherwise = ((ends[0] != ends[1]) & ran).any("seed")
+    if runs := otherwise["run"].values[otherwise.values].tolist():
+        yield f"Ended in another way: {'; '.join(wording.at(*run) for run in runs)}."
