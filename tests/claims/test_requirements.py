@@ -254,6 +254,27 @@ def test_a_claim_about_an_early_round_is_judged_there():
     assert (other.verdict, other.why) == ("not run", "Round 50 was not evaluated.")
 
 
+@pytest.mark.parametrize("outcome", [Outcome.DIVERGED, Outcome.TIMED_OUT, Outcome.STALLED])
+@pytest.mark.parametrize("name", ["value", "order"])
+def test_a_run_that_is_lost_after_the_round_of_a_claim_has_its_value_there(name, outcome):
+    """One that stalls holds its values: nobody knows whether it had by then."""
+    ds, label = study(rounds=(1, 100, 200, 300)), "ObjP"
+    early = {**HOLDING[name], "labels": ["ObjP", "OutP"], "epsilon": [0.1]}
+    if name == "value":
+        value = float(ds["test_error"].sel(algorithm=label, epsilon=0.1, round=200).mean())
+        early = {**HOLDING[name], "published": 100 * value}
+    place = {"algorithm": label, "epsilon": 0.1, "seed": 0}
+    ds["status"].loc[place] = outcome
+    lost = "contradicted" if outcome == Outcome.DIVERGED else "undecided"
+    if outcome != Outcome.STALLED:
+        ds["test_error"].loc[{**place, "round": [300]}] = float("nan")
+    there = judge(ds, early, at_round=200).verdict
+    assert there == ("undecided" if outcome == Outcome.STALLED else "supported")
+    assert judge(ds, {**HOLDING["order"], "labels": ["ObjP", "OutP"]}).verdict == lost
+    ds["test_error"].loc[{**place, "round": [200, 300]}] = float("nan")
+    assert judge(ds, early, at_round=200).verdict == lost
+
+
 # the kept studies
 
 

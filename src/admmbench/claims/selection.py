@@ -93,7 +93,9 @@ class Selection:
         lacking: Sequence[str] = (),
     ) -> None:
         self.claim = claim
-        self.ds = ds if claim.at_round is None else ds.sel(round=slice(None, claim.at_round))
+        if claim.at_round is not None:
+            ds = statistics.until(ds, claim.at_round, claim.metrics)
+        self.ds = ds
         self.present = present
         self.absent = absent
         self.lacking = lacking

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -70,6 +71,17 @@ def after_start(values: Labelled) -> Labelled:
 def last_decade(rounds: xr.DataArray) -> xr.DataArray:
     """Say which rounds are among the last decade, from a tenth of the last one on."""
     return rounds >= rounds.max() / 10
+
+
+def until(ds: xr.Dataset, t: int, metrics: Iterable[str]) -> xr.Dataset:
+    """Return the results as they were after an evaluated round: what diverges or times out later is not lost there.
+
+    Such a run has no values once it is lost. Values of the others that fail are held, so that none tells when they did.
+    """
+    ds = ds.sel(round=slice(None, t))
+    there = ds[list(metrics)].sel(round=t, drop=True).to_array().notnull().all("variable")
+    later = ds["status"].isin([Outcome.DIVERGED, Outcome.TIMED_OUT]) & there
+    return ds.assign(status=ds["status"].where(~later, Outcome.COMPLETED))
 
 
 def last_slope(values: xr.DataArray) -> float:
