@@ -121,6 +121,23 @@ def test_results_are_kept_by_a_command(tmp_path, capsys):
     assert "study" in reference.load(["study"], [tmp_path / "kept"])
 
 
+def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, caplog):
+    path, other = reference.keep(build(ERRORS), "snakemake", tmp_path), tmp_path / "other.nc"
+    other.write_bytes(path.read_bytes())
+    keep = ["keep", str(path), "--made-by", "snakemake", "--folder", str(tmp_path / "again")]
+    commands = ["show", str(path)], ["compare", str(path), str(path)], keep
+    for words in commands:
+        assert main(words) == 0
+    assert "checksum" not in caplog.text
+    assert main(["show", str(other)]) == 0
+    assert "other.nc has no checksum" in caplog.text
+    path.write_bytes(path.read_bytes() + b"\n")
+    capsys.readouterr()
+    for words in commands:
+        assert main(words) == 1
+        assert "study.nc: not the file that was kept" in capsys.readouterr().err
+
+
 @pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")
 def test_a_piece_of_what_is_kept_comes_out_again():
     """One seed of one method on Adult, alone instead of with nine others."""

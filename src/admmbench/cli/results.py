@@ -108,14 +108,14 @@ def _overview(options: argparse.Namespace) -> None:
     argument("results", type=place, help="results.nc, or a file that run wrote"),
 )
 def _show(options: argparse.Namespace) -> None:
-    from admmbench.jobs import seal
     from admmbench.report import terminal
 
     console = wide_console()
-    if options.results.exists() and of_one_run(found := seal.read(options.results, strict=False)):
+    found = _read(options.results)
+    if of_one_run(found):
         console.print(ended(found), soft_wrap=True)
         return
-    for line in terminal.lines(_results(options.results)):
+    for line in terminal.lines(_of_experiment(found, options.results)):
         console.print(line, soft_wrap=isinstance(line, str))
 
 
@@ -130,7 +130,7 @@ def _compare(options: argparse.Namespace) -> int:
     from admmbench.report.terminal import as_rich
     from admmbench.results import file_differences
 
-    first, second = (_results(path) for path in (options.first, options.second))
+    first, second = (_of_experiment(_read(path), path) for path in (options.first, options.second))
     compared = file_differences.contrast(first, second)
     console = wide_console()
     for difference in file_differences.settings(first, second):
@@ -165,7 +165,8 @@ def _keep(options: argparse.Namespace) -> None:
 
     for path in options.results:
         given = {"add": options.add, "every": options.every}
-        kept = reference.keep(_results(path), options.made_by, options.folder, **given)
+        results = _of_experiment(_read(path), path)
+        kept = reference.keep(results, options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 
@@ -199,16 +200,19 @@ def ended(trace: xr.Dataset) -> str:
     return f"{text}; {said} {spent} at δ = {attrs['delta']:g}"
 
 
-def _results(path: Path) -> xr.Dataset:
-    """Read a file of labelled results, kept ones too."""
+def _read(path: Path) -> xr.Dataset:
+    """Read a file of results: the checksum of one that is kept is in the list beside it."""
     from admmbench.jobs import seal
     from admmbench.results import reference
 
     if not path.exists():
         raise ValueError(f"{path}: no such file")
     results = reference.read(path)
-    if results is None:
-        results = seal.read(path, strict=False)
+    return seal.read(path, strict=False) if results is None else results
+
+
+def _of_experiment(results: xr.Dataset, path: Path) -> xr.Dataset:
+    """Refuse results that are not those of an experiment."""
     if not {"algorithm", "epsilon", "status"} <= set(results.variables):
         raise ValueError(
             f"{path}: not the results of an experiment; a study writes them to results/<experiment>/results.nc"
