@@ -106,15 +106,13 @@ def equally_private(ds: xr.Dataset, present: list[Selected]) -> bool:
 
 def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) -> Iterator[str]:
     """Name each size that is below the paper's."""
-    here = {"n_train": int(ds.attrs["n_train"])}
-    # An optimum is not found in rounds of the paper.
+    here = {name: int(ds.attrs[name]) for name in ("rounds", "n_train")}
+    # Those of the longest run, and of each method. An optimum is not found in rounds of the paper.
     optimum = statistics.is_optimum(ds)
-    rounds = [
-        int(ds["rounds"].sel(algorithm=a, epsilon=e))
-        for a, e in present
-        if not optimum.sel(algorithm=a)
-    ]
-    here["rounds"] = min(rounds, default=needed.rounds)
+    contenders = [(a, e) for a, e in present if not optimum.sel(algorithm=a)]
+    here["rounds"] = min(
+        [here["rounds"], *(int(ds["rounds"].sel(algorithm=a, epsilon=e)) for a, e in contenders)]
+    )
     here["agents"] = int(ds["agents"].sel(algorithm=[label for label, _ in present]).min())
     started = [(ds["status"].sel(algorithm=a, epsilon=e) >= 0).sum().item() for a, e in present]
     noisy = [n for n, (_, e) in zip(started, present, strict=True) if math.isfinite(e)]
