@@ -198,6 +198,25 @@ def test_narrower_intervals_are_found_out():
     assert limit(judge(TRIED[HARDEST], STUDIES, narrow=0.8).pair) > MOST
 
 
+def wrong_of_counts(records, seeds, least):
+    """Part of the studies of ten equal methods in which errors of so many records say anything."""
+    errors = np.random.default_rng(1).binomial(records, 0.15, (STUDIES, 10, seeds)) / records
+    first, second = np.triu_indices(10, 1)
+    pairs = xr.DataArray(errors[:, first] - errors[:, second], dims=("study", "pair", "seed"))
+    level = deciding.level_of_pairs(len(first), 1, 1)
+    said = deciding.verdicts(deciding.intervals(pairs, level, least=least), 0.0)
+    return float((said != "undecided").any("pair").mean())
+
+
+@pytest.mark.parametrize(("records", "seeds"), [(30, 2), (30, 3), (30, 5), (100, 3), (360, 2)])
+def test_a_few_seeds_of_a_few_records_say_little_that_is_wrong(records, seeds):
+    assert limit(wrong_of_counts(records, seeds, 1 / (2 * records))) <= MOST
+
+
+def test_a_few_seeds_that_agree_by_chance_are_found_out():
+    assert wrong_of_counts(30, 3, 0.0) > 0.3
+
+
 def test_studies_that_can_be_decided_are():
     clear = Setting((0.0, 0.1, 3.0), 1.0, LOOKS, correlation=0.5)
     said = judge(clear, 250)
