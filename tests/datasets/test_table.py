@@ -396,6 +396,17 @@ def test_leaf_folders_have_users(folder):
         normalize({**both, "path": "."})
 
 
+def test_fields_without_a_name_are_refused(folder):
+    """Pandas would take the first column for names of rows, and say nothing."""
+    given = {"name": "table", "path": "ends.csv", "target": "y"}
+    rows = [f"{k % 5},{k % 2},\n" for k in range(40)]  # a separator at the end is no field
+    (folder / "ends.csv").write_text("a,y\n" + "".join(rows))
+    assert load_dataset(given).X_train.shape[1] == 1
+    (folder / "more.csv").write_text("a,y\n" + "".join(rows).replace(",\n", ",1\n"))
+    with pytest.raises(ValueError, match=r"more\.csv: .*more fields than the first line has names"):
+        load_dataset({"name": "table", "path": "more.csv", "target": "y"})
+
+
 def test_parquet_is_as_csv(table):
     pd.read_csv("patients.csv").to_parquet("patients.parquet")
     one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))

@@ -132,7 +132,9 @@ def _check_part(info: DatasetInfo, part: str, X: Any, y: Any, n_rows: int) -> No
         )
     if not info.n_classes:
         if not np.isfinite(y).all():
-            raise DatasetError(f"{where}: targets that are no numbers")
+            raise DatasetError(
+                f"{where}: targets that are no numbers, or too large for {y.dtype}; scale them"
+            )
     elif y.min() < 0 or y.max() >= info.n_classes:
         raise DatasetError(
             f"{where}: labels in [{y.min()}, {y.max()}], expected 0 to {info.n_classes - 1}, "

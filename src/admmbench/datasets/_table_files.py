@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -141,7 +142,20 @@ def _read_csv(tables: list[list[Path]]) -> list[pd.DataFrame]:
             io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, **form
         )
         different(name for name in names.iloc[0] if name)
-        return pd.read_csv(io.BytesIO(content), na_values=_MISSING, low_memory=False, **form)
+        # Of fields that have no name the first would be left for the index, and those beyond left out.
+        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+            try:
+                return pd.read_csv(
+                    io.BytesIO(content),
+                    na_values=_MISSING,
+                    low_memory=False,
+                    index_col=False,
+                    **form,
+                )
+            except pd.errors.ParserWarning:
+                raise ValueError(
+                    "rows have more fields than the first line has names; name every column"
+                ) from None
 
     return [read(read_bytes(file)) for (file,) in tables]
 
