@@ -401,7 +401,9 @@ def test_fields_without_a_name_are_refused(folder):
     given = {"name": "table", "path": "ends.csv", "target": "y"}
     rows = [f"{k % 5},{k % 2},\n" for k in range(40)]  # a separator at the end is no field
     (folder / "ends.csv").write_text("a,y\n" + "".join(rows))
-    assert load_dataset(given).X_train.shape[1] == 1
+    (folder / "usual.csv").write_text("a,y\n" + "".join(rows).replace(",\n", "\n"))
+    usual = load_dataset({**given, "path": "usual.csv"})
+    np.testing.assert_array_equal(load_dataset(given).X_train, usual.X_train)
     (folder / "more.csv").write_text("a,y\n" + "".join(rows).replace(",\n", ",1\n"))
     with pytest.raises(ValueError, match=r"more\.csv: .*more fields than the first line has names"):
         load_dataset({"name": "table", "path": "more.csv", "target": "y"})
