@@ -249,7 +249,9 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
     if not is_fraction(ds):
         return xr.DataArray(0.0)
     losses = final(ds, "train_loss").reset_coords(drop=True)
-    one, alike = same_for_all_seeds(losses), (losses == _of_rivals(losses)).all("seed")
+    rivals = _of_rivals(losses)
+    one = same_for_all_seeds(losses)
+    alike = ((losses == rivals) | losses.isnull() | rivals.isnull()).all("seed")
     return ~((one & _of_rivals(one)) | alike) * (1 / (2 * ds.attrs["n_test"]))
 
 
