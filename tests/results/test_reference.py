@@ -1,5 +1,6 @@
 """Results that are kept with the project: what is read back, and how others are compared with them."""
 
+import hashlib
 import os
 
 import numpy as np
@@ -119,6 +120,33 @@ def test_results_are_kept_by_a_command(tmp_path, capsys):
     assert main([*words, "--folder", str(tmp_path / "kept")]) == 0
     assert "kept/study.nc: 0.0" in capsys.readouterr().out
     assert "study" in reference.load(["study"], [tmp_path / "kept"])
+
+
+def test_trials_of_a_search_are_kept_as_they_are(tmp_path, capsys):
+    path, kept = tmp_path / "results/my_study/trials.csv", tmp_path / "kept"
+    path.parent.mkdir(parents=True)
+    path.write_text('method,budget,settings,error,loss\nDP-GD,2.0,"{""rounds"": 40}",0.25,inf\n')
+    words = ["keep", str(path), "--made-by", "snakemake tune", "--folder", str(kept)]
+    assert main(words) == 0
+    assert "kept/my_study_trials.csv: 0.00 MB" in capsys.readouterr().out
+    assert (kept / "my_study_trials.csv").read_bytes() == path.read_bytes()
+    (name, source) = next(iter(yaml.safe_load((kept / reference.FILES).read_text()).items()))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (name, source) == (
+        "my_study_trials.csv",
+        {"command": "snakemake tune", "sha256": digest},
+    )
+    assert reference.load(["my_study", "my_study_trials"], [kept]) == {}
+
+
+@pytest.mark.parametrize("text", ["", "method,error\nDP-GD,0.2\n"])
+def test_another_table_is_no_file_of_trials(tmp_path, capsys, text):
+    path = tmp_path / "trials.csv"
+    path.write_text(text)
+    words = ["keep", str(path), "--made-by", "snakemake tune", "--folder", str(tmp_path / "kept")]
+    assert main(words) == 1
+    assert "trials.csv: no file of trials" in capsys.readouterr().err
+    assert not (tmp_path / "kept").exists()
 
 
 def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, caplog):

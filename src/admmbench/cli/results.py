@@ -145,7 +145,7 @@ def _compare(options: argparse.Namespace) -> int:
 @command(
     "keep",
     "keep results, to compare others with them",
-    argument("results", type=place, nargs="+", help="results.nc"),
+    argument("results", type=place, nargs="+", help="results.nc, or trials.csv of a search"),
     argument("--made-by", required=True, help="command that makes these results"),
     argument("--folder", type=place, help="folder to write (default: reference)"),
     argument(
@@ -164,9 +164,12 @@ def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
     for path in options.results:
-        given = {"add": options.add, "every": options.every}
-        results = _of_experiment(_read(path), path)
-        kept = reference.keep(results, options.made_by, options.folder, **given)
+        if path.suffix == ".csv":
+            kept = reference.keep_trials(path, options.made_by, options.folder)
+        else:
+            given = {"add": options.add, "every": options.every}
+            results = _of_experiment(_read(path), path)
+            kept = reference.keep(results, options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
 
 

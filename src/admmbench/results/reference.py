@@ -1,11 +1,13 @@
 """Results that are kept with the project: those of the largest runs of a study, to compare new results with.
 
-A folder has a file of results for each experiment, and one file that says where each comes from, with its checksum.
+A folder has a file of results for each experiment, one of all trials for some whose settings were tuned, and one that
+says where each comes from, with its checksum.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
+TRIALS = "method", "budget", "settings", "error", "loss"
+"""Columns of the file of all trials of a study, see `admmbench.tuning`."""
 # Words of files of earlier versions, and what they are now.
 _FORMER = {
     "a record of one contributes nothing in the other, and numbers of records are the same": NEIGHBOURS[
@@ -101,13 +105,52 @@ def keep(
     from admmbench.jobs.seal import packing  # slow to import
 
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
+    return _kept(path, content, command, every)
+
+
+def keep_trials(trials: Path, command: str, folder: Path | None = None) -> Path:
+    """Add all trials of the searches of an experiment to the folder, in place of former ones.
+
+    Parameters
+    ----------
+    trials
+        ``trials.csv`` in the experiment's folder of results, which gives them their name.
+    command, folder
+        As of `keep`.
+
+    Returns
+    -------
+    Path
+        The file, ``<experiment>_trials.csv``.
+
+    Raises
+    ------
+    ValueError
+        If this is no file of trials.
+    """
+    import pandas as pd
+
+    content = trials.read_bytes()
+    try:
+        columns = [*pd.read_csv(io.BytesIO(content))]
+    except ValueError as error:
+        raise ValueError(f"{trials}: no file of trials: {error}") from None
+    if columns != [*TRIALS]:
+        raise ValueError(
+            f"{trials}: no file of trials, which has the columns {', '.join(TRIALS)}; it has {', '.join(columns)}"
+        )
+    name = f"{trials.absolute().parent.name}_trials.csv"
+    return _kept((folder or OWN_REFERENCE) / name, content, command)
+
+
+def _kept(path: Path, content: bytes | memoryview, command: str, every: int = 1) -> Path:
+    """Write a file, and where it comes from."""
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    sources = {**_sources(folder), path.name: Source(command=command, sha256=digest, every=every)}
-    text = dump_yaml(
-        {name: each.model_dump(exclude_defaults=True) for name, each in sorted(sources.items())}
-    )
-    write(folder / FILES, f"# Kept results, see docs/reproducing.md.\n{text}")
+    own = Source(command=command, sha256=digest, every=every)
+    sources = sorted({**_sources(path.parent), path.name: own}.items())
+    text = dump_yaml({name: each.model_dump(exclude_defaults=True) for name, each in sources})
+    write(path.parent / FILES, f"# Kept results, see docs/reproducing.md.\n{text}")
     return path
 
 
