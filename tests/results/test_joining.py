@@ -80,6 +80,19 @@ def test_seeds_with_other_settings_are_refused():
         join(one, other)
 
 
+def test_seeds_whose_settings_have_nothing_beside_them_are_joined():
+    """What half and twice a setting cost was tried at one budget alone, and is not known at the others."""
+    lost = np.tile([np.nan, 0.01, np.nan], (len(LABELS), 1))
+    known = whole().assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    parts = [known.sel(seed=seeds) for seeds in (range(5), range(5, 10))]
+    found = join(*parts)["lost_beside"].sel(algorithm="OutP").values
+    np.testing.assert_array_equal(found, [np.nan, 0.01, np.nan])
+    parts[1] = parts[1].copy(deep=True)
+    parts[1]["lost_beside"].loc[{"algorithm": "OutP", "epsilon": 0.1}] = 0.02
+    with pytest.raises(ValueError, match=r"they differ in lost_beside of OutP$"):
+        join(*parts)
+
+
 def test_mistakes_of_seeds_add_up():
     """They are sums over seeds, so that those of one part alone would be too few for all seeds."""
     ran = whole()["status"] >= 0

@@ -91,7 +91,8 @@ def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list
     a, b = xr.align(*(each[name].reset_coords(drop=True) for each in (first, second)))
     beside = [dim for dim in ("epsilon", "seed") if dim not in a.dims]
     ran = [_ran(each).any(beside) for each in (first, second)]
-    other = (a != b) & ran[0] & ran[1]  # at the places that they share
+    same = (a == b) | (a.isnull() & b.isnull())  # at the places that they share
+    other = ~same & ran[0] & ran[1]
     other = other.any([dim for dim in other.dims if dim != "algorithm"])
     return [str(label) for label in other["algorithm"].values[other.values]]
 
