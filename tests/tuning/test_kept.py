@@ -1,0 +1,64 @@
+"""Trials that are kept with the suite: settings in use are what they say."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from admmbench.files.core_yaml import read_yaml
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "reference").glob("*_trials.csv"))
+
+
+def searches(path):
+    """The trials of each method and budget, in their order, with what is in use."""
+    chosen = read_yaml(ROOT / f"config/tuned/{path.name.removesuffix('_trials.csv')}.yaml")
+    found = {}
+    with path.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            score = float(row["error"]), float(row["loss"])
+            trial = json.loads(row["settings"]), score
+            found.setdefault((row["method"], float(row["budget"])), []).append(trial)
+    assert found
+    return [(trials, chosen[label][budget]) for (label, budget), trials in found.items()]
+
+
+def beside(trials, best):
+    """Scores of the trials that differ from the best in one value alone, by its path and whether it is larger."""
+    found = {}
+    for settings, score in trials:
+        changed = [path for path, value in best.items() if settings[path] != value]
+        if len(changed) == 1:
+            place = changed[0], settings[changed[0]] > best[changed[0]]
+            found.setdefault(place, []).append(score)
+    return found
+
+
+def test_some_are_kept():
+    assert FILES
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_settings_in_use_are_the_best_that_was_tried(path):
+    """But for half and twice each value, which are tried when the search has ended."""
+    for trials, used in searches(path):
+        ((best, score),) = [each for each in trials if each[0] == used["settings"]]
+        assert score[0] == used["error"]
+        later = {
+            each
+            for (name, larger), scores in beside(trials, best).items()
+            for each in scores
+            if each[0] == used["beside"][name][larger]
+        }
+        assert {other for _, other in trials if other < score} <= later
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_errors_beside_the_values_in_use_are_those_of_trials(path):
+    for trials, used in searches(path):
+        near = beside(trials, used["settings"])
+        for name in used["settings"]:
+            for larger, error in enumerate(used["beside"][name]):
+                assert error is None or error in [score[0] for score in near[name, bool(larger)]]
