@@ -166,19 +166,24 @@ def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, cap
         assert "study.nc: not the file that was kept" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")
 def test_a_piece_of_what_is_kept_comes_out_again():
-    """One seed of one method on Adult, alone instead of with nine others."""
-    kept = reference.load(["equal_privacy_adult"])["equal_privacy_adult"]
-    experiment = config.load({"experiments": ["equal_privacy_adult"]}).experiments[
-        "equal_privacy_adult"
-    ]
-    (run,) = (r for r in experiment.runs if (r.label, r.spec.stated_budget) == ("DP-GD", 1))
+    """One seed of each method on Adult at a total of 1, alone instead of with others, with noise of the same scale."""
+    name, total, seed = "equal_privacy_adult", 1, 3
+    kept = reference.load([name])[name].sel(epsilon=total, seed=seed)
     data = load_dataset("adult", progress=False)
-    trace = run_rounds(run.spec.model_copy(update={"seeds": (3,)}), data).variables()["arrays"]
-    own = kept.sel(algorithm="DP-GD", epsilon=1, seed=3)["test_error"].dropna("round")
-    assert own.size > 1
-    rounds = evaluated_rounds(run.spec.rounds, run.spec.evaluate_every)
-    found = trace["test_error"][0, np.isin(rounds, own["round"])]  # some rounds are not kept
-    records = file_differences.FLIPPED / kept.attrs["n_test"]
-    np.testing.assert_allclose(found, own, atol=records + 1e-12, rtol=0)
+    runs = config.load({"experiments": [name]}).experiments[name].runs
+    own = [run for run in runs if run.spec.stated_budget == total and seed in run.spec.seeds]
+    assert len(own) > 15
+    for run in own:
+        trace = run_rounds(run.spec.model_copy(update={"seeds": (seed,)}), data).variables()
+        rounds = evaluated_rounds(run.spec.rounds, run.spec.evaluate_every)
+        errors = kept["test_error"].sel(algorithm=run.label).dropna("round")
+        assert errors.size > 1
+        found = trace["arrays"]["test_error"][0, np.isin(rounds, errors["round"])]
+        records = file_differences.FLIPPED / kept.attrs["n_test"]
+        np.testing.assert_allclose(found, errors, atol=records + 1e-12, rtol=0, err_msg=run.label)
+        noise = kept["noise_magnitude"].sel(algorithm=run.label).dropna("round")
+        found = trace["arrays"]["noise_magnitude"][0, np.isin(rounds, noise["round"])]
+        np.testing.assert_allclose(found, noise, rtol=1e-9, err_msg=run.label)
