@@ -1253,11 +1253,13 @@ def mnist_at_scale(page: Section) -> None:
         holds=min(abs(ten - published), abs(single - published)) > 0.5,
     )
     page.says(
-        "**The order of the methods holds** at both budgets: ObjT and ObjP have lower errors than OutP, and "
-        "ObjPM has a lower error than ObjP. ObjT and ObjPM get there faster.",
+        "**The order of the methods holds** at every budget that was run: ObjT and ObjP have lower errors than OutP, "
+        "and ObjPM has a lower error than ObjP. ObjT and ObjPM get there faster. At ε = 0.1, with the methods of "
+        "ryu2021 alone, OutP ends at {:.1f} %, ObjP at {:.1f} % and ObjT at {:.1f} %.",
+        *(mean(r21, label, 0.1) for label in ("OutP", "ObjP", "ObjT")),
         holds=all(
             lower(runs(study, low, epsilon, how=how), runs(study, high, epsilon, how=how))
-            for epsilon in (0.05, 1)
+            for epsilon in (0.05, 0.1, 1)
             for study, low, high, how in (
                 (r21, "ObjT", "OutP", "final"),
                 (r21, "ObjP", "OutP", "final"),
@@ -1265,6 +1267,7 @@ def mnist_at_scale(page: Section) -> None:
                 (r21, "ObjT", "OutP", "average"),
                 (r22, "ObjPM", "OutP", "average"),
             )
+            if (study, epsilon) != (r22, 0.1)
         ),
     )
     violation = "consensus_violation"
@@ -1390,8 +1393,8 @@ def mnist_at_scale(page: Section) -> None:
         "Of the {} claims on the first two studies {} are supported and {} contradicted, both as-printed readings. "
         "The other {} are undecided: {:.2f} %, which both papers print; the {:.1f} % and how quickly the consensus "
         "violation of OutP drops, which depend on what is not printed; {} that are about a million rounds; and {} "
-        "orders and trends, because of the papers' other budgets, 0.1, 3 and 5, only ObjT at 5 was run. At the "
-        "budgets that were run each of the {} holds.",
+        "orders and trends, because of the papers' other budgets, 0.1, 3 and 5, only the methods of ryu2021 at 0.1 and "
+        "ObjT at 5 were run. At the budgets that were run each of the {} holds.",
         len(first),
         supported,
         word(contradicted),
