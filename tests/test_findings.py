@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -602,7 +604,7 @@ def equal_privacy(page: Section) -> None:
         "records. Of the others ObjT with Gaussian noise loses most: {:.1f} points, at half its rounds. Of those that "
         "joined later ICEADMM loses {:.1f} points, NbAFL {:.1f} and DP-FedADMM {:.1f}. On MNIST at ε = 2 it costs most "
         "methods up to {:.1f} points, OutP {:.1f}; DP-FedAvg, which diverges at twice its step or bound, {:.1f}, AMP "
-        "{:.1f} and ObjT with Laplace noise {:.1f}. But for DP-SGD on Adult this was tried at this budget alone.",
+        "{:.1f} and ObjT with Laplace noise {:.1f}; there it was tried at this budget alone.",
         word(len(robust)),
         word(len(groups[2])),
         robust.min(),
@@ -632,18 +634,46 @@ def equal_privacy(page: Section) -> None:
             )
             for found in [beside[label][2.0]["beside"]]
         )
-        and {
-            (study, label)
-            for study in (adult, mnist)
-            for epsilon in TOTALS
-            if epsilon != 2
-            for label, lost in results(study)["lost_beside"]
-            .sel(epsilon=epsilon)
-            .to_series()
-            .items()
-            if lost >= 0
-        }
-        == {(adult, "DP-SGD")},
+        and set(TOTALS)
+        & {e for e in TOTALS if results(mnist)["lost_beside"].sel(epsilon=e).notnull().any()}
+        == {2},
+    )
+    elsewhere = 100 * results(adult)["lost_beside"].sel(epsilon=[e for e in TOTALS if e != 2])
+    page.says(
+        "At the other totals of Adult it costs the six {:.1f} to {:.1f} points, and DP-FedAvg {:.1f} to {:.1f}.",
+        *(
+            float(extreme(elsewhere.sel(algorithm=names)))
+            for names in ([*robust.index], ["DP-FedAvg"])
+            for extreme in (np.min, np.max)
+        ),
+        holds=bool(elsewhere.sel(algorithm=[*groups[2]]).notnull().all()),
+    )
+    trials = pd.read_csv(ROOT / f"reference/{adult}_trials.csv")
+    lowest = trials.groupby(["method", "budget"])["error"].min()
+    differ = {
+        (label, budget): 100 * (each["error"] - lowest[label, budget])
+        for label, own in beside.items()
+        for budget, each in own.items()
+        if "beside" not in each
+    }
+    trusted = "ObjT, Gaussian", 8
+    page.says(
+        "**Searches made again.** All trials of the {} searches on Adult are kept, as today's code makes them. {} end "
+        "at the settings in use. The others are those of AMP at ε = 0.5, PVP at 1, 4 and 8, Private ADMM at all but 2, "
+        "and ObjT with Gaussian noise at 8: rounding on another processor, or changes of the code, led them "
+        "elsewhere, which was not traced. Their trials reach errors on held-out rows that are up to {:.1f} points "
+        "lower, and {:.1f} for ObjT; the runs have the earlier settings.",
+        len(lowest),
+        len(lowest) - len(differ),
+        max(lower for each, lower in differ.items() if each != trusted),
+        differ[trusted],
+        holds=differ.keys()
+        == {
+            ("AMP", 0.5),
+            *(("PVP", budget) for budget in (1, 4, 8)),
+            *(("Private ADMM", budget) for budget in TOTALS if budget != 2),
+            trusted,
+        },
     )
 
     ranks = who_wins.mean_ranks(comparison(*EQUAL))
