@@ -19,7 +19,7 @@ def searches(path):
     them.
     """
     chosen = read_yaml(ROOT / f"config/tuned/{path.name.removesuffix('_trials.csv')}.yaml")
-    found = {}
+    found: dict[tuple[str, float], list] = {}
     with path.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             score = float(row["error"]), float(row["loss"])
@@ -34,7 +34,7 @@ def searches(path):
 
 def beside(trials, best):
     """Scores of the trials that differ from the best in one value alone, by its path and whether it is larger."""
-    found = {}
+    found: dict[tuple[str, bool], list] = {}
     for settings, score in trials:
         changed = [path for path, value in best.items() if settings[path] != value]
         if len(changed) == 1:
