@@ -142,6 +142,7 @@ class Project:
         """What a user sees of a study that cannot be finished."""
         done = self.snakemake(*options, **environment)
         assert done.returncode != 0, done.stdout
+        print(done.stdout)  # pytest shows it, whole, with a test that misses a line in it
         return done.stdout
 
     def planned(self, *options: str) -> set[str]:

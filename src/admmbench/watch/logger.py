@@ -44,6 +44,8 @@ class Watched:
         How many there are, if they are here.
     remains
         It knows whether somebody stopped the study.
+    replaced
+        Experiments whose results here are by another definition, as `replaced_by` tells before the first job.
     """
 
     study: Study
@@ -51,6 +53,7 @@ class Watched:
     report: Path
     cores: int | None
     remains: Remains
+    replaced: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -161,7 +164,7 @@ class LogHandler(LogHandlerBase):
                 self._print(f"{outlook(study, self._watched.cores)}\n")
                 self._print("This was a dry-run: nothing was made. -p shows each job and why.")
             return
-        for name in _replaced(study):
+        for name in self._watched.replaced:
             self._print(
                 f"Note: {Path(study.config.results, name)} has results of {name} by another definition, which are made "
                 "again; another folder in `results` of the configuration keeps both."
@@ -213,8 +216,11 @@ class LogHandler(LogHandlerBase):
         return f"{text}; the report is {report}" if report.exists() else text
 
 
-def _replaced(study: Study) -> list[str]:
-    """Experiments whose results here are by another definition, such as of another overlay."""
+def replaced_by(study: Study) -> list[str]:
+    """Find the experiments whose results here are by another definition, such as of another overlay.
+
+    Messages come to the logger in a thread of its own, when the first jobs may have removed these files already.
+    """
     from admmbench.study.config import MANIFEST
 
     found = []
