@@ -48,7 +48,8 @@ class Snakemake:
         overlays, report = ["config/quick.yaml"], Path("index.html")
         replaced = watching.replaced_by(study)
         watched = Watched(study, overlays, report, 2, self.remains, replaced)
-        for name in replaced:  # the first job may be as fast as the logger, which has a thread of its own
+        # The first job may be as fast as the logger, which has a thread of its own.
+        for name in replaced:
             Path(study.config.results, name, config.MANIFEST).unlink()
         self.says(None, watched=watched)
         if nodes:
