@@ -634,8 +634,7 @@ def equal_privacy(page: Section) -> None:
             )
             for found in [beside[label][2.0]["beside"]]
         )
-        and set(TOTALS)
-        & {e for e in TOTALS if results(mnist)["lost_beside"].sel(epsilon=e).notnull().any()}
+        and {e for e in TOTALS if results(mnist)["lost_beside"].sel(epsilon=e).notnull().any()}
         == {2},
     )
     elsewhere = 100 * results(adult)["lost_beside"].sel(epsilon=[e for e in TOTALS if e != 2])

@@ -149,6 +149,16 @@ def test_another_table_is_no_file_of_trials(tmp_path, capsys, text):
     assert not (tmp_path / "kept").exists()
 
 
+@pytest.mark.parametrize("option", [["--add"], ["--every", "2"]])
+def test_trials_are_not_kept_in_part(tmp_path, capsys, option):
+    path = tmp_path / "trials.csv"
+    path.write_text(",".join(reference.TRIALS))
+    words = ["keep", str(path), "--made-by", "snakemake tune", "--folder", str(tmp_path / "kept")]
+    assert main([*words, *option]) == 1
+    assert "all trials are kept, without --add and --every" in capsys.readouterr().err
+    assert not (tmp_path / "kept").exists()
+
+
 def test_commands_check_kept_files_by_the_list_beside_them(tmp_path, capsys, caplog):
     path, other = reference.keep(build(ERRORS), "snakemake", tmp_path), tmp_path / "other.nc"
     other.write_bytes(path.read_bytes())

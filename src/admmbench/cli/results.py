@@ -165,6 +165,8 @@ def _keep(options: argparse.Namespace) -> None:
 
     for path in options.results:
         if path.suffix == ".csv":
+            if options.add or options.every != 1:
+                raise ValueError(f"{path}: all trials are kept, without --add and --every")
             kept = reference.keep_trials(path, options.made_by, options.folder)
         else:
             given = {"add": options.add, "every": options.every}

@@ -300,6 +300,7 @@ def _choose(options: argparse.Namespace) -> None:
 
     import pandas as pd
 
+    from admmbench.results.reference import TRIALS
     from admmbench.tuning.settings import Chosen, Tuned
     from admmbench.validation import checked
 
@@ -331,7 +332,7 @@ def _choose(options: argparse.Namespace) -> None:
     )
     write(options.output, f"# Best settings on held-out rows, by `snakemake tune`.\n{text}")
     if options.trials:
-        write(options.trials, pd.DataFrame(trials).to_csv(index=False))
+        write(options.trials, pd.DataFrame(trials, columns=[*TRIALS]).to_csv(index=False))
 
 
 @command(
