@@ -13,11 +13,7 @@ FILES = sorted((ROOT / "reference").glob("*_trials.csv"))
 
 
 def searches(path):
-    """The trials of each method and budget, in their order, with what is in use.
-
-    Without those that end elsewhere than the settings in use, which say nothing of half and twice these; findings name
-    them.
-    """
+    """The trials of each method and budget, in their order, with what is in use."""
     chosen = read_yaml(ROOT / f"config/tuned/{path.name.removesuffix('_trials.csv')}.yaml")
     found: dict[tuple[str, float], list] = {}
     with path.open(encoding="utf-8") as lines:
@@ -27,9 +23,7 @@ def searches(path):
             found.setdefault((row["method"], float(row["budget"])), []).append(trial)
     used = {(label, budget): each for label, own in chosen.items() for budget, each in own.items()}
     assert used.keys() == found.keys()
-    ended_there = [each for each in found if "beside" in used[each]]
-    assert len(ended_there) > 0.8 * len(found)
-    return [(found[each], used[each]) for each in ended_there]
+    return [(found[each], used[each]) for each in found]
 
 
 def beside(trials, best):
