@@ -799,7 +799,8 @@ def equal_privacy(page: Section) -> None:
     page.says(
         "The {} methods that joined later, and those whose settings were found again later (DP-SGD at all totals; AMP "
         "at 0.5, Private ADMM at all but 2, PVP at 1, 4 and 8, and ObjT with Gaussian noise at 8), were attacked "
-        "with as many runs on Adult, in the first round and the last: all {} audits hold, and no attack shows an ε above 0.",
+        "with as many runs on Adult, in the first round and the last: all {} audits hold, and no attack shows an ε "
+        "above 0.",
         word(len(newcomers)),
         len(attacks),
         holds=sorted(each[:2] for each in attacks)
