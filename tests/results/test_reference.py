@@ -189,7 +189,8 @@ def test_a_piece_of_what_is_kept_comes_out_again():
     assert len(own) > 15
     for run in own:
         spec = run.spec.model_copy(update={"seeds": (seed,)})
-        assert_comes_out_again(spec, data, kept.sel(algorithm=run.label))
+        assert kept["test_error"].sel(algorithm=run.label).dropna("round").size > 1
+        assert_comes_out_again(spec, data, kept.sel(algorithm=run.label), noise=1e-9)
 
 
 @pytest.mark.slow
@@ -203,16 +204,17 @@ def test_first_rounds_of_long_runs_come_out_again():
     own = {run.label: run.spec for run in experiment.runs if run.spec.stated_budget == epsilon}
     for label in ("OutP", "ObjP", "ObjT"):
         spec = own[label].model_copy(update={"seeds": (seed,), "rounds": rounds})
-        assert_comes_out_again(spec, data, kept.sel(algorithm=label))
+        # Its scale follows from gradients in single precision.
+        assert_comes_out_again(spec, data, kept.sel(algorithm=label), noise=1e-6)
 
 
-def assert_comes_out_again(spec, data, kept):
-    """A run of one seed has the errors and the scale of noise that are kept, at the rounds that are kept."""
+def assert_comes_out_again(spec, data, kept, noise):
+    """A run of one seed has the errors and, within a part of it, the scale of noise that are kept."""
     found = run_rounds(spec, data).variables()["arrays"]
     rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
     record = 1 / kept.attrs["n_test"]
     flipped = {"atol": file_differences.FLIPPED * record + 1e-12, "rtol": 0}
-    for name, tolerance in {"test_error": flipped, "noise_magnitude": {"rtol": 1e-6}}.items():
+    for name, tolerance in {"test_error": flipped, "noise_magnitude": {"rtol": noise}}.items():
         values = kept[name].dropna("round")
         assert values.size
         own = found[name][0, np.isin(rounds, values["round"])]

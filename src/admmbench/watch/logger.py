@@ -53,7 +53,7 @@ class Watched:
     report: Path
     cores: int | None
     remains: Remains
-    replaced: Sequence[str] = ()
+    replaced: Sequence[str]
 
     @property
     def title(self) -> str:
