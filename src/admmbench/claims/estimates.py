@@ -45,8 +45,8 @@ def lowest(values: xr.DataArray, of: int) -> float:
     return float(chosen @ ascending)
 
 
-def sampling_error(values: xr.DataArray, others: int, level: float = statistics.LEVEL) -> float:
-    """Say how far the mean of another sample may lie from the mean of its population, with some confidence.
+def sampling_error(values: xr.DataArray, others: int) -> float:
+    """Say how far the mean of another sample may lie from the mean of its population, with 95 % confidence.
 
     That is the half width of its t interval, by the standard deviation of the sample at hand: ``t s / sqrt(others)``.
 
@@ -56,8 +56,6 @@ def sampling_error(values: xr.DataArray, others: int, level: float = statistics.
         The sample at hand, over ``seed``.
     others
         Size of the other sample.
-    level
-        Confidence level, in (0, 1).
 
     Returns
     -------
@@ -67,7 +65,8 @@ def sampling_error(values: xr.DataArray, others: int, level: float = statistics.
     n = int(values.notnull().sum())
     if n < 2:
         return math.nan
-    return float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(others))
+    quantile = stdtrit(n - 1, (1 + statistics.LEVEL) / 2)
+    return float(quantile * values.std(ddof=1) / math.sqrt(others))
 
 
 def normal_minimum(of: int) -> float:

@@ -32,17 +32,16 @@ HEADS = (
 """What :func:`rows` gives, in words."""
 
 
-def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LEVEL) -> xr.Dataset:
+def contrast(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """Compare the final metric of the runs that are in both of two result files.
 
-    Differences are paired by seed: a seed fixes the partition and all random numbers.
+    Differences are paired by seed: a seed fixes the partition and all random numbers. All intervals hold together
+    with 95 % confidence (Bonferroni over the cells that differ beyond rounding).
 
     Parameters
     ----------
     first, second
         Results, each as its ``results.nc`` holds them, with the same metric.
-    level
-        Of all intervals together (Bonferroni over the cells that differ beyond rounding).
 
     Returns
     -------
@@ -86,7 +85,7 @@ def contrast(first: xr.Dataset, second: xr.Dataset, level: float = statistics.LE
     identical = same & (equal | ~ran).all("seed")
     rounded = (largest <= _rounding(first, ends[0])) & ~lost_apart
     still_open = ran.any("seed") & ~identical & ~rounded
-    between = statistics.interval(gap, 1 - (1 - level) / max(int(still_open.sum()), 1))
+    between = statistics.interval(gap, 1 - (1 - statistics.LEVEL) / max(int(still_open.sum()), 1))
     tests = {
         "": ~ran.any("seed"),
         "identical": identical,

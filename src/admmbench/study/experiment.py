@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from admmbench import algorithms, datasets, partition
 from admmbench.audit.settings import AuditSettings
@@ -45,7 +45,6 @@ from admmbench.validation import (
     Text,
     file_name,
     messages,
-    printed,
     unknown,
 )
 
@@ -62,7 +61,7 @@ class Method(Strict):
 
     name: str
     """Algorithm, or the path of a plug-in ending in .py."""
-    label: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(printed)]
+    label: Annotated[Text, Field(min_length=1, max_length=200)]
     """How plots and tables call it."""
     variant: Literal["paper", "reference"] = "paper"
     params: dict[str, Any] = {}
