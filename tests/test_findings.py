@@ -637,6 +637,7 @@ def equal_privacy(page: Section) -> None:
     joined = lost[statistics.added(results(adult))]
     lost = lost.drop(joined.index)
     on_mnist = 100 * results(mnist)["lost_beside"].sel(epsilon=2).to_series().dropna()
+    low_totals = 100 * results(mnist)["lost_beside"].sel(epsilon=[0.5, 1])
     fragile = ["DP-FedAvg", "AMP", "ObjT, Laplace"]
     robust = lost[sorted(groups[2] - {"DP-FedAvg"})]
     beside = read_yaml(ROOT / f"config/tuned/{adult}.yaml")
@@ -646,7 +647,8 @@ def equal_privacy(page: Section) -> None:
         "records. Of the others ObjT with Gaussian noise loses most: {:.1f} points, at half its rounds. Of those that "
         "joined later ICEADMM loses {:.1f} points, NbAFL {:.1f} and DP-FedADMM {:.1f}. On MNIST at ε = 2 it costs most "
         "methods up to {:.1f} points, OutP {:.1f}; DP-FedAvg, which diverges at twice its step or bound, {:.1f}, AMP "
-        "{:.1f} and ObjT with Laplace noise {:.1f}; there all but DP-SGD were tried at this budget alone.",
+        "{:.1f} and ObjT with Laplace noise {:.1f}. At ε = 0.5 and 1 OutP loses least there, too, {:.1f} and {:.1f} "
+        "points, and DP-FedAvg most, {:.1f} and {:.1f}; at ε = 4 and 8 it was tried for DP-SGD alone.",
         word(len(robust)),
         word(len(groups[2])),
         robust.min(),
@@ -657,7 +659,17 @@ def equal_privacy(page: Section) -> None:
         on_mnist.drop(fragile).max(),
         on_mnist["OutP"],
         *on_mnist[fragile],
+        *(
+            float(each)
+            for label in ("OutP", "DP-FedAvg")
+            for each in low_totals.sel(algorithm=label)
+        ),
         holds=len(joined) == 3
+        and all(
+            (own.idxmin("algorithm").item(), own.idxmax("algorithm").item())
+            == ("OutP", "DP-FedAvg")
+            for own in low_totals.transpose("epsilon", ...)
+        )
         and on_mnist.idxmin() == "OutP"
         and on_mnist[fragile].min() > 4 * on_mnist.drop(fragile).max()
         and min(
@@ -677,11 +689,16 @@ def equal_privacy(page: Section) -> None:
             for found in [beside[label][2.0]["beside"]]
         )
         and {
-            label
+            (label, epsilon)
             for label, own in read_yaml(ROOT / f"config/tuned/{mnist}.yaml").items()
-            if any("beside" in each for epsilon, each in own.items() if epsilon != 2)
+            for epsilon, each in own.items()
+            if "beside" not in each
         }
-        == {"DP-SGD"},
+        == {
+            (label, epsilon)
+            for label in names_of(mnist) - {"DP-SGD", "Centralized"}
+            for epsilon in (4, 8)
+        },
     )
     elsewhere = 100 * results(adult)["lost_beside"].sel(epsilon=[e for e in TOTALS if e != 2])
     page.says(
@@ -693,11 +710,23 @@ def equal_privacy(page: Section) -> None:
         ),
         holds=bool(elsewhere.sel(algorithm=[*groups[2]]).notnull().all()),
     )
-    trials = pd.read_csv(ROOT / f"reference/{adult}_trials.csv")
+    searched = {
+        study: {
+            (label, float(budget))
+            for label, budget in pd.read_csv(ROOT / f"reference/{study}_trials.csv")[
+                ["method", "budget"]
+            ].values
+        }
+        for study in (adult, mnist)
+    }
     page.says(
-        "All trials of the {} searches on Adult are kept, and end at the settings in use.",
-        len(trials.groupby(["method", "budget"])),
-        holds=all("beside" in each for own in beside.values() for each in own.values()),
+        "All trials of the {} searches on Adult, and of the {} on MNIST at ε = 0.5 and 1, are kept, and end at the "
+        "settings in use.",
+        *map(len, searched.values()),
+        holds={epsilon for _, epsilon in searched[mnist]} == {0.5, 1}
+        and searched[adult]
+        == {(label, epsilon) for label, own in beside.items() for epsilon in own}
+        and all("beside" in each for own in beside.values() for each in own.values()),
     )
 
     ranks = who_wins.mean_ranks(comparison(*EQUAL))
@@ -861,12 +890,17 @@ def equal_privacy(page: Section) -> None:
     )
     attacks = attacks_in_report(mnist)
     page.says(
-        "{} more hold on MNIST, of settings found again there, of AMP at ε = 1 and DP-SGD at 4 and 8, with {} runs; no "
-        "attack of these shows anything.",
+        "{} more hold on MNIST, of settings found again there, of AMP and ObjPM with Laplace noise at ε = 1 and DP-SGD "
+        "at 4 and 8, with {} runs; no attack of these shows anything.",
         word(len(attacks)).capitalize(),
         audited(mnist)[2],
         holds=sorted(each[:3] for each in attacks)
-        == [("AMP", "1", "0"), ("DP-SGD", "4", "0"), ("DP-SGD", "8", "0")]
+        == [
+            ("AMP", "1", "0"),
+            ("DP-SGD", "4", "0"),
+            ("DP-SGD", "8", "0"),
+            ("ObjPM, Laplace", "1", "0"),
+        ]
         and all("5 checks hold." in each[3] for each in attacks),
     )
     page.says(
