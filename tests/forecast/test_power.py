@@ -74,7 +74,9 @@ def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
     runs = [run for run in study.experiments[NAME].runs if run.spec.stated_budget == 8]
     seconds = sum(core_seconds(run.spec, 1, LIMITS) for run in runs if run.label in running)
     assert cells[9] == f"{seconds / 10 * 150 / 3600:.2f}"
-    hours = [float(cells[9]) for name, cells in lines.items() if name != "all"]
+    decided = [cells[8] == "now" for name, cells in lines.items() if name != "all"]
+    assert decided == [not cells[9] for name, cells in lines.items() if name != "all"]
+    hours = [float(cells[9] or 0) for name, cells in lines.items() if name != "all"]
     assert float(lines["all"][-1]) == pytest.approx(sum(hours), abs=0.03)
 
 
