@@ -13,7 +13,11 @@ from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import core_seconds
 from admmbench.results import deciding, reference
+from admmbench.results.who_wins import compare
+from admmbench.results.wording import about
 from admmbench.study import config
+from tests.made import build, totals
+from tests.pages import ROOT
 
 NAME = "equal_privacy_mnist"
 
@@ -89,3 +93,25 @@ def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
     study = config.load({"experiments": ["small"]}, tmp_path / "config")
     with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
         power.power(study, LIMITS)
+
+
+def test_a_row_in_which_all_methods_lost_runs_shows_no_difference():
+    errors = {"ObjP": {1.0: 0.1}, "ObjT": {1.0: 0.2}}
+    lost = build(errors, sensitivity="global", diverged={(label, 1.0): 10 for label in errors})
+    cell = compare([totals(lost)]).isel(cell=0)
+    assert np.isnan(power.difference_shown(cell, 10))
+
+
+@pytest.mark.slow
+def test_the_page_says_what_seeds_of_mnist_show():
+    """With all that is kept of equal_privacy.yaml, as the command on the page reads it."""
+    names = [NAME, "equal_privacy_femnist", "equal_privacy_adult"]
+    found = compare(reference.load(names).values())
+    row = (found["dataset"] == "mnist") & (found["epsilon"] == 4)
+    cell = found.isel(cell=int(row.argmax("cell")))
+    shown = [f"{100 * power.difference_shown(cell, n):.1f}" for n in (10, 40)]
+    said = (
+        f"Ten seeds of MNIST at $\\varepsilon = 4$ show a difference of {shown[0]} points, 40 show {shown[1]}, and "
+        f"some {about(float(cell['seeds']))} seeds would decide the row."
+    )
+    assert said in " ".join((ROOT / "docs/sure.md").read_text("utf-8").split())

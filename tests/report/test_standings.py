@@ -120,6 +120,14 @@ def test_with_constraints_the_objective_of_points_that_meet_them_counts():
     assert (row["winner"], row["lost"]) == ("C", "")
 
 
+def test_a_margin_of_errors_says_nothing_of_objectives():
+    results = constrained(SOLVED, {}).assign_attrs(margin=1000.0)
+    (row,) = rows(results)
+    assert row["winner"] == "C"
+    (row,) = rows(results.assign_attrs(metric="train_loss"))
+    assert row["group"] == ["C", "A", "B"]
+
+
 def test_objectives_of_other_numbers_of_agents_or_of_one_method_are_not_compared():
     assert not rows(constrained(SOLVED, {}, agents=[1, 2, 5]))
     (row,) = rows(constrained(SOLVED, {}, agents=[2, 5, 5]))

@@ -11,6 +11,7 @@ from scipy import stats
 
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import answer
+from admmbench.results import deciding
 from admmbench.results.who_wins import compare, mean_ranks
 from tests.made import INF, build, totals
 
@@ -183,6 +184,20 @@ def test_a_row_is_stated_with_two_methods_at_least():
     assert (lost["standing"] == "").all()
 
 
+def test_the_answer_where_all_methods_lost_runs():
+    everyone = {(label, 1.0): 4 for label in CLEAR}
+    lost = study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)
+    content = answer.content(compare([lost, study(CLEAR, 2.0)]), {})
+    assert (
+        content["short"] == "ObjP wins on MNIST at ε = 2. All methods lost runs on MNIST at ε = 1."
+    )
+    assert content["added"].startswith(
+        "OutP first, added later, is not compared on MNIST at ε = 1."
+    )
+    row = content["groups"][0]["rows"][0]
+    assert [own["difference"] for own in row["added"]] == ["–"] * 3
+
+
 TIED = {**CLEAR, "ObjT": [0.11, 0.09, 0.14, 0.14]}
 OUTP_WINS = {**CLEAR, "OutP": [0.01, 0.02, 0.03, 0.04]}
 
@@ -253,6 +268,10 @@ def test_a_few_seeds_that_agree_by_chance_decide_nothing():
     half = stats.t.ppf((1 + float(found["level"])) / 2, 1) * 0.5e-4 / np.sqrt(2)
     assert own["difference_upper"] - own["difference"] == pytest.approx(half)
     assert (found["standing"] == "undecided").all()
+    # Nor is it forecast that they do.
+    assert found["seeds"] == deciding.seeds_needed(1e-4, 0.5e-4, 0.0, float(found["level"])) > 2
+    same = study({"ObjP": [0.25] * 3, "ObjT": [0.25] * 3})
+    assert compare([same]).isel(cell=0)["seeds"] == np.inf
 
 
 def test_two_names_of_one_run_are_equivalent():
@@ -270,6 +289,27 @@ def test_one_seed_decides_nothing():
     assert (found["standing"] == "undecided").all()
     assert found["seeds"] == np.inf
     assert np.isnan(found["difference_lower"].values).all()
+    assert found["rank_lower"].values.tolist() == [1, 1]
+    assert found["rank_upper"].values.tolist() == [2, 2]
+
+
+def test_methods_without_a_seed_in_common_decide_nothing():
+    ds = study({label: CLEAR[label] for label in ("ObjP", "ObjT")})
+    for label, seeds in (("ObjP", [0, 1]), ("ObjT", [2, 3])):
+        ds["status"].loc[{"algorithm": label, "seed": seeds}] = Outcome.NOT_RUN
+    found = compare([ds])
+    assert found["seeds"].item() == np.inf
+    content = answer.content(found, {})
+    assert content["short"] == "Undecided between ObjP and ObjT at ε = 1."
+    assert [each["chance"] for each in content["groups"][0]["beside"][0]["rows"]] == ["–", "–"]
+
+
+def test_a_method_with_one_seed_may_have_any_rank():
+    ds = study(CLEAR)
+    ds["status"].loc[{"algorithm": "ObjT", "seed": [1, 2, 3]}] = Outcome.NOT_RUN
+    found = compare([ds]).isel(cell=0)
+    assert found["rank_lower"].values.tolist() == [1, 1, 2]
+    assert found["rank_upper"].values.tolist() == [2, 3, 3]
 
 
 def test_a_method_that_lost_a_run_neither_wins_nor_ties_nor_is_counted():
@@ -454,6 +494,10 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
         if ds is stated:
             assert rows["ObjP"]["difference"].startswith("−20.25 [")
             assert rows["ObjP"]["chance"].startswith("100 % [")
+    # Nothing is compared with one that does not compete.
+    lost = study(CLEAR, diverged={("OutP", 1.0): 1}, control="OutP")
+    ((beside,),) = (group["beside"] for group in answer.content(compare([lost]), {})["groups"])
+    assert {(row["difference"], row["chance"]) for row in beside["rows"]} == {("–", "–")}
 
 
 def test_the_answer_counts_the_methods_of_a_large_group():

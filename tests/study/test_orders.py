@@ -64,7 +64,10 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
         ({"looks": [10, 10**9]}, "looks: expected at most 10,000 seeds, got 1,000,000,000"),
         ({"margin": -1}, "margin"),
         ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
-        ({"ordered": {"PVP": {1.0: 7}}}, "ordered.PVP.1: 7 seeds are none of looks"),
+        (
+            {"ordered": {"PVP": {1.0: 7}}},
+            "ordered.PVP.1: 7 seeds are none of looks; remove this entry, or add the look",
+        ),
     ],
 )
 def test_looks_that_make_no_sense_are_refused(changes, fault):
@@ -83,6 +86,15 @@ def test_methods_of_an_undecided_row_order_the_next_look_all_alike():
     assert orders.further(last, cell(ObjP="undecided")) == {}
     for word in ("winner", "equivalent", "worse", ""):
         assert orders.further(experiment, cell(ObjP=word)) == {}
+
+
+def test_a_method_with_fewer_seeds_than_the_others_gets_its_looks_first():
+    """Such as one that was stated when the others had their last look."""
+    last = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}}})
+    running = cell(ObjP="undecided", PVP="undecided")
+    assert orders.further(last, running) == {"PVP": {1.0: 10}}
+    beyond = check_experiment({**DIGITS, "ordered": {"ObjP": {1.0: 25}, "PVP": {1.0: 10}}})
+    assert orders.further(beyond, running) == {"PVP": {1.0: 25}}
 
 
 def test_a_method_that_was_added_orders_no_more_than_the_best_of_the_row_has():
@@ -118,3 +130,15 @@ def test_the_record_is_part_of_the_configuration(tmp_path):
     experiment = load({"experiments": ["own"]}, tmp_path).experiments["own"]
     assert experiment.ordered == {"ObjP": {1.0: 10, 2.0: 25}, "PVP": {1.0: 10}}
     assert len(seeds(experiment, "ObjP", 2.0)) == 4
+
+
+def test_a_record_that_does_not_fit_the_experiment_is_named(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
+    record = orders.record("own", {"PVQ": {1.0: 10}}, tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load({"experiments": ["own"]}, tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path / 'experiments/own.yaml'} with {record}:\n"
+        "  ordered: unknown label 'PVQ'; did you mean 'PVP'?"
+    )

@@ -23,6 +23,7 @@ from admmbench.watch.study import _changes, _words
 from tests.watch.test_expected import SMALL
 
 COUNTS = {"aggregate": 2, "total": 2}
+LOOKS = {"looks": [1, 2], "seeds": None, "seed_blocks": None}
 
 
 class Snakemake:
@@ -161,13 +162,20 @@ def test_other_workflows_show_what_they_always_do(snakemake):
 
 
 def test_results_of_another_definition_are_said_before_they_are_replaced(snakemake):
-    """As an overlay makes them; those of the same definition are not."""
+    """As an overlay makes them; those of the same definition are not, nor those with fewer seeds of other looks."""
     study = config.load({"experiments": ["small"]})
     folder = Path(study.config.results, "small")
     folder.mkdir(parents=True)
     (folder / "results.nc").touch()
     (folder / config.MANIFEST).write_text(study.definition("small", config.MANIFEST) + "\n")
     assert watching.replaced_by(study) == []
+    first, further = (
+        config.load({"experiments": ["small"], "overrides": {"small": {**LOOKS, **ordered}}})
+        for ordered in ({}, {"ordered": {"ObjP": {1.0: 2}}})
+    )
+    (folder / config.MANIFEST).write_text(first.definition("small", config.MANIFEST))
+    assert watching.replaced_by(further) == []
+    assert watching.replaced_by(study) == ["small"]
     (folder / config.MANIFEST).write_text("{}")
     snakemake.begins()
     assert any("has results of small by another definition" in line for line in snakemake.ends())

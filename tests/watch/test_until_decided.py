@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 import yaml
 
+from admmbench.frames.outcomes import Outcome
 from admmbench.study.config import read
 from admmbench.watch import study
 from tests.made import build, totals
@@ -27,8 +28,9 @@ def folder(tmp_path, monkeypatch):
 
     def snakemake(words):
         calls.append(words[4:])
+        assert len(calls) < 9, "the loop does not end"
         experiment = read().experiments["own"]
-        n = max(sum(map(len, experiment.blocks_of(label, 1.0))) for label in LABELS)
+        n = max(len(run.spec.seeds) + run.spec.seeds[0] for run in experiment.runs)
         errors = {"ObjP": 0.2, "PVP": 0.2, "DP-GD": 0.5}
         found = totals(
             build(
@@ -42,6 +44,11 @@ def folder(tmp_path, monkeypatch):
                 looks="[5, 10, 25]",
             )
         )
+        for label in LABELS:
+            for epsilon in (1.0, 2.0):
+                own = sum(map(len, experiment.blocks_of(label, epsilon)))
+                beyond = {"algorithm": label, "epsilon": epsilon, "seed": slice(own, None)}
+                found["status"].loc[beyond] = Outcome.NOT_RUN
         (tmp_path / "results/own").mkdir(parents=True, exist_ok=True)
         found.to_netcdf(tmp_path / "results/own/results.nc", engine="h5netcdf")
         return 0
@@ -75,3 +82,37 @@ def test_a_study_without_looks_cannot_be_decided(folder):
 def test_a_run_that_fails_ends_the_loop(folder, monkeypatch):
     monkeypatch.setattr(study, "turn", lambda words: 3)
     assert study.until_decided([], []) == 3
+
+
+def test_results_of_an_earlier_look_order_nothing(folder, monkeypatch):
+    """Options that do not make the results, such as another target, would have all looks ordered."""
+    assert study.until_decided([], []) == 0
+    record = folder.path / "config/seeds/own.yaml"
+    former = record.read_text()
+    record.write_text(former.replace("10", "25"))
+    assert record.read_text() != former
+    monkeypatch.setattr(study, "turn", lambda words: 0)
+    with pytest.raises(ValueError, match=r"results.nc has other runs than the configuration asks"):
+        study.until_decided([], ["tune"])
+    with pytest.raises(ValueError, match="a dry run makes no results to judge"):
+        study.until_decided([], ["-n"])
+    assert record.read_text() == former.replace("10", "25")
+
+
+def test_orders_that_the_experiment_states_itself_are_refused(folder):
+    (folder.path / "config/experiments/own.yaml").write_text(
+        yaml.safe_dump({**DIGITS, "ordered": {}})
+    )
+    with pytest.raises(ValueError, match="own: its file or an overlay states `ordered`"):
+        study.until_decided([], [])
+    assert len(folder.calls) == 1
+
+
+def test_the_configuration_that_snakemake_is_given_is_judged(folder):
+    (folder.path / "over.yaml").write_text("overrides: {own: {looks: null}}\n")
+    options = ["--configfile", "over.yaml", "--cores", "1"]
+    with pytest.raises(ValueError, match="no experiment of this study has looks"):
+        study.until_decided([], options)
+    with pytest.raises(ValueError, match="--configfile: name its files before all options"):
+        study.until_decided([folder.path / "over.yaml"], options)
+    assert not folder.calls

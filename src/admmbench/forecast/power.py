@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,8 +98,10 @@ def difference_shown(cell: xr.Dataset, n: int) -> float:
     -------
     float
         In the unit of the metric, see `admmbench.results.deciding.difference_shown`; of all pairs with the lowest mean
-        where one method is left. NaN with fewer than two seeds.
+        where one method is left. NaN with fewer than two seeds, and where all methods lost runs.
     """
+    if not cell["lowest"].item():
+        return math.nan
     spreads = cell["deviation"].sel(rival=cell["lowest"].item())
     others = (spreads["algorithm"] != cell["lowest"]) & (cell["added"] == "")
     running = others & cell["standing"].isin(["equivalent", "undecided"])

@@ -32,6 +32,7 @@ _BESIDE = {
     "equivalent": "equivalent to the best",
     "undecided": "undecided",
     "worse": "behind",
+    "not compared": "not compared",
 }
 """How a method that was added later is beside the best of a row."""
 
@@ -157,8 +158,10 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
         sentences.append(f"{who} {wins} on {place}.")
     for each in rows:
+        here = f"{each['place']} at ε = {each['epsilon']}"
+        if not each["lowest"]:
+            sentences.append(f"All methods lost runs on {here}.")
         if each["alone"]:
-            here = f"{each['place']} at ε = {each['epsilon']}"
             sentences.append(
                 f"{each['alone']} is the only one left on {here}: all others lost runs."
             )
@@ -264,7 +267,9 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
             {
                 "label": label,
                 "verdict": str(cell["added"].sel(algorithm=label).item()),
-                "difference": _interval(cell.sel(algorithm=label, rival=lowest), *difference),
+                "difference": _interval(cell.sel(algorithm=label, rival=lowest), *difference)
+                if lowest
+                else "–",
             }
             for label in _added(cell)
         ],
@@ -325,7 +330,8 @@ def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
             part, low, high = (
                 100 * float(pair[f"chance{end}"]) for end in ("", "_lower", "_upper")
             )
-            found["chance"] = f"{part:.0f} % [{low:.0f} to {high:.0f}]"
+            if not math.isnan(part):
+                found["chance"] = f"{part:.0f} % [{low:.0f} to {high:.0f}]"
         rows.append(found)
     return {"epsilon": given(float(cell["epsilon"])), "control": control, "rows": rows}
 

@@ -211,14 +211,15 @@ def ranks(gap: xr.Dataset) -> xr.Dataset:
     Parameters
     ----------
     gap
-        ``lower`` and ``upper`` of the differences, over ``algorithm`` and ``rival``; NaN for pairs that do not compete.
+        ``mean``, ``lower`` and ``upper`` of the differences, over ``algorithm`` and ``rival``; NaN for pairs that do
+        not compete. The bounds are NaN as well for a pair with one seed, of which nothing is shown.
 
     Returns
     -------
     xarray.Dataset
         ``lower`` and ``upper`` over ``algorithm``, NaN for methods that do not compete.
     """
-    competes = gap["lower"].notnull().any("rival")
+    competes = gap["mean"].notnull().any("rival")
     first = 1 + (gap["lower"] > 0).sum("rival")
     last = competes.sum("algorithm") - (gap["upper"] < 0).sum("rival")
     return xr.Dataset({"lower": first.where(competes), "upper": last.where(competes)})
@@ -302,7 +303,7 @@ def seeds_needed(
     Parameters
     ----------
     difference, deviation
-        Mean and standard deviation over seeds of the difference of two methods.
+        Mean and standard deviation over seeds of the difference of two methods; NaN where they share too few seeds.
     margin
         See `verdicts`.
     level
@@ -313,7 +314,7 @@ def seeds_needed(
     Returns
     -------
     float
-        The number of seeds; infinite if it is above 100,000.
+        The number of seeds; infinite if it is above 100,000, or nothing is known.
     """
     if deviation == 0:
         return 2.0

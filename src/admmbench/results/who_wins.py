@@ -166,10 +166,14 @@ def lead(results: xr.Dataset) -> xr.Dataset | None:
 
 
 def _by_objective(results: xr.Dataset) -> xr.Dataset:
-    """Compare by the objective, and count runs as lost that do not meet the constraints."""
+    """Compare by the objective, and count runs as lost that do not meet the constraints.
+
+    A margin that is stated for another metric, such as an error, says nothing of the objective.
+    """
     met = ~(statistics.final(results, "feasibility") > FEASIBLE)
     status = results["status"].where(met | (results["status"] < 0), Outcome.INFEASIBLE)
-    return results.assign(status=status).assign_attrs(metric="train_loss")
+    margin = statistics.margin(results) if results.attrs["metric"] == "train_loss" else 0.0
+    return results.assign(status=status).assign_attrs(metric="train_loss", margin=margin)
 
 
 def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
@@ -285,6 +289,8 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     levels = deciding.levels(cell.stated, cell.added, rows, judged).reindex_like(pairs)
     pairs = pairs.where(levels.notnull())
     least = statistics.resolution(at)
+    spread = pairs.std("seed", ddof=1)
+    deviation = spread.where(~(spread < least), least)
     gap = deciding.intervals(pairs, levels, looks, redrawn, least)
     verdict = deciding.verdicts(gap, margin)
     both = stated & stated.rename(algorithm="rival")
@@ -305,7 +311,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "difference": gap["mean"],
             "difference_lower": gap["lower"],
             "difference_upper": gap["upper"],
-            "deviation": np.maximum(pairs.std("seed", ddof=1), least),
+            "deviation": deviation,
             "verdict": verdict,
             "standing": standing,
             "added": beside.where(beside != "", "not compared").where(compared & ~stated, ""),
@@ -316,7 +322,9 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "control": str(at.attrs.get("control", lowest)),
             "lowest": lowest,
             "runner_up": runner_up(means["mean"].where(stated), [lowest]),
-            "seeds": _needed(pairs, verdict, standing, lowest, margin, level, redrawn),
+            "seeds": _needed(
+                pairs.mean("seed"), deviation, verdict, standing, lowest, margin, level, redrawn
+            ),
             "level": level,
             "margin": margin,
             "looks": len(looks),
@@ -349,7 +357,8 @@ def _over_records(at: xr.Dataset, values: xr.DataArray, levels: xr.DataArray) ->
 
 
 def _needed(
-    pairs: xr.DataArray,
+    means: xr.DataArray,
+    deviations: xr.DataArray,
     verdict: xr.DataArray,
     standing: xr.DataArray,
     lowest: str,
@@ -361,10 +370,9 @@ def _needed(
     found = [0.0]
     for label in map(str, standing["algorithm"].values[(standing == "undecided").values]):
         at = {"algorithm": label, "rival": lowest}
-        if label != lowest and verdict.sel(at) == "undecided":
-            own = pairs.sel(at).dropna("seed").values
-            spread = float(own.std(ddof=1)) if len(own) > 1 else math.inf
-            found.append(deciding.seeds_needed(float(own.mean()), spread, margin, level, redrawn))
+        if label != lowest and verdict.sel(at).item() in ("undecided", ""):
+            mean, spread = float(means.sel(at)), float(deviations.sel(at))
+            found.append(deciding.seeds_needed(mean, spread, margin, level, redrawn))
     return max(found)
 
 

@@ -183,14 +183,18 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
             raise ConfigError(str(error)) from None
         content = read_mapping(available[name])
         changed = _overridden(content, name, checked.overrides)
-        found = {kind: read_mapping(files[name]) for kind, files in kept.items() if name in files}
+        beside = {kind: files[name] for kind, files in kept.items() if name in files}
+        found = {kind: read_mapping(path) for kind, path in beside.items()}
         try:
             experiments[name] = check_experiment(
                 _with_kept(changed, found), f"configuration: overrides: {name}"
             )
         except ConfigError:
-            # A mistake of the file itself is not one of the overrides.
-            check_experiment(_with_kept(content, found), str(available[name]))
+            # A mistake of the file itself, or of one that is kept for it, is not one of the overrides.
+            check_experiment(content, str(available[name]))
+            for kind, path in beside.items():
+                of_kind = _with_kept(content, {kind: found[kind]})
+                check_experiment(of_kind, f"{available[name]} with {path}")
             raise
     return Study(config=checked, experiments=experiments)
 

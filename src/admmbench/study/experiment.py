@@ -297,7 +297,9 @@ class Experiment(Strict):
                 raise ValueError(f"ordered: {unknown('label', label, labels)}")
             for budget, n in own.items():
                 if n not in looks:
-                    raise ValueError(f"ordered.{label}.{budget:g}: {n} seeds are none of looks")
+                    raise ValueError(
+                        f"ordered.{label}.{budget:g}: {n} seeds are none of looks; remove this entry, or add the look"
+                    )
 
     def _check_audit(self) -> None:
         offered = {budget for _, budget in self._grid}

@@ -22,7 +22,8 @@ Orders = dict[str, dict[float, int]]
 def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
     """Order the next look for the methods among which a row is undecided, all alike.
 
-    Methods that were added later and are undecided beside the best of the row get it as well, up to its seeds.
+    Those that have fewer seeds than the others get their next looks first. Methods that were added later and are
+    undecided beside the best of the row get it as well, up to its seeds.
 
     Parameters
     ----------
@@ -42,8 +43,9 @@ def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
         ]
 
     labels = undecided("standing")
-    left = [look for look in looks if look > max(map(so_far, labels), default=0)]
-    found = {label: {epsilon: left[0]} for label in labels} if left else {}
+    fewest = min(map(so_far, labels), default=0)
+    following = next((look for look in looks if look > fewest), 0)
+    found = {label: {epsilon: following} for label in labels if so_far(label) < following}
     lowest = str(cell["lowest"].item())
     of_best = found[lowest][epsilon] if lowest in found else so_far(lowest)
     for label in undecided("added"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from admmbench.files import read_sealed
 from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
@@ -219,7 +221,8 @@ class LogHandler(LogHandlerBase):
 def replaced_by(study: Study) -> list[str]:
     """Find the experiments whose results here are by another definition, such as of another overlay.
 
-    Messages come to the logger in a thread of its own, when the first jobs may have removed these files already.
+    Seeds that undecided rows ordered are added to results, and make no other definition. Messages come to the logger
+    in a thread of its own, when the first jobs may have removed these files already.
     """
     from admmbench.study.config import MANIFEST
 
@@ -228,8 +231,13 @@ def replaced_by(study: Study) -> list[str]:
         folder = Path(study.config.results, name)
         if not all((folder / each).exists() for each in ("results.nc", MANIFEST)):
             continue
-        former = (folder / MANIFEST).read_text("utf-8")
-        if former.strip() != study.definition(name, MANIFEST).strip():
+        try:
+            former = read_sealed(folder / MANIFEST)
+        except ValueError:
+            former = {}
+        both = former, json.loads(study.definition(name, MANIFEST))
+        first, second = ({**each.get("experiment", {}), "ordered": {}} for each in both)
+        if first != second:
             found.append(name)
     return found
 

@@ -16,6 +16,7 @@ import numpy as np
 from admmbench.files.core_yaml import parse_words
 from admmbench.forecast import timing
 from admmbench.forecast.cost import work
+from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import interrupts, seal
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
@@ -45,10 +46,12 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     ------
     ConfigError
         If the configuration is wrong.
+    ValueError
+        If overlays are named in two ways.
     """
     from snakemake.cli import main
 
-    _measure(read(overlays, changes=_changes(options)))
+    _measure(read(_overlays(overlays, options), changes=_changes(options)))
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
     with interrupts.raised() as heard:
@@ -79,9 +82,15 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
     ConfigError
         If the configuration is wrong.
     ValueError
-        If no experiment has looks, or the options do not make the results.
+        If no experiment has looks, the options do not make the results, an experiment states its own orders, or
+        overlays are named in two ways.
     """
+    if _parsed(options).dryrun:
+        raise ValueError(
+            "--until-decided: a dry run makes no results to judge; leave one of the two out"
+        )
     words = [sys.executable, "-m", "admmbench", "study", *map(str, overlays), *options]
+    overlays = _overlays(overlays, options)
     while True:
         study = read(overlays, changes=_changes(options))
         if not any(each.looks for each in study.experiments.values()):
@@ -95,7 +104,12 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
             for cell in _rows(comparison, name):
                 found = orders.merged(found, orders.further(experiment, cell))
             if found != experiment.ordered:
-                print(f"Further seeds for undecided rows: {orders.record(name, found)}")
+                path = orders.record(name, found)
+                if read(overlays, changes=_changes(options)).experiments[name].ordered != found:
+                    raise ValueError(
+                        f"{name}: its file or an overlay states `ordered`, which wins over {path}; leave it out"
+                    )
+                print(f"Further seeds for undecided rows: {path}")
                 ordered = True
         undecided = [
             cell
@@ -115,12 +129,25 @@ def turn(words: Sequence[str], folder: Path = Path()) -> int:
 
 
 def compared(study: Study) -> xr.Dataset:
-    """Compare the methods of a study by its results, see `admmbench.results.who_wins.compare`."""
-    paths = [Path(study.config.results, name, "results.nc") for name in study.experiments]
-    for path in paths:
+    """Compare the methods of a study by its results, see `admmbench.results.who_wins.compare`.
+
+    Raises
+    ------
+    ValueError
+        If results are not there or not of all runs of the study, or no two methods are equally private.
+    """
+    found, fix = [], "run the study first, with its target all"
+    for name, experiment in study.experiments.items():
+        path = Path(study.config.results, name, "results.nc")
         if not path.exists():
-            raise ValueError(f"{path} is not there: run the study first, with its target all")
-    comparison = compare(seal.read(path) for path in paths)
+            raise ValueError(f"{path} is not there: {fix}")
+        results = seal.read(path)
+        # Those of an earlier look would order one look after another.
+        asked = sum(len(run.spec.seeds) for run in experiment.runs)
+        if (results["status"] != Outcome.NOT_RUN).sum() != asked:
+            raise ValueError(f"{path} has other runs than the configuration asks for: {fix}")
+        found.append(results)
+    comparison = compare(found)
     if comparison is None:
         raise ValueError("no two methods of this study are equally private: nothing can be decided")
     return comparison
@@ -142,6 +169,14 @@ def _parser() -> argparse.ArgumentParser:
 def _parsed(options: Sequence[str]) -> argparse.Namespace:
     """Options as Snakemake takes them, which may be cut short, without those that it does not know."""
     return _parser().parse_known_args([*options])[0]
+
+
+def _overlays(named: Sequence[Path], options: Sequence[str]) -> Sequence[Path]:
+    """Files that change the configuration: those that are named first, or those of Snakemake's own option."""
+    given: list[Path] = _parsed(options).configfile
+    if named and given:
+        raise ValueError("--configfile: name its files before all options, beside the others")
+    return named or given
 
 
 def _changes(options: Sequence[str]) -> dict[str, Any]:
