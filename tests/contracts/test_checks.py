@@ -1,5 +1,6 @@
 """The checks can fail: for each a plug-in that breaks its contract and, as far as it goes, nothing else."""
 
+import contextlib
 import re
 
 import pytest
@@ -224,6 +225,18 @@ def test_draws_of_its_own_are_caught(tmp_path, name, message):
     drawn = UPDATE.format("z + np.random.default_rng(sub.t).normal(size=z.shape)")
     path = plug_in(tmp_path, METHOD, f"release = None\n{NOISE.format('0.0')}\n{drawn}", name)
     assert message in fails(of_method(str(path)), name)
+
+
+def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
+    """As of a product over agents whose sums BLAS splits; a tenth is more than that."""
+    name = "seeds differ where something is drawn"
+    for size, faulty in ((1e-7, False), (0.1, True)):
+        rounded = UPDATE.format(f"z * (1 + {size} * np.arange(3)[:, None, None]).astype(z.dtype)")
+        body = f"release = None\n{NOISE.format('0.0')}\n{rounded}"
+        path = plug_in(tmp_path, METHOD, body, f"rounded {size}")
+        (check,) = [check for check in of_method(str(path)) if check.name == name]
+        with pytest.raises(AssertionError) if faulty else contextlib.nullcontext():
+            check.run()
 
 
 def test_every_check_of_methods_is_broken_here():

@@ -242,12 +242,14 @@ def double_precision_agrees_within_rounding(case: MethodCase) -> None:
 
 
 def seeds_differ_where_something_is_drawn(case: MethodCase) -> None:
-    """Seeds agree where nothing is drawn."""
+    """Seeds agree within rounding where nothing is drawn."""
     models = play(case.spec(), case.data, ROUNDS).state.w
     different = len(np.unique(models.reshape(len(models), -1), axis=0))
     drawn = case.cls.release is not None or case.spec().method.draws
+    # A sum over agents may be rounded otherwise at another place in the batch of seeds.
+    gap = np.abs(models - models[0]).max()
     ensure(
-        different == (3 if drawn else 1),
+        different == 3 if drawn else bool(gap <= _ROUNDING * max(1, np.abs(models).max())),
         f"three seeds give {different} results; it "
         + ("declares noise or draws" if drawn else "declares neither noise (release) nor draws"),
     )
