@@ -409,6 +409,29 @@ def test_fields_without_a_name_are_refused(folder):
         load_dataset({"name": "table", "path": "more.csv", "target": "y"})
 
 
+def test_a_named_index_of_parquet_is_a_column(table):
+    """As the file has it, whatever pandas makes of it; here the target, and a column of features."""
+    frame = pd.read_csv("patients.csv")
+    frame.set_index(["label", "age"]).to_parquet("patients.parquet")
+    one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))
+    assert one.info.class_names == two.info.class_names
+    assert one.X_train.shape == two.X_train.shape
+
+
+def test_a_separator_in_a_quoted_name_is_none(folder):
+    rows = "".join(f"{n};{n % 7};{'ab'[n % 2]}\n" for n in range(20))
+    (folder / "x.csv").write_text('"weight, kg";"age, years, at first";label\n' + rows)
+    found = load_dataset({"name": "table", "path": "x.csv", "target": "label"})
+    assert found.info.class_names == ("a", "b")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_that_is_not_in_utf_8_says_so(encoding, table):
+    patients().assign(country="Curaçao").to_csv("patients.csv", encoding=encoding, index=False)
+    with pytest.raises(ValueError, match=r"^patients\.csv: .* it is not in UTF-8; save it so$"):
+        describe(table)
+
+
 def test_parquet_is_as_csv(table):
     pd.read_csv("patients.csv").to_parquet("patients.parquet")
     one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))

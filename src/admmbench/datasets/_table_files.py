@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -34,6 +35,7 @@ USER = "user"
 # What stands for a missing value, besides what pandas takes for one.
 _MISSING = ["?"]
 _SEPARATORS = ",;\t"
+_QUOTED = re.compile('"[^"]*"')
 
 
 def sources(path: str) -> list[Path]:
@@ -125,8 +127,10 @@ def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
         raise ValueError(
             f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
         ) from None
-    except (ValueError, KeyError, TypeError, UnicodeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError) as error:
         said = " ".join(str(error).split())
+        if isinstance(error, UnicodeError):
+            said = "it is not in UTF-8; save it so"
         raise ValueError(f"{' and '.join(paths)}: cannot be read as {kind}: {said}") from None
 
 
@@ -135,7 +139,8 @@ def _read_csv(tables: list[list[Path]]) -> list[pd.DataFrame]:
     import pandas as pd  # slow to import
 
     def read(content: bytes) -> pd.DataFrame:
-        first = content.split(b"\n", 1)[0].decode("utf-8-sig")
+        # A name in quotes may contain any of the separators.
+        first = _QUOTED.sub("", content.split(b"\n", 1)[0].decode("utf-8-sig"))
         form: dict[str, Any] = {"sep": max(_SEPARATORS, key=first.count), "skipinitialspace": True}
         # Of two columns of one name, the second would be read under another one.
         names = pd.read_csv(
@@ -163,7 +168,12 @@ def _read_csv(tables: list[list[Path]]) -> list[pd.DataFrame]:
 def _read_parquet(tables: list[list[Path]]) -> list[pd.DataFrame]:
     import pandas as pd  # slow to import
 
-    return [pd.read_parquet(io.BytesIO(read_bytes(file))) for (file,) in tables]
+    def read(content: bytes) -> pd.DataFrame:
+        frame = pd.read_parquet(io.BytesIO(content))
+        # The file has it as a column like any other.
+        return frame.reset_index([name for name in frame.index.names if name is not None])
+
+    return [read(read_bytes(file)) for (file,) in tables]
 
 
 def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
