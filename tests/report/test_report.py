@@ -209,6 +209,12 @@ def test_papers_whose_experiments_are_elsewhere_are_named_alone(sections, verdic
     )
 
 
+def test_runs_that_fall_short_decide_no_kind_of_claim_and_the_page_says_so(sections, verdicts):
+    found = " ".join(Page(rendering.render(sections, verdicts, CONFIGURATION)).text.split())
+    assert "Only runs that meet what a statement presupposes" in found
+    assert "whatever scale" not in found
+
+
 def test_the_page_says_how_many_verdicts_may_be_wrong_by_chance(sections, verdicts):
     def sentence(*given):
         return " ".join(Page(rendering.render(sections, given, CONFIGURATION)).text.split())
