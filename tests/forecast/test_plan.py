@@ -232,12 +232,12 @@ def measure(**options):
 def test_what_was_measured_is_kept(study, measured, monkeypatch):
     """Until another machine or other code is there, or the file cannot be read."""
     assert timing.known() is None
-    assert "admmbench plan" in plan.outlook(study, 2)
+    assert "admmbench plan" in plan.outlook(study, 2, 0.0)
     measure()
     kinds = len(measured)
     measure()
     assert len(measured) == kinds
-    assert "on 2 cores" in plan.outlook(study, 2)
+    assert "on 2 cores" in plan.outlook(study, 2, 0.0)
     measure(renew=True)
     assert len(measured) == 2 * kinds
     with monkeypatch.context() as other:

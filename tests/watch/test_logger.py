@@ -15,8 +15,11 @@ from snakemake.logging import LoggerManager
 from snakemake.settings.types import OutputSettings
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
+from admmbench.forecast import timing
+from admmbench.forecast.cost import LIMITS
 from admmbench.study import config
 from admmbench.watch import logger as watching
+from admmbench.watch.expected import expected
 from admmbench.watch.failure_report import Remains
 from admmbench.watch.logger import Watched
 from admmbench.watch.study import _changes, _words
@@ -214,6 +217,22 @@ def test_a_dry_run_shows_a_table_once(snakemake):
     assert [line.split() for line in lines[:2]] == [["aggregate", "2"], ["total", "2"]]
     assert lines[-1] == "This was a dry-run: nothing was made. -p shows each job and why."
     assert not [line for line in lines[2:] if "total" in line or "Reasons" in line]
+
+
+@pytest.mark.parametrize(
+    ("counts", "left"),
+    [((2, 1), ""), ((1, 0), ", of which 5.0 min are left"), ((0, 0), ", of which 0 s are left")],
+)
+def test_a_dry_run_says_how_long_its_own_jobs_take(snakemake, monkeypatch, counts, left):
+    """A run whose file is there may be made again; rules may have a prefix in another workflow."""
+    monkeypatch.setattr(timing, "known", lambda: LIMITS._replace(start=600.0))
+    rules = expected(config.load({"experiments": ["small"]}), LIMITS)
+    for rule, count in zip(rules, counts, strict=True):
+        monkeypatch.setitem(COUNTS, f"suite_{rule}", count)
+    other = Snakemake(dryrun=True)
+    other.begins()
+    (line,) = [line for line in other.ends() if line.startswith("About ")]
+    assert line.startswith(f"About 15.0 min on 2 cores{left}, besides")
 
 
 def test_a_dry_run_has_one_row_for_rules_that_are_alike():

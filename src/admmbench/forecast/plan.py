@@ -177,22 +177,24 @@ def table(costs: pd.DataFrame) -> Table:
     return shown
 
 
-def outlook(study: Study, cores: int | None) -> str:
-    """Sum a plan up without measuring anything."""
+def outlook(study: Study, cores: int | None, left: float) -> str:
+    """Sum a plan up without measuring anything; ``left`` are the seconds of the jobs that Snakemake would do."""
     if machine := timing.known():
-        return summary(plan(study, machine), cores or os.cpu_count() or 1)
+        return summary(plan(study, machine), cores or os.cpu_count() or 1, left)
     return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
 
 
-def summary(costs: pd.DataFrame, cores: int) -> str:
-    """Write the sentences below the table."""
+def summary(costs: pd.DataFrame, cores: int, left: float | None = None) -> str:
+    """Write the sentences below the table; what is left is what has no file, unless it is said."""
     total = costs.iloc[-1]
     shared = f" {total.shared:.0f} runs are shared by experiments." if total.shared else ""
-    done = (
-        f", of which {duration(total.left / cores)} are left" if total.left < total.seconds else ""
+    takes, ahead = (
+        duration(seconds / cores)
+        for seconds in (total.seconds, total.left if left is None else left)
     )
+    done = f", of which {ahead} are left" if ahead != takes else ""
     return (
-        f"About {duration(total.seconds / cores)} on {cores} cores{done}, besides fetching data, tuning, figures and "
+        f"About {takes} on {cores} cores{done}, besides fetching data, tuning, figures and "
         f"report. A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
 

@@ -33,9 +33,8 @@ def expected(study: Study, machine: Machine) -> dict[str, Expected]:
     threads = study.config.threads
     found = {}
     for folder, runs in study.shared.items():
-        run = next(iter(runs.values()))
-        seconds = core_seconds(run.spec, threads, machine)
-        found[rule_name("run", folder)] = Expected(run.label, seconds)
+        seconds = mean(core_seconds(run.spec, threads, machine) for run in runs.values())
+        found[rule_name("run", folder)] = Expected(next(iter(runs.values())).label, seconds)
     for name, experiment in study.experiments.items():
         if experiment.timed:
             together = sum(core_seconds(run.spec, threads, machine) for run in experiment.runs)

@@ -159,11 +159,18 @@ class LogHandler(LogHandlerBase):
         for name, experiment in () if self._told else study.experiments.items():
             for sentence in outdated(name, experiment):
                 self._print(f"Note: {name}: {sentence}")
+        jobs = expected(study, known() or LIMITS)
         if self.common_settings.dryrun:
             if not self._told:  # the numbers come before the jobs and after them
                 self._told = True
                 self._print(f"{_table(record.stats)}\n")
-                self._print(f"{outlook(study, self._watched.cores)}\n")
+                seconds = sum(
+                    count * job.seconds
+                    for rule, count in record.stats.items()
+                    for name, job in jobs.items()
+                    if rule.endswith(name) and not name.startswith("tune_")
+                )
+                self._print(f"{outlook(study, self._watched.cores, seconds)}\n")
                 self._print("This was a dry-run: nothing was made. -p shows each job and why.")
             return
         for name in self._watched.replaced:
@@ -174,7 +181,6 @@ class LogHandler(LogHandlerBase):
         counts = {rule: count for rule, count in record.stats.items() if rule != "total"}
         cores = 1 if self._cluster else self._watched.cores or 1
         self._tuned = any(rule.startswith("choose_") for rule in counts) and "all" not in counts
-        jobs = expected(study, known() or LIMITS)
         self._board = Board(self._watched.title, counts, jobs, self.console)
         if (seconds := self._board.work / cores) > HOUR:
             where = "1 core" if cores == 1 else f"{cores} cores"
