@@ -46,6 +46,19 @@ def test_a_grid_is_one_labelled_data_set_and_made_once(tmp_path, made):
     assert len(plot(found, "tradeoff").axes) == 1
 
 
+def test_a_figure_needs_all_dimensions_of_results(tmp_path, made):
+    found = sweep("digits", ["objp"], folder=tmp_path, workers=1, **GRID)
+    trace = simulate("digits", "objp", agents=3, epsilon=1, rounds=2, seeds=1)
+    for results, absent in (
+        (trace, "algorithm, epsilon"),
+        (found.sel(epsilon=1), "epsilon"),
+        (found.mean("seed"), "seed"),
+        ("results", "algorithm, epsilon, seed, round"),
+    ):
+        with pytest.raises(ValueError, match=f"^results: .* there is no {absent}\\. Select by"):
+            plot(results, "curves")
+
+
 def test_several_data_sets_are_a_dimension(tmp_path, made):
     grid = {**GRID, "epsilons": 1, "seeds": 1}
     names = ["digits", "breast_cancer_wisconsin"]

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
     from admmbench.study.runs import Run
 
+# Of results, which figures select and average over.
+_DIMENSIONS = ("algorithm", "epsilon", "seed", "round")
+
 
 def sweep(
     dataset: str | dict[str, Any] | Sequence[str | dict[str, Any]] | Any,
@@ -141,7 +144,17 @@ def plot(results: xr.Dataset, kind: str = "tradeoff", **keys: Any) -> Drawing:
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If a key is wrong, or the results lack a dimension.
     """
+    if absent := [name for name in _DIMENSIONS if name not in getattr(results, "dims", ())]:
+        raise ValueError(
+            f"results: expected those of sweep or of a file results.nc, with the dimensions {', '.join(_DIMENSIONS)}; "
+            f"there is no {', '.join(absent)}. Select by lists, such as sel(epsilon=[1])"
+        )
     metric = {"metric": results.attrs["metric"]} if "metric" in results.attrs else {}
     (figure,) = checked(
         list[Figure], [{"name": "figure", "kind": kind, **metric, **keys}], "figure"
