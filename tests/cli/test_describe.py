@@ -36,7 +36,9 @@ def test_a_file_is_described(tmp_path, capsys, monkeypatch):
     main(["new", "method", "mine"])
     capsys.readouterr()
     assert main(["describe", "mine.py"]) == 0
-    assert "mine.py" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "mine.py" in said
+    assert "guarantee: conditional on what the plug-in states, or none (with" in said
 
 
 def test_a_table_is_described_by_what_is_in_it(tmp_path, capsys):
