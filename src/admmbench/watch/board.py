@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from admmbench.jobs.progress import INTERVAL, duration
-from admmbench.watch.expected import Expected
+from admmbench.watch.expected import Expected, of_rule
 
 # What `admmbench.jobs.progress` writes.
 _LINE = re.compile(r": (?P<done>\w+ (\d+) of (\d+)), \d+ s, about \d+ s left")
@@ -200,8 +200,7 @@ class Board:
             return job
 
     def _expected(self, rule: str) -> Expected:
-        known = (each for name, each in self._known.items() if rule.endswith(name))
-        return next(known, Expected(rule))
+        return of_rule(self._known, rule) or Expected(rule)
 
     @property
     def elapsed(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from statistics import mean
 from typing import NamedTuple
 
@@ -50,3 +51,8 @@ def expected(study: Study, machine: Machine) -> dict[str, Expected]:
             search = Expected(f"tuning of {name}", machine.start + trials * trial)
             found[rule_name("tune", name)] = search
     return found
+
+
+def of_rule(jobs: Mapping[str, Expected], rule: str) -> Expected | None:
+    """Find what is known of the jobs of a rule; another Snakefile may have put a word before its name."""
+    return next((each for name, each in jobs.items() if rule.endswith(name)), None)

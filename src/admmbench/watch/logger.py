@@ -153,7 +153,7 @@ class LogHandler(LogHandlerBase):
         from admmbench.forecast.timing import known
         from admmbench.tuning.outdated import outdated
         from admmbench.watch.board import Board
-        from admmbench.watch.expected import expected
+        from admmbench.watch.expected import expected, of_rule
 
         study = self._watched.study
         for name, experiment in () if self._told else study.experiments.items():
@@ -164,11 +164,11 @@ class LogHandler(LogHandlerBase):
             if not self._told:  # the numbers come before the jobs and after them
                 self._told = True
                 self._print(f"{_table(record.stats)}\n")
+                planned = {name: job for name, job in jobs.items() if not name.startswith("tune_")}
                 seconds = sum(
                     count * job.seconds
                     for rule, count in record.stats.items()
-                    for name, job in jobs.items()
-                    if rule.endswith(name) and not name.startswith("tune_")
+                    if (job := of_rule(planned, rule))
                 )
                 self._print(f"{outlook(study, self._watched.cores, seconds)}\n")
                 self._print("This was a dry-run: nothing was made. -p shows each job and why.")
