@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +13,7 @@ import xarray as xr
 import yaml
 
 from admmbench.frames.outcomes import Outcome
+from admmbench.jobs import interrupts
 from admmbench.study.config import read
 from admmbench.watch import study
 from tests.made import build, totals
@@ -116,3 +121,37 @@ def test_the_configuration_that_snakemake_is_given_is_judged(folder):
     with pytest.raises(ValueError, match="--configfile: name its files before all options"):
         study.until_decided([folder.path / "over.yaml"], options)
     assert not folder.calls
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_ended_has_its_time_to_leave_things_in_order(tmp_path, number):
+    """A terminal sends SIGINT to both processes, and the command here sends it on; SIGTERM reaches the loop alone."""
+    (tmp_path / "command.py").write_text(
+        f"""
+import os, signal, sys, time
+from pathlib import Path
+
+def end(number, frame):
+    time.sleep(1)
+    Path("in_order").touch()
+    sys.exit(0)
+
+signal.signal({number:d}, end)
+Path("ready").touch()
+if {number:d} == signal.SIGINT:
+    time.sleep(1)
+    os.kill(os.getpid(), {number:d})
+time.sleep(30)
+"""
+    )
+
+    def send():
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident, number)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert study.turn([sys.executable, "command.py"], tmp_path) == interrupts.STATUS
+    sender.join()
+    assert (tmp_path / "in_order").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import logging
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -123,9 +124,25 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
 
 
 def turn(words: Sequence[str], folder: Path = Path()) -> int:
-    """Call a command in a folder, in a process of its own, as Snakemake keeps what it read; return its exit status."""
-    status = subprocess.run(words, check=False, cwd=folder).returncode
-    return interrupts.STATUS if status < 0 else status
+    """Call a command in a folder, in a process of its own, as Snakemake keeps what it read; return its exit status.
+
+    A signal ends both, and the command first, however long it takes to leave things in order. A terminal sends its
+    signals to both; SIGTERM, which reaches this process alone, is handed on.
+    """
+    heard: list[int] = []
+
+    def hear(number: int, frame: object) -> None:
+        heard.append(number)
+        if number == signal.SIGTERM:
+            command.send_signal(number)
+
+    with (
+        interrupts.handled(hear),
+        subprocess.Popen(words, cwd=folder) as command,
+        interrupts.handled(hear, (signal.SIGTERM,)),
+    ):
+        status = command.wait()
+    return interrupts.STATUS if heard or status < 0 else status
 
 
 def compared(study: Study) -> xr.Dataset:
