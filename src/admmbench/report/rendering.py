@@ -104,7 +104,7 @@ def render(
     verdicts
         What became of the papers' claims. Papers without an experiment among the sections are named alone.
     configuration
-        Name of the configuration, such as "config.yaml overlaid by quick.yaml".
+        Name of the configuration, such as "config.yaml + quick.yaml".
     references
         What became of the claims in the results that are kept with the project.
     missing
