@@ -438,6 +438,16 @@ def test_order_where_every_run_of_the_worse_method_diverged(tmp_path):
     assert "10 diverged of 10" in verdict.why
 
 
+def test_what_is_left_of_a_worse_method_that_diverged_contradicts_no_order(tmp_path):
+    errors = {**ERRORS, "OutP": {**ERRORS["OutP"], 0.1: 0.05}}
+    ds = build(errors, spread=0.0005, diverged={("OutP", 0.1): 7})
+    verdict = judge(tmp_path, ds, **ORDER)
+    assert verdict.verdict == "undecided"
+    assert verdict.why.startswith("OutP at ε = 0.1: 7 diverged of 10 runs.")
+    worse = build(ERRORS, spread=0.0005, diverged={("OutP", 0.1): 7})
+    assert judge(tmp_path, worse, **ORDER).verdict == "supported"
+
+
 def test_without_a_budget_no_epsilon_is_named(tmp_path):
     """Some methods add noise all the same, by a parameter of their own."""
     ds = build({"ObjP": {INF: 0.1}, "OutP": {INF: 0.2}})
@@ -547,6 +557,17 @@ def test_close_with_a_diverged_run(tmp_path):
     assert verdict.verdict == "contradicted"
 
 
+def test_another_method_that_diverged_is_not_close(tmp_path):
+    ds = build(ERRORS, spread=0.0001, diverged={("OutP", 1.0): 3})
+    assert judge(tmp_path, ds, **CLOSE).verdict == "supported"
+    for count, others in ((3, {1.0: 0.092}), (10, {1.0: 0.15})):
+        diverged = {("OutP", 1.0): count}
+        ds = build({**ERRORS, "OutP": others}, spread=0.0001, diverged=diverged)
+        verdict = judge(tmp_path, ds, **CLOSE)
+        assert verdict.verdict == "undecided"
+        assert verdict.why == f"OutP at ε = 1: {count} diverged of 10 runs."
+
+
 # trend
 
 FALLS = {
@@ -627,6 +648,14 @@ def test_between_two_budgets_the_fall_says_it_all(tmp_path, precise):
     assert len(verdict.interval.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "verdict"), [(0.05, "supported"), (0.1, "contradicted"), (1.0, "contradicted")]
+)
+def test_a_trend_may_begin_where_runs_diverge(tmp_path, epsilon, verdict):
+    ds = build(ERRORS, spread=0.0005, diverged={("ObjP", epsilon): 3})
+    assert judge(tmp_path, ds, **TRADE).verdict == verdict
+
+
 def test_trend_along_epsilon_with_one_seed_or_budget(tmp_path):
     one = build(ERRORS, seeds=1)
     assert judge(tmp_path, one, **TRADE).verdict == "not run"
@@ -647,10 +676,11 @@ def test_trend_along_epsilon_of_a_method_is_judged_though_another_has_one_budget
 def test_spread_with_a_diverged_run(tmp_path):
     narrow = {"algorithms": ["ObjP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
     wide = {"algorithms": ["OutP"], "epsilon": [0.05, 0.1, 1.0], "over": "epsilon"}
-    ds = build(ERRORS, diverged={("OutP", 0.1): 1})
-    verdict = judge(tmp_path, ds, kind="spread", narrow=narrow, wide=wide)
-    assert verdict.verdict == "contradicted"
-    assert "OutP at ε = 0.1: 1 diverged of 10 runs" in verdict.why
+    for label, outcome in (("OutP", "undecided"), ("ObjP", "contradicted")):
+        ds = build(ERRORS, diverged={(label, 0.1): 1})
+        verdict = judge(tmp_path, ds, kind="spread", narrow=narrow, wide=wide)
+        assert verdict.verdict == outcome
+        assert f"{label} at ε = 0.1: 1 diverged of 10 runs" in verdict.why
 
 
 def test_spread(tmp_path, precise):
@@ -690,6 +720,57 @@ def test_a_spread_that_varies_over_seeds_is_tested_by_its_pseudo_values(tmp_path
 
 
 # names
+
+
+LOSS = {"metric": "test_loss", "unit": "1"}
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {**VALUE, **LOSS, "published": 0.39},
+        {**VALUE, **LOSS, "published": 0.39, "over_seeds": "best"},
+        {**VALUE, **LOSS, "algorithm": "OutP", "minus": "ObjP", "published": 0.21},
+        {
+            **VALUE,
+            **LOSS,
+            "algorithm": "OutP",
+            "minus": "ObjP",
+            "over_seeds": "best",
+            "published": 0.21,
+        },
+        {**ORDER, **LOSS},
+        {**ORDER, **LOSS, "labels": ["ObjP", "OutP"]},
+        {"kind": "bound", **LOSS, "right": "right", "algorithms": ["ObjP"], "epsilon": [0.1]},
+        {
+            "kind": "bound",
+            **LOSS,
+            "right": "right",
+            "each_run": True,
+            "algorithms": ["ObjP"],
+            "epsilon": [0.1],
+        },
+    ],
+    ids=str,
+)
+def test_runs_that_have_no_number_though_they_completed_leave_a_claim_open(
+    tmp_path, precise, given, number
+):
+    ds = precise.assign(right=10 * precise["test_loss"])
+    assert judge(tmp_path, ds, **given).verdict == "supported"
+    ds["test_loss"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": [0, 1]}] = number
+    verdict = judge(tmp_path, ds, **given)
+    assert verdict.verdict == "undecided"
+    assert "at ε = 0.1: 2 of 10 runs have no finite number." in verdict.why
+
+
+def test_a_ratio_to_nothing_is_no_number(tmp_path, precise):
+    precise["test_loss"].loc[{"algorithm": "OutP", "epsilon": 0.1, "seed": [0, 1]}] = 0.0
+    ratio = {**VALUE, **LOSS, "over": "OutP", "published": 0.65}
+    verdict = judge(tmp_path, precise, **ratio)
+    assert verdict.verdict == "undecided"
+    assert "ObjP, OutP at ε = 0.1: 2 of 10 runs have no finite number." in verdict.why
 
 
 def test_experiment_outside_the_configuration(tmp_path):

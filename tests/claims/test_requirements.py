@@ -174,6 +174,14 @@ def test_a_curve_that_is_seen_late_decides_nothing_along_rounds():
     assert judge(study(rounds=(31, 100, 200, 300)), HOLDING["order"]).verdict == "supported"
 
 
+def test_a_curve_up_to_a_round_is_seen_late_by_that_round():
+    given = {**HOLDING["round"], "fraction": 0.5, "at_round": 200}
+    assert judge(study("round", rounds=(20, 100, 200, 300)), given).verdict == "supported"
+    verdict = judge(study("round", rounds=(25, 100, 200, 300)), given)
+    assert verdict.verdict == "undecided"
+    assert "first evaluated after 25 of 200 rounds" in verdict.why
+
+
 def test_the_rounds_that_count_are_those_of_the_methods_of_a_claim():
     ds = study()
     ds["rounds"].loc[{"algorithm": "ObjP"}] = 5

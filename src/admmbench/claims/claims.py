@@ -248,6 +248,10 @@ class Group(Strict):
     epsilon: Annotated[list[Epsilon], Field(min_length=1)]
     over: Literal["algorithm", "epsilon"]
 
+    def selections(self) -> Iterator[tuple[str, float]]:
+        """Yield every pair of a label and an epsilon."""
+        return itertools.product(self.algorithms, self.epsilon)
+
 
 class Spread(Comparison):
     """One thing matters less than another: a range, highest minus lowest mean, is smaller."""
@@ -258,8 +262,8 @@ class Spread(Comparison):
 
     def selections(self) -> Iterator[tuple[str, float]]:
         """See :meth:`Statement.selections`."""
-        for group in (self.narrow, self.wide):
-            yield from itertools.product(group.algorithms, group.epsilon)
+        yield from self.narrow.selections()
+        yield from self.wide.selections()
 
 
 class Inequality(Statement):

@@ -42,7 +42,7 @@ from admmbench.claims.estimates import (
     normal_minimum,
     sampling_error,
 )
-from admmbench.claims.selection import LIMITS, Selection, Verdict
+from admmbench.claims.selection import Selection, Verdict
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, percent, quantity, short
 
@@ -103,12 +103,13 @@ def _judge_value(claim: Value, runs: Selection) -> Verdict:
         other, form = runs.at(claim.minus, claim.epsilon), runs.gap
     elif claim.over:
         values = values / runs.at(claim.over, claim.epsilon)
+    own = values
+    values = own if other is None else statistics.difference(own, other)
     if claim.over_seeds == "best":
         of = claim.requires.seeds if claim.requires else values.sizes["seed"]
-        number, estimate = _of_the_best(values, other, of, runs.redrawn)
+        number, estimate = _of_the_best(own, other, of, runs.redrawn)
         what = f"best of {of}"
     else:
-        values = values if other is None else statistics.difference(values, other)
         number, estimate = float(values.mean("seed")), None
         what = f"mean of {int(values.notnull().sum())}"
     sampling = sampling_error(values, claim.instances) if claim.instances else 0.0
@@ -168,24 +169,16 @@ def _judge_order(claim: Order, runs: Selection) -> Verdict:
 
 
 def _ordered(claim: Order, runs: Selection, low: str, high: str, epsilon: float) -> Part:
-    """One comparison of an order.
-
-    A better method must not have lost a run. A worse one must not have lost all, and none to a limit of the study.
-    """
+    """One comparison of an order: the better method must not have lost a run."""
     smallest = claim.smallest(runs.mean(low, epsilon), runs.mean(high, epsilon))
     gap = statistics.difference(runs.at(high, epsilon), runs.at(low, epsilon))
-    needs = [(low, epsilon)]
-    cut, _ = runs.lost([(high, epsilon)], LIMITS)
-    part = runs.part(
+    return runs.part(
         at(f"{high} − {low}", epsilon),
         above_zero(smallest, f"above 0 by a relevant {runs.gap(smallest)}"),
         gap,
-        needs,
+        needs=[(low, epsilon)],
+        beside=[(high, epsilon)],
     )
-    if part.lost or (part.estimate.n and not cut):
-        return part
-    lost, _ = runs.lost([(high, epsilon)])
-    return replace(part, lost=lost, limited=True)
 
 
 def _chain(claim: Order, runs: Selection, epsilon: float, there: set[str]) -> Iterator[str]:
@@ -206,17 +199,21 @@ def _judge_close(claim: Close, runs: Selection) -> Verdict:
     """Ask the method to lie within the tolerance of the reference, and the others outside."""
     reference = claim.reference.algorithm, claim.reference.epsilon
     limit = runs.gap(claim.tolerance)
-    parts = [
-        runs.part(
+
+    def distance(label: str) -> Part:
+        one = label, claim.epsilon
+        near = label == claim.algorithm
+        return runs.part(
             f"{label} − {reference[0]}",
             within(0, claim.tolerance, f"within {limit} of 0")
-            if label == claim.algorithm
+            if near
             else apart(0, claim.tolerance, f"farther than {limit} from 0"),
-            statistics.difference(runs.at(label, claim.epsilon), runs.at(*reference)),
-            [(label, claim.epsilon), reference],
+            statistics.difference(runs.at(*one), runs.at(*reference)),
+            needs=[one, reference] if near else [reference],
+            beside=[] if near else [one],
         )
-        for label in (claim.algorithm, *claim.others)
-    ]
+
+    parts = [distance(label) for label in (claim.algorithm, *claim.others)]
     ours = [f"{part.name} {runs.gap(part.estimate.value, signed=True)}" for part in parts]
     others = f", and the others lie outside of it at {confidence(statistics.LEVEL)}"
     return runs.verdict(
@@ -285,12 +282,16 @@ def _falling(claim: Trend, runs: Selection, label: str, epsilons: list[float]) -
             if falls
             else at_most(smallest, f"at most {runs.gap(smallest)}"),
             change if falls else -change,
-            [(label, epsilon) for epsilon in epsilons],
+            needs=[(label, last)],
+            beside=[(label, first)],
         )
 
 
 def _judge_spread(claim: Spread, runs: Selection) -> Verdict:
-    """Ask the second range less the first to be above 0."""
+    """Ask the second range less the first to be above 0.
+
+    That a run of the second group diverged is not contrary to that, but nobody knows its range.
+    """
     values = runs.values.sel(
         algorithm=sorted({label for label, _ in runs.present}),
         epsilon=sorted({epsilon for _, epsilon in runs.present}),
@@ -308,6 +309,8 @@ def _judge_spread(claim: Spread, runs: Selection) -> Verdict:
         jackknife(values, excess),
         runs.present,
     )
+    _, limited = runs.lost(claim.narrow.selections())
+    part = replace(part, limited=limited)
     names = [f"over {_OVER[group.over]} of {_span(group)}" for group in groups]
     return runs.verdict(
         [part],

@@ -127,7 +127,7 @@ def _too_small(needed: Requirements, ds: xr.Dataset, present: list[Selected]) ->
 
 def _unseen(claim: Claim, ds: xr.Dataset) -> Iterator[str]:
     """Say that too few rounds were evaluated for what a claim says of the course of a run."""
-    rounds = statistics.after_start(ds)["round"]
+    rounds = statistics.after_start(ds)["round"].sel(round=slice(None, claim.at_round))
     if claim.kind == "rate":
         there = int(statistics.last_decade(rounds).sum())
         if there < FEWEST_OF_A_DECADE:

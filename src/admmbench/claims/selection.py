@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from admmbench.claims.decisions import (
 )
 from admmbench.claims.estimates import Difference, Estimate
 from admmbench.claims.requirements import Selected, named
-from admmbench.frames.outcomes import FAILED, Outcome
+from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.results import statistics
 from admmbench.results.wording import at, confidence, quantity
 from admmbench.validation import Strict
@@ -120,8 +121,12 @@ class Selection:
         values: xr.DataArray,
         needs: Iterable[Selected],
         estimate: Estimate | Difference | None = None,
+        beside: Iterable[Selected] = (),
     ) -> Part:
         """Make a part of a claim about a mean over seeds, or about another estimate.
+
+        It is open if runs have no number though they completed, if a limit of the study ended runs of the methods
+        beside, or if these diverged and the runs that are left do not show it.
 
         Parameters
         ----------
@@ -133,9 +138,12 @@ class Selection:
             Methods and budgets that must not have lost a run.
         estimate
             As in `Part`; the mean of the values, if None.
+        beside
+            Methods and budgets that should be worse, or far off: that a run diverged is not contrary to that.
         """
+        needs, beside = list(needs), list(beside)
         lost, limited = self.lost(needs)
-        return Part(
+        part = Part(
             name,
             region,
             estimate or Estimate.of(values, self.redrawn),
@@ -143,6 +151,22 @@ class Selection:
             limited,
             by_value=int(np.isfinite(values).sum()) == 1 and self._is_of_one_run(),
         )
+        if lost:
+            return part
+        others, _ = self.lost(beside)
+        cut, _ = self.lost(beside, LIMITS)
+        if not others or (part.region.shown.shown(part.estimate) and not cut):
+            others = self._numberless(values, [*needs, *beside])
+        return replace(part, lost=others, limited=True)
+
+    def _numberless(self, values: xr.DataArray, needs: Sequence[Selected]) -> str:
+        """Say how many runs have no finite number though they completed; nothing where none has: nobody measured it."""
+        ended = self.ds["status"].isin(SUCCESSFUL)
+        of = np.all([ended.sel(algorithm=label, epsilon=e) for label, e in needs], axis=0).sum()
+        without = int(of - np.isfinite(values).sum())
+        if not 0 < without < of:
+            return ""
+        return f"{named(needs)}: {without} of {of} runs have no finite number"
 
     def _is_of_one_run(self) -> bool:
         """Say whether one run is all there is to compare, by the file of claims."""
