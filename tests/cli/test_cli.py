@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ import xarray as xr
 from admmbench import simulate
 from admmbench.audit.findings import Audit
 from admmbench.cli import main
+from admmbench.cli.results import ended
 from admmbench.files import read_sealed
 from admmbench.files.installed import find
+from admmbench.frames.outcomes import Outcome
+from admmbench.report import contents
 from admmbench.watch import study
 
 
@@ -32,11 +36,21 @@ def test_run_by_hand(tmp_path, capsys):
         assert list(trace.seed.values) == [0, 1, 2]
     said = capsys.readouterr()
     assert "round 4 of 4" in said.err
-    ended = said.out.splitlines()[-2]
-    assert ended.startswith("objp on digits: after 4 rounds test error in percent is ")
-    assert "mean over 3 seeds; composed ε without a guarantee" in ended
+    last = said.out.splitlines()[-2]
+    assert last.startswith("objp on digits: after 4 rounds test error in percent is ")
+    assert "mean over 3 seeds; composed ε without a guarantee" in last
     assert main(["show", str(output)]) == 0
-    assert capsys.readouterr().out.strip() == ended
+    assert capsys.readouterr().out.strip() == last
+
+
+def test_how_a_run_ended_counts_its_seeds():
+    trace = simulate("digits", "objp", agents=3, epsilon=1, rounds=1, evaluate_every=1, seeds=2)
+    assert "after 1 round test error in percent is " in ended(trace)
+    assert "mean over 1 seed; composed" in ended(trace.isel(seed=[0]))
+    trace["status"][0] = Outcome.DIVERGED
+    assert "mean over 1 seed; 1 of 2 seeds lost (diverged or timed out); " in ended(trace)
+    trace["status"][:] = Outcome.DIVERGED
+    assert "test error in percent is unknown; 2 of 2 seeds lost" in ended(trace)
 
 
 def test_faults_are_one_line(tmp_path, capsys):
@@ -197,6 +211,22 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
         (["run", *SMALL_RUN, "epsilon=2", "--output", "x"], "epsilon: is given twice"),
         (["run", *SMALL_RUN, "seeds=[[", "--output", "x"], "seeds: '[[' is no YAML"),
         (["plan", "--config", "threads=1", "threads=2"], "threads: is given twice"),
+        (["show", "."], ".: is a folder; name a file in it, such as results.nc"),
+        (["compare", "/", "x"], "/: is a folder; name a file in it, such as /results.nc"),
+        (["report", "tiny", "--output", "x"], "tiny/manifest.json: is not there; name the folder"),
+        (
+            ["aggregate", "tiny", "--output", "x"],
+            "tiny/manifest.json: is not there; name the folder",
+        ),
+        (
+            ["study", "--nosuch", "3"],
+            "unrecognized arguments: --nosuch; options are those of snake",
+        ),
+        (["study", "--cores"], "argument --cores/-c: expected one argument; options are those of"),
+        (
+            ["study", "quick.yaml", "--set", "a=1"],
+            "ambiguous option: --set could match --set-threads",
+        ),
     ],
 )
 def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, capsys):
@@ -206,6 +236,12 @@ def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, ca
     assert error.startswith(f"admmbench: {message}")
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_report_has_each_experiment_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(contents, "gather", lambda folder: (SimpleNamespace(name="tiny"), []))
+    assert main(["report", "results/tiny", "other/tiny", "--output", str(tmp_path / "x.html")]) == 1
+    assert "the experiment tiny is there twice; name each folder once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,9 @@ def test_a_method_whose_every_run_diverged_keeps_its_panel(figure):
 def test_results_without_any_value(figure):
     ds = build({"OutP": {0.05: np.nan}}, diverged={("OutP", 0.05): 10})
     for kind in ("curves", "tradeoff"):
-        assert draw(ds, figure(kind=kind)).axes[0].texts[0].get_text() == "no results"
+        (panel,) = draw(ds, figure(kind=kind)).axes
+        assert panel.texts[0].get_text() == "no results"
+        assert not [*panel.get_xticks(), *panel.get_yticks()]  # from 0 to 1, of nothing
 
 
 def test_zeros_on_a_logarithmic_axis_are_results_all_the_same(figure):

@@ -336,6 +336,47 @@ def test_the_picture_of_one_total_has_a_row_for_each_method():
     assert means[0] == means[1] > max(float(text.get("x")) for text in names if text.text in FIRST)
 
 
+def test_the_picture_has_room_for_the_names_of_many_methods():
+    errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(40)}
+    cells = who_wins.compare([totals(build(errors, sensitivity="global"))])
+    drawn = ElementTree.fromstring(picture.draw([cells.isel(cell=number) for number in (0, 1)]))
+    height = float(drawn.get("viewBox").split()[-1])
+    places = sorted(float(e.get("y")) for e in drawn.iter("text") if e.text.startswith("ObjP"))
+    assert len(places) == 40
+    assert np.diff(places).min() > 11
+    assert 8 < places[0] < places[-1] < height
+    marks = {float(mark.get("cx")) for mark in drawn.iter("circle")}
+    assert max(marks) < 250  # beside their budget, and not among the names
+
+
+def test_many_methods_that_are_nowhere_behind_are_counted(figure):
+    errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(13)}
+    few = {label: errors[label] for label in list(errors)[:12]}
+    for given, said in (
+        (errors, "13 methods."),
+        (few, f"{', '.join(list(few)[:-1])} and ObjP 11."),
+    ):
+        _, answer = answered(figure, totals(build(given, sensitivity="global")))
+        assert f"Shown to be behind in no row: {said}" in answer
+
+
+@pytest.mark.parametrize("lost", ["OutP", "ObjP"])
+def test_where_no_methods_compete_there_is_no_picture_and_no_frame(figure, lost):
+    """The only method that is left has none either."""
+    errors = {"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.2}}
+    diverged = {(label, 1.0): 3 for label in {"OutP", lost}}
+    found = totals(build(errors, seeds=3, sensitivity="global", diverged=diverged))
+    _, answer = answered(figure, found)
+    assert 'class="card"' not in answer
+    assert "In the pictures" not in answer
+    assert "Margin: none was stated" in answer
+
+
+def test_one_seed_is_no_plural(figure):
+    _, answer = answered(figure, totals(build(FIRST, seeds=1, sensitivity="global")))
+    assert "mean over 1 seed [" in answer
+
+
 def answered(figure, *results, verdicts=()):
     """The page, and its two sections on equal privacy."""
     sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]
@@ -451,7 +492,7 @@ def test_facts_that_differ_are_told_for_each_data_set(figure):
     _, answer = answered(figure, first, second)
     for words in (
         "δ = 1e−6 (one); 1e−5 (two)",
-        "10 (one); 4 (two) seeds",
+        "10 seeds (one); 4 seeds (two)",
         "root mean squared error in points (two)",
     ):
         assert words in answer

@@ -1,8 +1,10 @@
 """Tables in a terminal: what the report has, and no markup from labels."""
 
 import pytest
+from rich.console import Console
 
 from admmbench.cli import main
+from admmbench.report import terminal
 from tests.made import INF, build, totals
 
 ERRORS = {"OutP": {0.1: 0.4, 1.0: 0.2}, "Obj[P]": {0.1: 0.3, 1.0: 0.25}, "Exact": {INF: 0.1}}
@@ -52,6 +54,12 @@ def test_solutions_of_problems_with_constraints(shown):
     assert "Solutions: means over seeds" in text
     assert "Without a budget, 10 agents: A leads with 0.4" in text
     assert "test error" not in text.lower().split("solutions")[0]
+
+
+def test_a_narrow_terminal_drops_no_digits(capsys):
+    for line in terminal.lines(build(ERRORS, methods={"Obj[P]": "objp"})):
+        Console(width=40).print(line)
+    assert "…" not in capsys.readouterr().out
 
 
 def test_what_is_no_file_of_results_is_refused(tmp_path, capsys):

@@ -73,8 +73,11 @@ def _report(options: argparse.Namespace) -> None:
     take = gather_what_exists if options.keep_what_exists else gather
     gathered = [take(folder) for folder in options.folders]
     sections = [section for section, _ in gathered if section]
+    names = [section.name for section in sections]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"the experiment {twice[0]} is there twice; name each folder once")
     missing = [row for _, rows in gathered for row in rows]
-    kept = reference.load([section.name for section in sections])
+    kept = reference.load(names)
     stated, known = claims.load(find_all("claims").values()), labels()
     found, kept_found = (
         verdicts.evaluate(stated, each, known)
@@ -183,18 +186,21 @@ def of_one_run(found: xr.Dataset) -> bool:
 def ended(trace: xr.Dataset) -> str:
     """Say how a run ended: the final metric, lost seeds, and what it spent."""
     from admmbench.frames.outcomes import SUCCESSFUL
-    from admmbench.results.wording import in_unit, measured, number
+    from admmbench.results.wording import counted, in_unit, measured, number
 
     attrs, metric = trace.attrs, trace[trace.attrs["metric"]]
     fraction = "valid_range" in metric.attrs
     unit = in_unit("%" if fraction else metric.attrs["units"])
     fine = trace["status"].isin(SUCCESSFUL)
     n, lost = trace.sizes["seed"], int((~fine).sum())
-    mean = float(metric.isel(round=-1).where(fine).mean("seed"))
-    text = f"{attrs['title']}: after {attrs['rounds']} rounds {metric.attrs['long_name']}{unit} is "
-    text += f"{measured(mean, fraction)}, mean over {n - lost} seeds"
+    text = f"{attrs['title']}: after {counted(attrs['rounds'], 'round')} {metric.attrs['long_name']}{unit} is "
+    if lost < n:
+        mean = float(metric.isel(round=-1).where(fine).mean("seed"))
+        text += f"{measured(mean, fraction)}, mean over {counted(n - lost, 'seed')}"
+    else:
+        text += "unknown"
     if lost:
-        text += f"; {lost} of {n} seeds lost (diverged or timed out)"
+        text += f"; {lost} of {counted(n, 'seed')} lost (diverged or timed out)"
     total = trace["epsilon_total"]
     spent = number(float(trace["epsilon_composed"].isel(round=-1).max()))
     what = {
@@ -212,6 +218,8 @@ def _read(path: Path) -> xr.Dataset:
 
     if not path.exists():
         raise ValueError(f"{path}: no such file")
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file in it, such as {path / 'results.nc'}")
     results = reference.read(path)
     return seal.read(path, strict=False) if results is None else results
 

@@ -272,6 +272,8 @@ def finish(panel: Axes, figure: Figure) -> None:
         empty = "no values above 0" if figure.log else "no results"
         middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": panel.transAxes}
         panel.text(0.5, 0.5, empty, color="#555555", **middle)
+        if not any(each.has_data() for each in panel.figure.axes):
+            panel.set(xticks=[], yticks=[])
     if figure.log:
         panel.set_yscale("log")
     elif figure.metric in {"noise_magnitude", "consensus_violation"}:

@@ -16,6 +16,7 @@ from admmbench.results.who_wins import marks, mean_ranks, runner_up
 from admmbench.results.wording import (
     about,
     confidence,
+    counted,
     given,
     in_unit,
     listed,
@@ -38,6 +39,8 @@ _BESIDE = {
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
+# As the head of the page names.
+_MOST_EVERYWHERE = 12
 
 
 def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> dict[str, Any]:
@@ -118,7 +121,7 @@ def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
     return {
         "Budgets": f"ε of the whole run, at δ = {each(lambda cell: given(float(cell['delta'])))}",
         "Neighbours": each(lambda cell: str(cell["neighbours"].item())),
-        "Errors": f"{each(measure)}: mean over {each(_seeds)} seeds [{confidence(statistics.LEVEL)} interval of this "
+        "Errors": f"{each(measure)}: mean over {each(_seeds)} [{confidence(statistics.LEVEL)} interval of this "
         "mean]",
         "Margin": each(_margin),
         "Differences": "paired by seed; of percentages in percentage points. Their intervals hold together at "
@@ -180,7 +183,7 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     behind = comparison["standing"].isin(["worse", ""]).any("cell").values
     everywhere = comparison["algorithm"].values[~behind]
     if len(rows) > 1 and len(everywhere):
-        sentences.append(f"Shown to be behind in no row: {together(everywhere)}.")
+        sentences.append(f"Shown to be behind in no row: {_few(everywhere, _MOST_EVERYWHERE)}.")
     return " ".join(sentences)
 
 
@@ -203,9 +206,9 @@ def _of_added(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{label}, added later, is {'; '.join(said)}."
 
 
-def _few(labels: Sequence[str]) -> str:
+def _few(labels: Sequence[str], most: int = MOST_NAMED) -> str:
     """Name methods, unless there are many."""
-    return together(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} methods"
+    return together(labels) if len(labels) <= most else f"{len(labels)} methods"
 
 
 def incomplete(notes: Iterable[tuple[str, str]]) -> list[str]:
@@ -225,7 +228,8 @@ def measure(cell: xr.Dataset) -> str:
 
 def _seeds(cell: xr.Dataset) -> str:
     runs = cell["runs"].where(cell["compared"], drop=True).values.astype(int)
-    return " to ".join(str(number) for number in sorted({runs.min(), runs.max()}))
+    *fewest, most = sorted({int(runs.min()), int(runs.max())})
+    return " to ".join([*map(str, fewest), counted(most, "seed")])
 
 
 def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> dict[str, Any]:

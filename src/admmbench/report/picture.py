@@ -19,6 +19,8 @@ _WIDTH, _HEIGHT = 336, 236
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 104, 8, 30
 # Between two names, one below the other, and what a letter takes.
 _LINE, _LETTER = 11.5, 6
+# Between the marks of two methods at one budget, and of all of them.
+_ASIDE, _MOST_ASIDE = 1.6, 24
 # Radius of the mark of a method that is in the running.
 _DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
 # Lines of methods that are in the running; dark enough for a white ground.
@@ -57,13 +59,14 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
     named.sort(key=last.__getitem__)
     colors = {label: _COLORS[turn % len(_COLORS)] for turn, label in enumerate(named)}
     title = f"{rows[0]['long_name'].item()} against the total ε of {', '.join(named)}"
-    parts = (
-        _rows(whole.isel(cell=0), shown, colors)
-        if len(rows) == 1
-        else _curves(whole, shown, last, colors)
-    )
+    height = _HEIGHT
+    if len(rows) == 1:
+        parts = _rows(whole.isel(cell=0), shown, colors)
+    else:  # it grows with its names
+        height = max(height, math.ceil(_TOP + _LINE * len(named)))
+        parts = _curves(whole, shown, last, colors, height)
     return Markup(
-        f'<svg class="picture" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg class="picture" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -90,18 +93,24 @@ class _Scale:
 
 
 def _curves(
-    whole: xr.Dataset, shown: tuple[float, float], last: dict[str, float], colors: dict[str, str]
+    whole: xr.Dataset,
+    shown: tuple[float, float],
+    last: dict[str, float],
+    colors: dict[str, str],
+    height: float,
 ) -> list[str]:
     """Error against total: a curve for each method, and the names of those in the running at the ends of theirs."""
-    x, y = _x(whole["epsilon"].values.tolist()), _Scale(*shown, _HEIGHT - _BOTTOM, _TOP)
+    floor = height - _BOTTOM
+    x, y = _x(whole["epsilon"].values.tolist()), _Scale(*shown, floor, _TOP)
     behind = [label for label in whole["algorithm"].values if label not in colors]
-    parts = _axes(whole, x, y)
+    step = min(_ASIDE, _MOST_ASIDE / len(colors))
+    parts = _axes(whole, x, y, floor)
     parts += [_line(whole.sel(algorithm=label), x, y, _GREY) for label in behind]
     for turn, (label, color) in enumerate(colors.items()):
         own = whole.sel(algorithm=label)
-        aside = 1.6 * (turn - (len(colors) - 1) / 2)  # so that intervals do not hide each other
+        aside = step * (turn - (len(colors) - 1) / 2)  # so that intervals do not hide each other
         parts += [_line(own, x, y, color), *_points(own, x, y, color, aside)]
-    return parts + _names([y(last[label]) for label in colors], colors)
+    return parts + _names([y(last[label]) for label in colors], colors, height)
 
 
 def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) -> list[str]:
@@ -175,9 +184,9 @@ def _mark(x: float, y: float, how: str, color: str) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
 
 
-def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale) -> list[str]:
+def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale, floor: float) -> list[str]:
     """Ticks of both axes, and what they are."""
-    right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    right = _WIDTH - _RIGHT
     parts = []
     for value in y.ticks():
         parts.append(f'<path d="M{_LEFT} {y(value):.1f}H{right}" stroke="#e4e7ea"/>')
@@ -209,7 +218,7 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
     return parts
 
 
-def _names(places: Sequence[float], colors: dict[str, str]) -> list[str]:
+def _names(places: Sequence[float], colors: dict[str, str], height: float) -> list[str]:
     """Names at the right, none on another, each with a line to the end of its curve."""
     start, right = _WIDTH - _RIGHT - 8, _WIDTH - _RIGHT + 6
     found = list(places)
@@ -219,7 +228,7 @@ def _names(places: Sequence[float], colors: dict[str, str]) -> list[str]:
     for turn in reversed(range(len(found))):
         above = found[turn + 1] + _LINE if turn + 1 < len(found) else -math.inf
         found[turn] = max(found[turn] + (over if turn + 1 == len(found) else 0), above)
-    found[0] = min(found[0], _HEIGHT - 4)
+    found[0] = min(found[0], height - 4)
     parts = []
     for (label, color), place, curve in zip(colors.items(), found, places, strict=True):
         bend = f"M{start} {curve:.1f}L{right - 2} {place:.1f}"

@@ -12,7 +12,7 @@ import xarray as xr
 from admmbench.report.answer import MOST_NAMED, cells, measure, row
 from admmbench.results import statistics
 from admmbench.results.who_wins import FEASIBLE, lead
-from admmbench.results.wording import given, listed, number
+from admmbench.results.wording import counted, given, listed, number
 
 if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
@@ -100,7 +100,7 @@ def _which(results: xr.Dataset, own: xr.Dataset) -> str:
     found = []
     if statistics.is_constrained(results):
         n = int(own["agents"].max())
-        found.append("1 agent" if n == 1 else f"{n} agents")
+        found.append(counted(n, "agent"))
     if len(np.unique(results["features"])) > 1:
         found.append(f"{int(own['features'].max()):,} features")
     return ", ".join(found)

@@ -47,7 +47,11 @@ def as_rich(title: str, table: tables.Table) -> rich.table.Table:
     """Lay a table of the report out for a terminal."""
     shown = rich.table.Table(title=escape(title))
     for head in table.heads:
-        shown.add_column(escape(head), justify="right" if head in table.numbers else "left")
+        shown.add_column(
+            escape(head),
+            justify="right" if head in table.numbers else "left",
+            overflow="fold",  # a narrow terminal breaks words, and drops none of their letters
+        )
     for row in table.rows:
         shown.add_row(*map(_marked, row))
     return shown

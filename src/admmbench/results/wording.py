@@ -50,6 +50,11 @@ def quantity(
     return text if unit == "1" else f"{text} {unit}"
 
 
+def counted(count: int, what: str) -> str:
+    """Write a number of things, in the plural unless it is one."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def percent(*values: float) -> str:
     """Write percentages, with three digits each."""
     return f"{' to '.join(short(value) for value in values)} %"

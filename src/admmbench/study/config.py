@@ -202,6 +202,10 @@ def load(config: Mapping[str, Any], own: Path = OWN) -> Study:
 def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experiment]:
     """Read the name and definition of an experiment from the folder of its results, perhaps with its figures."""
     path = folder / MANIFEST
+    if not path.exists():
+        raise ConfigError(
+            f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
+        )
     try:
         manifest = read_sealed(path)
     except ValueError as error:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     ConfigError
         If the configuration is wrong.
     ValueError
-        If overlays are named in two ways.
+        If overlays are named in two ways, or Snakemake has no such option.
     """
     from snakemake.cli import main
 
@@ -180,12 +180,17 @@ def _rows(comparison: xr.Dataset, name: str) -> list[xr.Dataset]:
 def _parser() -> argparse.ArgumentParser:
     from snakemake.cli import get_argument_parser
 
-    return get_argument_parser()
+    def refuse(message: str) -> NoReturn:
+        raise ValueError(f"{message}; options are those of snakemake, see snakemake --help")
+
+    parser: argparse.ArgumentParser = get_argument_parser()
+    parser.error = refuse  # type: ignore[method-assign]  # its own way prints 400 lines about all options
+    return parser
 
 
 def _parsed(options: Sequence[str]) -> argparse.Namespace:
-    """Options as Snakemake takes them, which may be cut short, without those that it does not know."""
-    return _parser().parse_known_args([*options])[0]
+    """Options as Snakemake takes them, which may be cut short."""
+    return _parser().parse_args([*options])
 
 
 def _overlays(named: Sequence[Path], options: Sequence[str]) -> Sequence[Path]:
