@@ -1,6 +1,7 @@
 """Tables of users: from a file to arrays, and what a run on them says."""
 
 import json
+import lzma
 import shutil
 
 import numpy as np
@@ -184,6 +185,18 @@ def test_an_agent_is_a_group_if_nobody_says_otherwise(table):
     assert RunSpec(dataset="digits", algorithm="objp").n_agents == 10
 
 
+def test_columns_whose_attributes_would_have_one_name_do_not_stand_for_another(folder):
+    n = np.arange(60)
+    columns = {"a b": n % 4, "a_b": n % 2, "é": n % 3, "ü": n % 5, "c d": n % 6}
+    frame = pd.DataFrame({**columns, "label": n // 3 % 2}).astype(str)
+    frame.to_csv("x.csv", index=False)
+    spec = {"name": "table", "path": "x.csv", "target": "label"}
+    spec["kinds"] = dict.fromkeys(columns, "category")
+    assert describe(spec).attributes == {"a_b": 2, "c_d": 6}
+    assert describe({**spec, "group": "a b"}).attributes == {"a_b": 4, "c_d": 6}
+    assert describe({**spec, "group": "ü"}).attributes == {"_": 5, "a_b": 2, "c_d": 6}
+
+
 def test_groups_may_have_one_class_few_rows_or_none_in_a_part(folder):
     frame = patients()
     frame.loc[frame.hospital == "south", "label"] = "no"
@@ -361,6 +374,37 @@ def test_libsvm_files_have_features_by_number(folder):
     assert normalize(normalize(spec)) == normalize(spec)
     with pytest.raises(ValueError, match="libsvm files have a place for it"):
         normalize({**spec, "target": "y"})
+
+
+def test_a_mark_of_utf_8_belongs_to_no_number(folder):
+    rows = "".join(f"{n % 2} 1:{n}\n" for n in range(20))
+    for name, encoding in (("a.svm", "utf-8"), ("b.svm", "utf-8-sig")):
+        (folder / name).write_text(rows, encoding)
+    one, other = (load_dataset({"name": "table", "path": name}) for name in ("a.svm", "b.svm"))
+    np.testing.assert_array_equal(one.X_train, other.X_train)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.csv.xz", lzma.compress(b"a,b\n1,2\n")[:-9], "Compressed file ended"),
+        ("x.csv.xz", b"a,b\n1,2\n", "not supported"),
+        ("x.svm", b"1 99999999999:1\n", "too large"),
+        ("x.json", b"[" * 100_000, "recursion"),
+        ("x.json", b'{"users": ["u"], "user_data": {}}', "it has no 'u'"),
+        ("x.json", b'{"users": ["u", "u"]}', "several users have the name u"),
+        (
+            "x.json",
+            b'{"users": ["u"], "user_data": {"u": {"x": [[1]], "y": [1]}, "u": {"x": [[0]], "y": [0]}}}',
+            "several keys have the name u",
+        ),
+    ],
+)
+def test_a_damaged_file_is_named(name, content, said, folder):
+    (folder / name).write_bytes(content)
+    target = {"target": "b"} if name.startswith("x.csv") else {}
+    with pytest.raises(ValueError, match=f"^{name}: cannot be read as .*{said}"):
+        describe({"name": "table", "path": name, **target})
 
 
 def test_leaf_folders_have_users(folder):

@@ -15,6 +15,7 @@ from admmbench.study.address import (
     Address,
     dataset_folder,
     files_of_runs,
+    rule_name,
 )
 
 BUDGETS = st.floats(1e-100, 1e100) | st.just(math.inf)
@@ -66,3 +67,11 @@ def test_equal_data_share_one_folder():
     assert dataset_folder("femnist") == dataset_folder(everything) == "femnist"
     some = {"name": "femnist", "shards": [0, 2]}
     assert dataset_folder(some).startswith("femnist-")
+
+
+def test_every_experiment_has_rules_of_its_own():
+    names = ["a_b", "a.b", "a-b", "a__b", "é", "ü"]
+    assert len({rule_name("figures", name) for name in names}) == len(names)
+    assert all(rule_name("figures", name).isidentifier() for name in names)
+    assert rule_name("figures", "a_b") == "figures_a_b"
+    assert rule_name("run", ONE.folder) == "run_digits_objp_0123abcd89ef"

@@ -68,6 +68,9 @@ def test_every_experiment_can_be_read_and_has_figures(path):
     assert Experiment.model_validate_json(experiment.model_dump_json()) == experiment
 
 
+BEST: dict[str, Any] = {"settings": {}, "error": 0}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -79,6 +82,10 @@ def test_every_experiment_can_be_read_and_has_figures(path):
         ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
         ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
         ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
+        (
+            {"tuned": {"ObjP": {1: BEST, "1.0": BEST}}},
+            r"tuned.ObjP: each budget may appear once, got \[1, '1.0'\]",
+        ),
         ({"figures": [{"name": "a" * 101, "kind": "curves"}]}, r"figures\.0\.name: .*at most 100"),
         ({"epsilon": [1e160]}, r"epsilon\.0: expected 1e-100 to 1e\+100"),
         ({"dataset": "mnits"}, "did you mean 'mnist'"),

@@ -63,6 +63,10 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
         ({"looks": [0, 5]}, "looks.0"),
         ({"looks": [10, 10**9]}, "looks: expected at most 10,000 seeds, got 1,000,000,000"),
         ({"margin": -1}, "margin"),
+        (
+            {"ordered": {"PVP": {1.0: 10, "1": 25}}},
+            r"ordered.PVP: each budget may appear once, got \[1.0, '1'\]; remove one",
+        ),
         ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
         (
             {"ordered": {"PVP": {1.0: 7}}},

@@ -148,10 +148,10 @@ def check(frame: pd.DataFrame, given: Columns) -> None:
         )
 
 
-def different(names: Iterable[str]) -> None:
-    """Refuse columns of one name, as nobody could say which is meant."""
+def different(names: Iterable[str], what: str = "columns") -> None:
+    """Refuse columns of one name, as nobody could say which is meant; or whatever else has names."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"several columns have the name {_listed(repeated)}; rename all but one")
+        raise ValueError(f"several {what} have the name {_listed(repeated)}; rename all but one")
 
 
 def _compound(values: pd.Series[Any]) -> str:
@@ -449,13 +449,21 @@ class _Features:
 def _attributes(
     frame: pd.DataFrame, tests: NDArray[np.bool_], kinds: Mapping[str, Kind], given: Columns
 ) -> dict[str, Attribute]:
-    """Attributes of records: the group, and every category."""
-    found: dict[str, Attribute] = {}
+    """Attributes of records: the group, and every category.
+
+    Where several columns would be one attribute, it is the group, or else the column that has just this name, if any.
+    """
+    columns: dict[str, list[str]] = {}
     names = [given.group] if given.group else []
     for name in [*names, *(name for name, kind in kinds.items() if kind == "category")]:
-        texts = _texts(frame[name]).fillna("missing")
-        values = _sorted(texts)
-        found.setdefault(slug(name), Attribute.of(values, texts[~tests], texts[tests]))
+        columns.setdefault(slug(name), []).append(name)
+    found: dict[str, Attribute] = {}
+    for attribute, alike in columns.items():
+        name = alike[0] if len(alike) == 1 or alike[0] == given.group else attribute
+        if name in alike:
+            texts = _texts(frame[name]).fillna("missing")
+            values = _sorted(texts)
+            found[attribute] = Attribute.of(values, texts[~tests], texts[tests])
     return found
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
 import json
+import lzma
 import re
 import warnings
 from collections.abc import Callable, Sequence
@@ -36,6 +38,11 @@ USER = "user"
 _MISSING = ["?"]
 _SEPARATORS = ",;\t"
 _QUOTED = re.compile('"[^"]*"')
+# What is raised of a file that is damaged, or of another format.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, OverflowError, RecursionError),
+    *(OSError, EOFError, lzma.LZMAError),
+)
 
 
 def sources(path: str) -> list[Path]:
@@ -127,10 +134,12 @@ def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
         raise ValueError(
             f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
         ) from None
-    except (ValueError, KeyError, TypeError, OSError) as error:
+    except _UNREADABLE as error:
         said = " ".join(str(error).split())
         if isinstance(error, UnicodeError):
             said = "it is not in UTF-8; save it so"
+        elif isinstance(error, KeyError):
+            said = f"it has no {said}"
         raise ValueError(f"{' and '.join(paths)}: cannot be read as {kind}: {said}") from None
 
 
@@ -181,7 +190,7 @@ def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
     import pandas as pd  # slow to import
     from sklearn.datasets import load_svmlight_files
 
-    contents = [io.BytesIO(read_bytes(file)) for (file,) in tables]
+    contents = [io.BytesIO(read_bytes(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
     found = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
     widest = max(X.shape[1] for X in found[::2])
     frames = []
@@ -203,7 +212,8 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
         y: list[Any] = []
         users: list[str] = []
         for file in files:
-            content = json.loads(read_bytes(file))
+            content = json.loads(read_bytes(file), object_pairs_hook=_each_once)
+            different(content["users"], "users")
             for user in content["users"]:
                 rows = content["user_data"][user]
                 if rows["y"]:
@@ -215,6 +225,12 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
         return pd.DataFrame(features, columns=names).assign(**{LABELS["leaf"]: y, USER: users})
 
     return [read(files) for files in tables]
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON; of two users of one name, the rows of the first would be lost."""
+    different((key for key, _ in pairs), "keys")
+    return dict(pairs)
 
 
 _READERS: dict[str, Callable[[list[list[Path]]], list[pd.DataFrame]]] = {

@@ -125,8 +125,11 @@ def dataset_folder(spec: str | dict[str, Any] | datasets.Dataset) -> str:
 
 
 def rule_name(verb: str, what: str) -> str:
-    """Name a rule of the workflow that is made for one folder of runs, or one experiment."""
-    return f"{verb}_{re.sub('[^A-Za-z0-9]+', '_', what)}"
+    """Name a rule of the workflow for one folder of runs, or one experiment; no two have the same name."""
+    name = re.sub("[^A-Za-z0-9]+", "_", what)
+    # A folder of runs ends in a hash; of the experiments a.b and a_b, the first gets one.
+    mark = "" if what == name or "/" in what else f"_{_hash(what, _SETTINGS_DIGITS)}"
+    return f"{verb}_{name}{mark}"
 
 
 def _hash(settings: Any, digits: int) -> str:
