@@ -1,6 +1,7 @@
 """The checks can fail: for each a plug-in that breaks its contract and, as far as it goes, nothing else."""
 
 import contextlib
+import hashlib
 import re
 
 import pytest
@@ -314,6 +315,21 @@ def test_text_that_is_no_checksum_is_refused(tmp_path, text):
     body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
     found = fails(of_dataset(str(plug_in(tmp_path, DATASET, body, "text"))), "facts are complete")
     assert f"checksums: {text!r} of 'a.csv' is no checksum" in found
+
+
+def test_a_checksum_of_a_file_beside_the_plug_in_is_that_of_the_file(tmp_path):
+    """What was prepared before the file changed would be used on."""
+    (tmp_path / "a.csv").write_text("1,2")
+    own = "sha256:" + hashlib.sha256(b"1,2").hexdigest()
+
+    def plug(text):
+        body = DESCRIBE.format(f"checksums={{'a.csv': {text!r}}}")
+        return of_dataset(str(plug_in(tmp_path, DATASET, body, "beside")))
+
+    next(plug(own)).run()
+    found = fails(plug("sha256:" + "0" * 64), "facts are complete")
+    assert f"a.csv, which is {own!r}: state this" in found
+    assert "known: sha256" in fails(plug("md5:" + "0" * 32), "facts are complete")
 
 
 @pytest.mark.parametrize(("name", "body", "message"), DATASETS)

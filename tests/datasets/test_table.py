@@ -190,8 +190,8 @@ def test_columns_whose_attributes_would_have_one_name_do_not_stand_for_another(f
     columns = {"a b": n % 4, "a_b": n % 2, "é": n % 3, "ü": n % 5, "c d": n % 6}
     frame = pd.DataFrame({**columns, "label": n // 3 % 2}).astype(str)
     frame.to_csv("x.csv", index=False)
-    spec = {"name": "table", "path": "x.csv", "target": "label"}
-    spec["kinds"] = dict.fromkeys(columns, "category")
+    kinds = dict.fromkeys(columns, "category")
+    spec = {"name": "table", "path": "x.csv", "target": "label", "kinds": kinds}
     assert describe(spec).attributes == {"a_b": 2, "c_d": 6}
     assert describe({**spec, "group": "a b"}).attributes == {"a_b": 4, "c_d": 6}
     assert describe({**spec, "group": "ü"}).attributes == {"_": 5, "a_b": 2, "c_d": 6}

@@ -17,7 +17,9 @@ from admmbench.datasets import (
     Dataset,
     DatasetError,
     DatasetInfo,
+    checksum,
     describe,
+    find_module,
     normalize,
     open_prepared,
     prepare,
@@ -38,6 +40,12 @@ class DatasetCase:
     def info(self) -> DatasetInfo:
         """Return what is said of it."""
         return describe(self.spec)
+
+    @cached_property
+    def beside(self) -> dict[str, Path]:
+        """Return the files beside the module that defines it, by name."""
+        module = find_module(normalize(self.spec)["name"])
+        return {path.name: path for path in Path(str(module.__file__)).parent.iterdir()}
 
     @cached_property
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
@@ -84,12 +92,19 @@ def facts_are_complete(case: DatasetCase) -> None:
         bool(info.checksums) or info.drawn,
         "describe() gives no checksums: of its files, or of what it reads",
     )
-    for source, checksum in info.checksums.items():
+    for source, stated in info.checksums.items():
         ensure(
-            _CHECKSUM.fullmatch(checksum),
-            f"checksums: {checksum!r} of {source!r} is no checksum, such as sha256:<64 hex digits>: if the data "
+            _CHECKSUM.fullmatch(stated),
+            f"checksums: {stated!r} of {source!r} is no checksum, such as sha256:<64 hex digits>: if the data "
             "changed, nobody would notice; state that of the data, and compare it in read()",
         )
+        file = case.beside.get(source)
+        if file and file.is_file():
+            own = checksum(file.read_bytes(), stated.partition(":")[0])
+            ensure(
+                own == stated,
+                f"checksums: {stated!r} is not that of {file}, which is {own!r}: state this, and compare it in read()",
+            )
 
 
 def its_default_problem_suits_it(case: DatasetCase) -> None:
