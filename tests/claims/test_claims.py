@@ -765,6 +765,18 @@ def test_runs_that_have_no_number_though_they_completed_leave_a_claim_open(
     assert "at ε = 0.1: 2 of 10 runs have no finite number." in verdict.why
 
 
+@pytest.mark.parametrize("run", ["final", "best", "average"])
+def test_no_other_round_stands_for_one_without_a_number(tmp_path, precise, run):
+    given = {**VALUE, **LOSS, "published": 0.39, "tolerance": 9.0, "run": run}
+    assert judge(tmp_path, precise, **given).verdict == "supported"
+    precise["test_loss"].loc[{"algorithm": "ObjP", "epsilon": 0.1, "seed": 0, "round": 300}] = (
+        np.nan
+    )
+    verdict = judge(tmp_path, precise, **given)
+    assert verdict.verdict == "undecided"
+    assert "ObjP at ε = 0.1: 1 of 10 runs have no finite number." in verdict.why
+
+
 def test_a_ratio_to_nothing_is_no_number(tmp_path, precise):
     precise["test_loss"].loc[{"algorithm": "OutP", "epsilon": 0.1, "seed": [0, 1]}] = 0.0
     ratio = {**VALUE, **LOSS, "over": "OutP", "published": 0.65}

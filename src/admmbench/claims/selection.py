@@ -103,7 +103,10 @@ class Selection:
         self.some = isinstance(claim, Order) and claim.somewhere
         self.redrawn = statistics.redrawn(ds)
         factor = 100.0 if claim.unit == "%" else 1.0
-        self.values = statistics.reduce(self.ds, claim.metric, claim.run) * factor
+        values = statistics.reduce(self.ds, claim.metric, claim.run) * factor
+        # Another round must not stand for one after which a run has no number.
+        known = statistics.after_start(self.ds[claim.metric]).notnull()
+        self.values = values.where(~(known.any("seed") & ~known).any("round"))
 
     def at(self, label: str, epsilon: float) -> xr.DataArray:
         """Return one number for each seed."""
