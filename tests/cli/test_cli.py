@@ -211,6 +211,11 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
         (["run", *SMALL_RUN, "epsilon=2", "--output", "x"], "epsilon: is given twice"),
         (["run", *SMALL_RUN, "seeds=[[", "--output", "x"], "seeds: '[[' is no YAML"),
         (["plan", "--config", "threads=1", "threads=2"], "threads: is given twice"),
+        (["account", "gausian", "--multiplier", "3"], "unknown method or mechanism 'gausian'; did"),
+        (
+            ["account", "objpp", "--rounds", "3"],
+            "unknown method or mechanism 'objpp'; did you mean",
+        ),
         (["show", "."], ".: is a folder; name a file in it, such as results.nc"),
         (["compare", "/", "x"], "/: is a folder; name a file in it, such as /results.nc"),
         (["report", "tiny", "--output", "x"], "tiny/manifest.json: is not there; name the folder"),
@@ -236,6 +241,16 @@ def test_slips_in_options_are_one_line(words, message, tmp_path, monkeypatch, ca
     assert error.startswith(f"admmbench: {message}")
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_report_of_what_exists_says_that_nothing_is_missing(tmp_path, monkeypatch, capsys):
+    """Such as of a study whose joined results are damaged: its runs are there."""
+    monkeypatch.setattr(contents, "gather_what_exists", lambda folder: (None, []))
+    path = tmp_path / "x.html"
+    assert main(["report", "results/tiny", "--keep-what-exists", "--output", str(path)]) == 0
+    assert capsys.readouterr().out == (
+        f"The report of what exists is {path}; nothing is missing in it.\n"
+    )
 
 
 def test_a_report_has_each_experiment_once(tmp_path, monkeypatch, capsys):

@@ -179,7 +179,10 @@ def test_results_of_another_definition_are_said_before_they_are_replaced(snakema
     (folder / config.MANIFEST).write_text(first.definition("small", config.MANIFEST))
     assert watching.replaced_by(further) == []
     assert watching.replaced_by(study) == ["small"]
-    (folder / config.MANIFEST).write_text("{}")
+    for damaged in ("", "[", "[]", "{}", "3"):
+        (folder / config.MANIFEST).write_text(damaged)
+        assert watching.replaced_by(study) == []
+    (folder / config.MANIFEST).write_text('{"experiment": {}}')
     snakemake.begins()
     assert any("has results of small by another definition" in line for line in snakemake.ends())
 

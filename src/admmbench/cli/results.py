@@ -91,6 +91,8 @@ def _report(options: argparse.Namespace) -> None:
         print(
             f"To write it again when more of it exists: {shlex.join(['admmbench', *sys.argv[1:]])}"
         )
+    elif options.keep_what_exists:
+        print(f"The report of what exists is {options.output}; nothing is missing in it.")
 
 
 @command(

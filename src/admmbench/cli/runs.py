@@ -128,12 +128,14 @@ def _run(options: argparse.Namespace) -> None:
 def _account(options: argparse.Namespace) -> None:
     from rich.table import Table
 
+    from admmbench import list_algorithms
+    from admmbench.algorithms import ALIASES
     from admmbench.datasets import load_dataset
     from admmbench.engine import combinations
     from admmbench.engine.account import Mechanism, Search, of_run
     from admmbench.engine.spec import RunSpec
     from admmbench.privacy import ACCOUNTANTS
-    from admmbench.validation import checked
+    from admmbench.validation import checked, unknown
 
     if options.name == "all":
         print(combinations.markdown())
@@ -142,7 +144,11 @@ def _account(options: argparse.Namespace) -> None:
     keys += ["trials"] if options.covers else []
     given = {key: parse_yaml(text, f"--{key}") for key in keys if (text := getattr(options, key))}
     given |= parse_words(options.settings)
-    if options.name in get_args(Mechanism.model_fields["name"].annotation):
+    mechanisms = get_args(Mechanism.model_fields["name"].annotation)
+    names = [*mechanisms, *list_algorithms(), *ALIASES]
+    if options.name not in names and not options.name.endswith(".py"):
+        raise ValueError(unknown("method or mechanism", options.name, names))
+    if options.name in mechanisms:
         mechanism = checked(Mechanism, {"name": options.name, **given}, "")
         found = mechanism.account()
         what, releases = options.name, f"{mechanism.rounds} releases"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from admmbench.files import read_sealed
 from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
@@ -237,12 +236,11 @@ def replaced_by(study: Study) -> list[str]:
         folder = Path(study.config.results, name)
         if not all((folder / each).exists() for each in ("results.nc", MANIFEST)):
             continue
+        texts = (folder / MANIFEST).read_text("utf-8", "replace"), study.definition(name, MANIFEST)
         try:
-            former = read_sealed(folder / MANIFEST)
-        except ValueError:
-            former = {}
-        both = former, json.loads(study.definition(name, MANIFEST))
-        first, second = ({**each.get("experiment", {}), "ordered": {}} for each in both)
+            first, second = ({**json.loads(text)["experiment"], "ordered": {}} for text in texts)
+        except (ValueError, TypeError, LookupError):
+            continue  # it is damaged: the job that reads it says so, and this is no other definition
         if first != second:
             found.append(name)
     return found
