@@ -550,6 +550,17 @@ def test_a_study_takes_configurations_and_then_what_snakemake_takes(
     assert called == [([Path(path) for path in overlays], options)]
 
 
+def test_a_study_needs_a_folder_that_snakemake_can_write_to(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    for place, options in ((tmp_path, []), (tmp_path / "there", ["--directory", "there"])):
+        (place / ".snakemake").touch()
+        assert main(["study", *options]) == 1
+        said = f"admmbench: {place}/.snakemake is no folder that you can write to: name another place\n"
+        assert capsys.readouterr().err == said
+        (place / ".snakemake").unlink()
+
+
 def test_a_study_takes_installed_configurations_by_name(monkeypatch, capsys):
     called = []
     monkeypatch.setattr(study, "run", lambda *given: called.append(given[0]))

@@ -195,7 +195,8 @@ def _read(path: Path, digest: str) -> xr.Dataset:
         raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(
-            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it"
+            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it, "
+            "or keep the results once more"
         )
     results = xr.load_dataset(path)
     if "neighbours" in results.coords:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
 from admmbench.forecast import timing
 from admmbench.forecast.cost import work
@@ -49,9 +50,15 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
         If the configuration is wrong.
     ValueError
         If overlays are named in two ways, or Snakemake has no such option.
+    OSError
+        If Snakemake cannot write to its folder ``.snakemake``.
     """
     from snakemake.cli import main
 
+    folder = Path(_parsed(options).directory or "")
+    check_output(
+        folder / ".snakemake/locks/of_jobs"
+    )  # of what it cannot write, Snakemake shows a traceback
     _measure(read(_overlays(overlays, options), changes=_changes(options)))
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
