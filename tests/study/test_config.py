@@ -124,6 +124,10 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
         ),
         ({"algorithms": [SMALL["algorithms"][0]] * 2}, "label 'ObjP' appears twice"),
         (
+            {"algorithms": [{"name": "objp", "label": f"{e} 1"} for e in ("\u00e9", "e\u0301 ")]},
+            "label '\u00e9 1' appears twice",
+        ),
+        (
             {"figures": [{"name": "a", "kind": "curves", "algorithms": ["Objp"]}]},
             r"figures\.0\.algorithms: unknown label 'Objp'; did you mean 'ObjP'",
         ),

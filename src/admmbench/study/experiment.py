@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
@@ -610,8 +611,10 @@ def _of_the_method(error: Exception) -> bool:
 
 
 def _once(what: str, names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+    """Refuse a name that is there twice, or that looks as another one."""
+    seen = [unicodedata.normalize("NFC", " ".join(name.split())) for name in names]
+    for name, shown in zip(names, seen, strict=True):
+        if seen.count(shown) > 1:
             raise ValueError(f"{what} {name!r} appears twice")
 
 
