@@ -377,6 +377,20 @@ def test_one_seed_is_no_plural(figure):
     assert "mean over 1 seed [" in answer
 
 
+@pytest.mark.parametrize("count", [2, 12])
+def test_the_picture_of_one_total_is_as_high_as_its_rows(count):
+    """Means that are equal within rounding have one tick, or ticks apart."""
+    errors = {f"ObjP {number}": {0.5: 0.1 + 1e-17 * number} for number in range(count)}
+    cells = who_wins.compare([totals(build(errors, spread=1e-17, sensitivity="global"))])
+    drawn = ElementTree.fromstring(picture.draw([cells.isel(cell=0)]))
+    lowest = max(float(text.get("y")) for text in drawn.iter("text"))
+    assert lowest < float(drawn.get("viewBox").split()[-1]) < lowest + 6
+    ticks = [e for e in drawn.iter("text") if e.text.replace(".", "").isdigit()]
+    places = sorted(float(tick.get("x")) for tick in ticks)
+    assert len({tick.text for tick in ticks}) == len(ticks) > 1
+    assert np.diff(places).min() > 20
+
+
 def answered(figure, *results, verdicts=()):
     """The page, and its two sections on equal privacy."""
     sections = [rendering.Section(each, experiment(figure, figures=[])) for each in results]

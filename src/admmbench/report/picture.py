@@ -59,11 +59,12 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
     named.sort(key=last.__getitem__)
     colors = {label: _COLORS[turn % len(_COLORS)] for turn, label in enumerate(named)}
     title = f"{rows[0]['long_name'].item()} against the total ε of {', '.join(named)}"
-    height = _HEIGHT
     if len(rows) == 1:
-        parts = _rows(whole.isel(cell=0), shown, colors)
+        ranked, high = _ranked(whole.isel(cell=0))
+        height = math.ceil(_TOP + high * len(ranked) + _BOTTOM)
+        parts = _rows(whole.isel(cell=0).sel(algorithm=ranked), high, shown, colors)
     else:  # it grows with its names
-        height = max(height, math.ceil(_TOP + _LINE * len(named)))
+        height = max(_HEIGHT, math.ceil(_TOP + _LINE * len(named)))
         parts = _curves(whole, shown, last, colors, height)
     return Markup(
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
@@ -75,7 +76,8 @@ class _Scale:
     """Places of errors between two ends of the picture, with some room; what is beyond the second is far beyond it."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
-        room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+        same = math.isclose(low, high)  # within rounding
+        room = 0.05 * abs(high) or 1.0 if same else 0.06 * (high - low)
         self.low, self.high = low - room, high + room
         self.start, self.end = start, end
 
@@ -113,14 +115,21 @@ def _curves(
     return parts + _names([y(last[label]) for label in colors], colors, height)
 
 
-def _rows(cell: xr.Dataset, shown: tuple[float, float], colors: dict[str, str]) -> list[str]:
-    """Methods of one total from the lowest mean down, as many as there is room for: name, interval and mark.
+def _ranked(cell: xr.Dataset) -> tuple[list[str], float]:
+    """Methods of one total from the lowest mean up, as many as there is room for, and the height of a row."""
+    ranked = cell["algorithm"][cell["mean"].argsort().values].values.tolist()
+    ranked = ranked[: int((_HEIGHT - _TOP - _BOTTOM) / _LINE)]
+    return ranked, min(2 * _LINE, (_HEIGHT - _TOP - _BOTTOM) / len(ranked))
+
+
+def _rows(
+    cell: xr.Dataset, high: float, shown: tuple[float, float], colors: dict[str, str]
+) -> list[str]:
+    """Draw a row for each method of one total: name, interval and mark.
 
     A method that is far behind has its mean written at the edge.
     """
-    ranked = cell["algorithm"][cell["mean"].argsort().values].values.tolist()
-    ranked = ranked[: int((_HEIGHT - _TOP - _BOTTOM) / _LINE)]
-    high = min(2 * _LINE, (_HEIGHT - _TOP - _BOTTOM) / len(ranked))
+    ranked = cell["algorithm"].values.tolist()
     start = min(12 + _LETTER * max(map(len, ranked)), 0.55 * _WIDTH)
     end, floor = _WIDTH - 12, _TOP + high * len(ranked)
     x = _Scale(*shown, start, end)
