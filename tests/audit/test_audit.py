@@ -339,3 +339,9 @@ def test_what_users_need_is_in_the_package_and_settings_do_not_load_the_attacks(
         "assert callable(audit)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_method_does_with_a_release_in_place_is_not_on_tape():
+    """In double precision nothing is converted, so that DP-SCAFFOLD adds its penalty to what it released."""
+    strong = {"loss": "softmax", "strength": 1.0}
+    assert short_audit("dp_scaffold", problem=strong, dtype="float64").passed

@@ -39,6 +39,8 @@ _SQUARES: dict[str, Callable[[int], float]] = {
     SPHERICAL: lambda entries: entries + 1.0,
 }
 _QUIET = 0.5
+# Of the probability of a wrong bound, for what delta may add.
+_MOST_OF_DELTA = 0.5
 
 
 def attack(
@@ -268,6 +270,10 @@ def epsilon_lower(
 ) -> float:
     """Bound epsilon from below by guesses about many canaries in one run; at least 0.
 
+    The theorem is about a number of guesses that is fixed in advance. Here the scores choose it, and delta may tell
+    canaries where few guesses are enough. So each of the two terms of `chances` has a part of the level of its own,
+    which no score chooses: what all outputs add up to is then at most the level.
+
     Parameters
     ----------
     canaries, guesses, right
@@ -277,9 +283,13 @@ def epsilon_lower(
     confidence
         In the bound.
     """
+    level = 1 - confidence
+    of_delta = min(_MOST_OF_DELTA, 2 * canaries * delta / level)
 
     def unlikely(epsilon: float) -> float:
-        return p_value(canaries, guesses, right, epsilon, delta) - (1 - confidence)
+        found = chances(canaries, guesses, right, epsilon, delta)
+        parts = zip(found, (1 - of_delta, of_delta), strict=True)
+        return max(each - part * level for each, part in parts if part)
 
     if unlikely(0.0) >= 0:
         return 0.0
@@ -287,12 +297,13 @@ def epsilon_lower(
     return float(brentq(unlikely, 0.0, _LARGEST, xtol=_EXACT)) - _EXACT
 
 
-def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """Return the largest chance of so many right guesses, if the run is (epsilon, delta)-private.
+def chances(
+    canaries: int, guesses: int, right: int, epsilon: float, delta: float
+) -> tuple[float, float]:
+    """Return the largest chance of so many right guesses if the run is (epsilon, 0)-private, and what delta may add.
 
-    With ``f(v)`` the chance that a binomial variable is at least v, it is the largest of
-    ``f(v) + 2 m delta (f(v - i) - f(v)) / i`` over whole numbers i from 1 (Steinke, Nasr and Jagielski 2023, theorem
-    5.2).
+    With ``f(v)`` the chance that a binomial variable is at least v, they are ``f(v)`` and the largest of
+    ``2 m delta (f(v - i) - f(v)) / i`` over whole numbers i from 1 (Steinke, Nasr and Jagielski 2023, theorem 5.2).
 
     Parameters
     ----------
@@ -305,4 +316,4 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
     tail = binom.sf(right - 1, guesses, chance)
     fewer = np.arange(1, right + 1)
     more = (binom.sf(right - fewer - 1, guesses, chance) - tail) / fewer
-    return float(min(1.0, tail + 2 * canaries * delta * max(more, default=0.0)))
+    return float(tail), float(2 * canaries * delta * max(more, default=0.0))

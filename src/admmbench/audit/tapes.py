@@ -233,7 +233,7 @@ class TapedNoise(Noise):
         given = rounded, noisy, noisy, np.array(scale), drawn.grid
         entered = inside.entered if inside else entered
         self.tape.append(Taped(self.t, LAWS[law], *given, entered, inside=inside))
-        return noisy
+        return noisy.copy()  # the method may go on with it in place
 
     def _entered(self) -> list[list[Entry]]:
         """What the ledgers were told since this was asked last."""
