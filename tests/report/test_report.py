@@ -879,7 +879,7 @@ def test_winners_say_how_their_settings_were_found(figure):
 
     page, first = of(chosen={"ObjP": {1.0: edge}, "ObjPM": {1.0: edge}}, one_run=one_run)
     assert "ObjP = ObjPM tuned at an edge10.0" in first
-    assert "ObjP = ObjPM wins on MNIST at ε = 1." in page
+    assert "ObjP = ObjPM wins on MNIST at ε\u00a0=\u00a01." in page
     assert "<li>ObjP = ObjPM: one run on MNIST at ε = 1, as they have the same" in page
     matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
     assert '<th scope="row">ObjPM</th>' in matrix  # at another budget it is another run

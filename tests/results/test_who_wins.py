@@ -500,7 +500,10 @@ def test_the_control_is_the_one_that_is_stated_or_the_best():
     assert {(row["difference"], row["chance"]) for row in beside["rows"]} == {("–", "–")}
 
 
-def test_the_answer_counts_the_methods_of_a_large_group():
+def test_the_answer_counts_the_methods_of_large_groups():
     values = {label: [0.10, 0.11, 0.12, 0.13] for label in ("ObjP", "ObjT", "OutP", "ObjPM")}
-    short = answer.content(compare([study(values, margin=0.01)]), {})["short"]
-    assert short.startswith("4 methods are the best and equivalent on MNIST at ε = 1.")
+    both = compare([study(values, epsilon, margin=0.01) for epsilon in (1.0, 2.0)])
+    short = answer.content(both, {})["short"]
+    assert short.startswith(
+        "Several methods are the best and equivalent: on MNIST 4 at ε = 1 and 4 at ε = 2."
+    )

@@ -151,15 +151,21 @@ def _margin(cell: xr.Dataset) -> str:
 def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     """Who wins where, which methods are equivalent, what is open, and who is never behind."""
     found: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    many: dict[str, list[str]] = {}
     for each in rows:
-        if group := tuple(each["group"]):
+        group = tuple(each["group"])
+        if len(group) > MOST_NAMED:
+            many.setdefault(each["place"], []).append(f"{len(group)} at ε = {each['epsilon']}")
+        elif group:
             found.setdefault(group, {}).setdefault(each["place"], []).append(each["epsilon"])
     sentences = []
     for group, where in found.items():
-        who = _few(group)
         wins = "wins" if len(group) == 1 else "are the best and equivalent"
         place = " and ".join(f"{name} at ε = {', '.join(at)}" for name, at in where.items())
-        sentences.append(f"{who} {wins} on {place}.")
+        sentences.append(f"{together(group)} {wins} on {place}.")
+    if many:
+        places = "; ".join(f"on {name} {together(own)}" for name, own in many.items())
+        sentences.append(f"Several methods are the best and equivalent: {places}.")
     for each in rows:
         here = f"{each['place']} at ε = {each['epsilon']}"
         if not each["lowest"]:
