@@ -207,6 +207,16 @@ def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path):
         compiled.equation_source(module.step, "step")
 
 
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [("", "utf-8-sig"), ("# coding: latin-1\n", "latin-1")]
+)
+def test_a_file_has_the_encoding_that_it_states(mark, encoding, tmp_path):
+    path = tmp_path / "equations.py"
+    path.write_text(mark + '"""Für mich."""\ndef step(a, b):\n    return a + b\n', encoding)
+    step = plugins.load_file(path).step
+    assert "return a + b" in compiled.equation_source(step, "step")
+
+
 METHOD = textwrap.dedent('''
     """Mine."""
 

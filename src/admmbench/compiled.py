@@ -198,7 +198,7 @@ def _is_unchanged(function: Callable[..., Any]) -> bool:
     path = Path(imported.co_filename)
     if not path.exists():  # typed in, in a notebook
         return True
-    present = _codes(compile(path.read_text("utf-8"), path, "exec", dont_inherit=True))
+    present = _codes(compile(path.read_bytes(), path, "exec", dont_inherit=True))
     facts = imported.co_qualname, imported.co_code, imported.co_consts
     return any((code.co_qualname, code.co_code, code.co_consts) == facts for code in present)
 

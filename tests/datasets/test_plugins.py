@@ -159,11 +159,12 @@ def test_facts_of_numpy_serve(coins, tmp_path):
         SOURCE.replace('n_train=settings["n"]', 'n_train=np.int64(settings["n"])')
         .replace("n_features=2,", "n_features=np.int32(2), domain=np.array([0, 1]),")
         .replace('("heads", "tails")', 'np.array(["heads", "tails"])')
-        .replace('"n": 40', '"n": np.int64(40)')
+        .replace('"n": 40', '"n": np.int64(40), "ends": np.array([0, 1])')
+        .replace("settings=settings", "settings={k: np.array(v) for k, v in settings.items()}")
     )
     data = load_dataset(str(path))
     assert (data.class_names, data.domain) == (("heads", "tails"), (0.0, 1.0))
-    assert data.settings == {"n": 40}
+    assert data.settings == {"n": 40, "ends": [0, 1]}
 
 
 X, Y, TEST = make_dataset().X_train, make_dataset().y_train, make_dataset().y_test
@@ -201,6 +202,8 @@ WRONG = {
     "name of a file": (text('"coins"', '"coins.py"'), "name: 'coins.py' is no name"),
     "two names": (text('name="coins"', 'name="dice"'), "describe() says 'dice', the class 'coins'"),
     "defaults": (text('{"n": 40}', "40"), "defaults: 40 is no mapping"),
+    "numbers for names": (text('"n": 40', "1: 40"), "defaults: {1: 40} is no mapping of names"),
+    "no settings": (text("settings=settings", "settings=None"), "settings: describe() says None"),
     "settings": (text('"n": 40', '"n": {1j}'), "no mapping of JSON values"),
     "lost settings": (text("settings=settings", "settings={}"), "pass them on"),
     "nothing described": (
@@ -302,6 +305,7 @@ WRONG = {
         "n_test: 0 is no whole number of 1 or more",
     ),
     "other columns": ({"X_test": X[:, 1:], "y_test": Y}, "test part: features of shape (60, 6)"),
+    "no names of classes": ({"class_names": None}, "class_names: Input should be a valid tuple"),
     "same names": ({"class_names": ("a", "b", "a")}, "expected two different names or more"),
     "names to be read once": (
         {"class_names": (name for name in "abc")},

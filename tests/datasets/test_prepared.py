@@ -132,6 +132,12 @@ def test_writing_again_replaces_and_leaves_nothing_else(folder):
     ]
 
 
+def test_the_name_of_a_folder_may_be_long(tmp_path):
+    folder = tmp_path / ("ä" * 120)
+    write_prepared(folder, INFO, arrays())
+    assert open_prepared(folder).name == "toy"
+
+
 def test_foreign_folder_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(DatasetError, match="other files"):

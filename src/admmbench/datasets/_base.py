@@ -27,7 +27,7 @@ def check_name(name: Any) -> str:
     return name
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """What NumPy has, as Python has it."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
@@ -50,14 +50,14 @@ def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 # Types of facts, as `admmbench.datasets._checks` checks them.
-Names = Annotated[tuple[str, ...], AfterValidator(_different), BeforeValidator(_plain)]
+Names = Annotated[tuple[str, ...], AfterValidator(_different), BeforeValidator(plain)]
 Ends = Annotated[
-    tuple[Annotated[float, BeforeValidator(_plain)], Annotated[float, BeforeValidator(_plain)]],
+    tuple[Annotated[float, BeforeValidator(plain)], Annotated[float, BeforeValidator(plain)]],
     AfterValidator(_ordered),
-    BeforeValidator(_plain),
+    BeforeValidator(plain),
 ]
 Files = tuple[Annotated[RemoteFile, BeforeValidator(_fields)], ...]
-Count = Annotated[int, Field(ge=0), BeforeValidator(_plain)]
+Count = Annotated[int, Field(ge=0), BeforeValidator(plain)]
 
 
 @dataclass(frozen=True, eq=False)

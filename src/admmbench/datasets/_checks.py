@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._base import (
+    Arrays,
+    Attribute,
+    Dataset,
+    DatasetDefinition,
+    DatasetInfo,
+    Facts,
+    plain,
+)
 from admmbench.datasets._fetch import DatasetError
 from admmbench.validation import checked
 
@@ -29,11 +37,12 @@ def described(info: Any, definition: DatasetDefinition, settings: Mapping[str, A
         raise ValueError(f"describe() returned {_kind(info)}, expected a DatasetInfo")
     if info.name != definition.name:
         raise ValueError(f"name: describe() says {info.name!r}, the class {definition.name!r}")
-    if dict(info.settings) != settings:
+    own = info.settings
+    if not isinstance(own, Mapping) or {key: plain(own[key]) for key in own} != settings:
         raise ValueError(
             f"settings: describe() says {info.settings!r}, was given {settings!r}: pass them on"
         )
-    return checked_info(info)
+    return checked_info(replace(info, settings=dict(settings)))
 
 
 def checked_info(info: DatasetInfo) -> DatasetInfo:
@@ -68,8 +77,9 @@ def check_dataset(data: Dataset) -> None:
     for key, attribute in data.attributes.items():
         if not isinstance(attribute, Attribute):
             raise ValueError(f"attributes: {key!r} is {_kind(attribute)}, expected an Attribute")
+    facts = checked(Facts, data.facts, "")
     try:
-        _check_kinds(data.name, data, len(data.class_names))
+        _check_kinds(facts.name, data, facts.n_classes)
         check_arrays(checked_info(data.info), data)
     except DatasetError as error:
         raise ValueError(str(error)) from None

@@ -48,7 +48,8 @@ def write_prepared(
     """
     check_arrays(info, arrays)
     folder = Path(directory)
-    staging = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    # No name of a file is longer than 255 bytes.
+    staging = folder.with_name(f".{folder.name[:50]}.{uuid.uuid4().hex}.part")
     try:
         if folder.exists() and not (folder / METADATA).exists() and any(folder.iterdir()):
             raise DatasetError(

@@ -312,8 +312,9 @@ def _definition(name: str) -> DatasetDefinition:
         check_name(stated)
     except ValueError as error:
         raise ValueError(f"data set {name!r}: name: {error}") from None
-    if not isinstance(made.defaults, Mapping):
-        raise ValueError(f"data set {name!r}: defaults: {made.defaults!r} is no mapping")
+    given = made.defaults
+    if not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+        raise ValueError(f"data set {name!r}: defaults: {given!r} is no mapping of names")
     if is_file and stated in _DATASETS.built_in:
         raise ValueError(f"{name}: there is already a data set {stated!r}")
     if not is_file and stated != name:
