@@ -21,6 +21,8 @@ from pydantic import (
     ModelWrapValidatorHandler,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
@@ -109,6 +111,14 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+def _each_once(values: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """Refuse budgets that are one number in several spellings, such as 1 and "1": the last would win."""
+    made = handler(values)
+    if len(made) < len(values):
+        raise ValueError(f"each budget may appear once, got {list(values)}; remove one")
+    return made
+
+
 def printed(text: str) -> str:
     """Refuse text that no file of results can have."""
     if bad := _IN_NO_TEXT.search(text):
@@ -162,6 +172,7 @@ Epsilons = Annotated[
         _as_list, json_schema_input_type=Annotated[list[Epsilon], Field(min_length=1)] | Epsilon
     ),
 ]
+ByBudget = Annotated[dict[float, T], WrapValidator(_each_once)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[Whole, Field(ge=1, le=10**9)]
 Text = Annotated[str, AfterValidator(printed)]

@@ -11,16 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import (
-    Field,
-    SerializeAsAny,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import Field, SerializeAsAny, ValidationError, model_validator
 
 from admmbench import algorithms, datasets, partition
 from admmbench.audit.settings import AuditSettings
@@ -43,8 +36,9 @@ from admmbench.figures.tidy import COURSES
 from admmbench.privacy.selection import Covers
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks
-from admmbench.tuning.settings import Axes, Chosen, Settings, TuningSettings, apply
+from admmbench.tuning.settings import Axes, Chosen, Settings, Tuned, TuningSettings, apply
 from admmbench.validation import (
+    ByBudget,
     Count,
     Epsilons,
     Number,
@@ -62,18 +56,6 @@ _OTHERS = (
 )
 # Of an experiment that states no size of blocks.
 SEED_BLOCK = 10
-
-
-def _each_once(values: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Refuse budgets that are one number in several spellings, such as 1 and "1": the last would win."""
-    made = handler(values)
-    if len(made) < len(values):
-        raise ValueError(f"each budget may appear once, got {list(values)}; remove one")
-    return made
-
-
-T = TypeVar("T")
-ByBudget = Annotated[dict[float, T], WrapValidator(_each_once)]
 
 
 class Method(Strict):
@@ -202,7 +184,7 @@ class Experiment(Strict):
     """Parameters that all methods share."""
     tuning: TuningSettings | None = None
     """How methods with tune are tuned, on training rows that are held out."""
-    tuned: dict[str, ByBudget[Chosen]] = {}
+    tuned: Tuned = {}
     """Settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` writes."""
     algorithms: Annotated[list[Method], Field(min_length=1)]
     figures: list[SerializeAsAny[Figure]] = []

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from admmbench.validation import Count, Number, PerhapsInfinite, Strict, meant
+from admmbench.validation import ByBudget, Count, Number, PerhapsInfinite, Strict, meant
 
 Value = int | float
 Settings = Mapping[str, Value]
@@ -165,7 +165,7 @@ class Chosen(Strict):
         return max(errors) - self.error if errors else math.nan
 
 
-Tuned = dict[str, dict[float, Chosen]]
+Tuned = dict[str, ByBudget[Chosen]]
 """By the label of a method, and its budget."""
 
 

@@ -55,10 +55,8 @@ def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
     """
     from snakemake.cli import main
 
-    folder = Path(_parsed(options).directory or "")
-    check_output(
-        folder / ".snakemake/locks/of_jobs"
-    )  # of what it cannot write, Snakemake shows a traceback
+    # Of a folder that it cannot write to, Snakemake shows a traceback.
+    check_output(Path(_parsed(options).directory or "", ".snakemake/locks/of_jobs"))
     _measure(read(_overlays(overlays, options), changes=_changes(options)))
     # Snakemake's own messages reach the terminal in another way.
     logging.getLogger("snakemake.logging").propagate = False
