@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES ?= all
 MINUTES ?= 0
 
-.PHONY: env quick test test-slow explore test-cluster coverage check docs lock schema vendor clean
+.PHONY: env quick test test-slow explore test-cluster test-gpu coverage check docs lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -23,16 +23,16 @@ quick: env
 # Processes share the cores already; more threads for products would wait for each other.
 # Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
 
 # Those that run whole studies, all methods and data sets, all kept results or long solves, or kill a run again and again.
 test-slow: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "slow and not cluster and not explore" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
 
 # Thousands of invented studies, and property tests with fresh examples, ten times as many; again and again for MINUTES, until one fails.
 explore: env
 	end=$$(($$(date +%s) + 60 * $(MINUTES))); \
-	while OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "(hypothesis or explore) and not cluster" --hypothesis-profile explore \
+	while OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "(hypothesis or explore) and not cluster and not gpu" --hypothesis-profile explore \
 	    --numprocesses auto --maxprocesses 4; do \
 	  [ $$(date +%s) -lt $$end ] || exit 0; \
 	done; exit 1
@@ -41,9 +41,14 @@ explore: env
 test-cluster: env
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m cluster tests/cluster
 
+# With a GPU, and the extra cuda.
+test-gpu: env
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '.[cuda]'
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m gpu tests/device
+
 # Which lines no test reaches; commands that tests start are followed as well.
 coverage: env
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster and not explore" --numprocesses auto --maxprocesses 4 --cov --cov-report term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4 --cov --cov-report term
 
 # What continuous integration runs besides the tests.
 check: env

@@ -24,6 +24,7 @@ ORDER = [
     "problems",
     "frames",
     "algorithms",
+    "device",
     "engine",
     "audit",
     "jobs",

@@ -19,7 +19,10 @@ from tests.wheel import ROOT, wheel
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Where the name to import is another one.
 PACKAGES = {
+    "cupy": "cupy-cuda13x",
+    "cupyx": "cupy-cuda13x",
     "dp_accounting": "dp-accounting",
+    "numba_cuda": "numba-cuda[cu13]",
     "pydantic_core": "pydantic",
     "sklearn": "scikit-learn",
     "snakemake_interface_logger_plugins": "snakemake-interface-logger-plugins",
@@ -49,7 +52,8 @@ def imported():
 def test_what_is_imported_is_declared_and_the_other_way_round():
     found = set(imported()) - set(sys.stdlib_module_names) - {"admmbench"}
     names = {PACKAGES.get(name, name) for name in found}
-    assert names == set(bounds(PROJECT["dependencies"])) - NOT_IMPORTED
+    extra = PROJECT["optional-dependencies"]["cuda"]
+    assert names == set(bounds([*PROJECT["dependencies"], *extra])) - NOT_IMPORTED
 
 
 def test_the_environment_of_jobs_has_the_same_packages():

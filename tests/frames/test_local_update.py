@@ -12,6 +12,7 @@ from admmbench.frames.local_update import (
     Pass,
     Strategy,
     in_plain_arrays,
+    make_finish,
     make_solve,
     make_update,
 )
@@ -60,13 +61,15 @@ class Uncompiled(Strategy):
     """The function that is compiled, run as it is written."""
 
     def make(self, fused, dtype):
+        solve = make_solve(fused.step, PENALTIES[fused.penalty].gradient, fused.at == "global")
+        number = np.dtype(dtype).type
         return make_update(
-            make_solve(fused.step, PENALTIES[fused.penalty].gradient, fused.at == "global"),
+            solve,
+            make_finish(solve, number, **fused.flags(make_finish)),
             lambda numbers, p, s: tuple(each[p, s] for each in numbers),
             take_tile,
             samplers.perturb,
-            np.dtype(dtype).type,
-            **fused.flags(),
+            **fused.flags(make_update),
         )
 
 

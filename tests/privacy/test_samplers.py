@@ -70,12 +70,10 @@ def test_samplers_follow_their_law(law, distribution):
 def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entry):
     """A tail goes on below 2^-53: an entry whose first word is 0 has another 64 bits."""
     bits = word << 32 | rest
-    assert float(samplers._log(samplers._unit(np.uint64(bits)))) == pytest.approx(
+    assert float(samplers.log(samplers.unit(np.uint64(bits)))) == pytest.approx(
         math.log(((bits >> 12) + 0.5) / 2**52), rel=1e-14, abs=1e-16
     )
-    tail = samplers._log_of_tail(
-        np.uint64(bits >> 52 << 20), np.array(key), np.zeros(2, int), entry
-    )
+    tail = samplers.log_of_tail(np.uint64(bits >> 52 << 20), np.array(key), np.zeros(2, int), entry)
     u = bits >> 52 << 8
     assert math.log(max(u, 2**-65) / 2**52) <= tail <= math.log((u + 1) / 2**52)
 
@@ -84,12 +82,12 @@ def test_sizes_are_logarithms_even_of_the_smallest_numbers(word, rest, key, entr
 def test_logarithms_are_exact_where_their_series_is_longest(side):
     """To a few roundings at mantissas beside sqrt(1/2): each term of the series is needed there."""
     for x in math.sqrt(0.5) * (1 + side * np.linspace(1e-12, 1e-3, 50)):
-        assert float(samplers._log(x)) == pytest.approx(math.log(x), rel=1e-15, abs=0)
+        assert float(samplers.log(x)) == pytest.approx(math.log(x), rel=1e-15, abs=0)
 
 
 def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
     """All 64 are 0: the size is 52 ln 2 and an exponential number."""
-    sizes = [-samplers._log_of_tail(np.uint64(0), KEY, np.zeros(2, int), j) for j in range(2000)]
+    sizes = [-samplers.log_of_tail(np.uint64(0), KEY, np.zeros(2, int), j) for j in range(2000)]
     assert stats.kstest(np.array(sizes) - 52 * math.log(2), "expon").pvalue > 0.01
 
 
@@ -98,7 +96,7 @@ def test_a_tail_goes_on_where_the_bits_of_an_entry_end():
 def test_further_bits_of_a_tail_come_from_a_counter_of_the_entry(first, key, t, release, entry):
     """Its last number is 1, where that of other blocks is 0."""
     a, b, *_ = map(int, samplers.philox(*map(np.uint64, [entry, release, t, 1, *key])))
-    found = samplers._log_of_tail(
+    found = samplers.log_of_tail(
         np.uint64(first << 12), np.array(key), np.array([t, release]), entry
     )
     wanted = math.log(first << 65 | a << 33 | b << 1 | 1) - 117 * math.log(2)
@@ -121,7 +119,7 @@ def test_a_tile_whose_words_are_zero_has_tails_beyond_double_precision(law):
             assert size == pytest.approx(coarse, rel=1e-6)
             assert size != pytest.approx(coarse, rel=1e-14, abs=0)
             # Entries of all tiles are counted on, so that no two share their further bits.
-            further = samplers._log_of_tail(np.uint64(bits), KEY, place, tile * n + j)
+            further = samplers.log_of_tail(np.uint64(bits), KEY, place, tile * n + j)
             assert size == pytest.approx(-further, rel=1e-13, abs=0)
             if law == "laplace":
                 assert (out[j] > 0) == (bits & 1 == 0)
@@ -139,7 +137,7 @@ BITS = st.one_of(
 def test_normal_numbers_on_a_fine_grid_are_as_near_to_real_ones_as_is_said(bits, key, entry):
     """The radii of all real numbers with the same bits are near, where u is small and where it is next to 1."""
     a, b, *_ = map(int, samplers.philox(*map(np.uint64, [entry, 0, 0, 1, *key])))
-    tail = samplers._log_of_tail(np.uint64(bits << 12), np.array(key), np.zeros(2, int), entry)
+    tail = samplers.log_of_tail(np.uint64(bits << 12), np.array(key), np.zeros(2, int), entry)
     cell = bits << 64 | a << 32 | b
     with decimal.localcontext(prec=60):
         for u in (cell, cell + 1):
@@ -160,7 +158,7 @@ def test_numbers_on_a_fine_grid_have_more_bits_each():
         samplers.fill_words(KEY, np.zeros(2, int), first, n, words[half * samplers.TILE :])
     for j in range(samplers.TILE // 2):
         word = int(words[j]) << 32 | int(words[j + samplers.TILE])
-        tail = samplers._log_of_tail(np.uint64(word), KEY, np.zeros(2, int), j)
+        tail = samplers.log_of_tail(np.uint64(word), KEY, np.zeros(2, int), j)
         radius = math.hypot(fine[j], fine[j + samplers.TILE // 2])
         assert radius == pytest.approx(math.sqrt(-2 * tail), abs=samplers.CELL)
 
@@ -168,7 +166,7 @@ def test_numbers_on_a_fine_grid_have_more_bits_each():
 @settings(max_examples=100)
 @given(word=st.integers(0, 2**64 - 1))
 def test_directions_are_of_length_one_in_every_quadrant(word):
-    c, s = samplers._direction(np.uint64(word))
+    c, s = samplers.direction(np.uint64(word))
     assert math.hypot(c, s) == pytest.approx(1, abs=1e-15)
     angle = (((word >> 12) + 0.5) / 2**52 - 0.5) * math.pi / 2
     angle += {0: 0, 1: 0.5, 2: 1, 3: 1.5}[word & 3] * math.pi

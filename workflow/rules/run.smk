@@ -2,7 +2,8 @@
 # of a cluster's job array must. Experiments that ask for the same run share it.
 for folder, runs in STUDY.shared.items():
     example = next(iter(runs.values()))
-    needed = estimate(example.spec, STUDY.config.threads)
+    device = chosen(example.spec, STUDY.config.device)
+    needed = estimate(example.spec, STUDY.config.threads, device)
 
     rule:
         name:
@@ -23,6 +24,10 @@ for folder, runs in STUDY.shared.items():
             # Twice the memory and time after a failure.
             mem_mb=lambda wildcards, attempt, needed=needed: attempt * needed.mem_mb,
             runtime=lambda wildcards, attempt, needed=needed: attempt * needed.runtime,
+            # A run is the same run on another device, so this is no parameter of the job.
+            device=device,
+            cuda=int(device == "cuda"),
+            gres=STUDY.config.gres if device == "cuda" else "",
         params:
             settings=lambda wildcards, runs=runs: runs[wildcards.point].spec.arguments(),
             fingerprint=FINGERPRINTS[fingerprint.code(example.spec)],
@@ -32,7 +37,7 @@ for folder, runs in STUDY.shared.items():
         shell:
             "TIMEFORMAT=$'s\\n%R'; {{ time"
             " admmbench run {params.settings:q} --data {input.data:q} --output {output:q}"
-            " --threads {threads} --fingerprint {params.fingerprint}"
+            " --threads {threads} --device {resources.device} --fingerprint {params.fingerprint}"
             " --checkpoint {params.checkpoint:q} > {log[0]:q} 2>&1; }} 2> {log.seconds:q}"
 
 

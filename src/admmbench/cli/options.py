@@ -163,6 +163,12 @@ CONFIGFILE = argument(
     complete=overlay_names,
 )
 DATA = argument("--data", type=place, help="prepared data set (default: load it)")
+DEVICE = argument(
+    "--device",
+    choices=["cpu", "cuda"],
+    default="cpu",
+    help="what computes: a processor (default), or a GPU",
+)
 SETTINGS = argument(
     "settings",
     nargs="+",

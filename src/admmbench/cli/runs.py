@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from admmbench.cli.options import (
     DATA,
+    DEVICE,
     SETTINGS,
     argument,
     collect_garbage,
@@ -62,6 +63,7 @@ def _prepare(options: argparse.Namespace) -> None:
     DATA,
     argument("--output", type=place, required=True, help="netCDF file to write"),
     argument("--threads", type=count, default=1),
+    DEVICE,
     argument("--fingerprint", help="of the code; other code is refused"),
     argument(
         "--checkpoint", type=place, help="file that keeps the state; a rerun continues from it"
@@ -88,6 +90,7 @@ def _run(options: argparse.Namespace) -> None:
             options.fingerprint,
             report,
             options.checkpoint,
+            options.device,
         )
     print(ended(seal.read(options.output)))
     print(

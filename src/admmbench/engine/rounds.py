@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from admmbench import partition, plugins, privacy
 from admmbench.datasets import Dataset
+from admmbench.device import Device, on_device
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import FEDERATION, noise_key, sample_key, stream
 from admmbench.engine.threads import Workers, block_size, workers
@@ -23,7 +24,7 @@ from admmbench.frames.base import Algorithm, Block, Federation, Messages
 from admmbench.frames.local_update import COMPILED, Strategy
 from admmbench.frames.projected import Projected
 from admmbench.privacy import Noise, Sampler
-from admmbench.problems.base import BoundProblem, State
+from admmbench.problems.base import BoundProblem, State, on_host
 from admmbench.problems.rows import BoundRows
 
 Progress = Callable[[int, int], None]
@@ -99,6 +100,7 @@ def run_rounds(
     threads: int = 1,
     progress: Progress | None = None,
     keeper: Keeper | None = None,
+    device: Device = "cpu",
 ) -> Trace:
     """Do the rounds of a run.
 
@@ -114,6 +116,8 @@ def run_rounds(
         Called with the round and the number of rounds.
     keeper
         Keeps the run, and may have a state to continue from; if absent, the run starts with the first round.
+    device
+        What computes: ``cpu``, or ``cuda``, a GPU.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def run_rounds(
     computed = spec.computed
     try:
         with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-            federation = assemble(computed, dataset, pool)
+            federation = assemble(computed, dataset, pool, device=device)
             trace = _rounds(computed, federation, progress, keeper)
     except (AlgorithmError, KeyboardInterrupt):
         raise
@@ -146,6 +150,7 @@ def assemble(
     size: int | None = None,
     strategy: Strategy = COMPILED,
     absent: int | None = None,
+    device: Device = "cpu",
 ) -> AnyFederation:
     """Share out the data and give every agent its noise.
 
@@ -163,8 +168,18 @@ def assemble(
         How local updates are computed.
     absent
         Agent whose records are taken away, if any: its neighbour in an audit.
+    device
+        See `run_rounds`; a GPU serves all agents together, by a strategy of its own.
+
+    Raises
+    ------
+    ValueError
+        If there is no GPU, or it does not run the method on the problem.
     """
     problem = bind(spec, dataset, absent)
+    if device == "cuda":
+        problem, strategy = on_device(spec, problem)
+        size = problem.n_agents
     size, budget = size or block_size(problem), spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
@@ -375,7 +390,7 @@ def evaluate(
         **_totals(spec, federation),
         "epsilon_claimed": t * federation.privacy.epsilon,
         "floats_sent": t * floats / problem.n_seeds,
-        "finite": np.isfinite(state.w).all(axis=(1, 2)),
+        "finite": np.isfinite(on_host(state.w)).all(axis=(1, 2)),
         # The last: a method that counts what it sends says so.
         **method.measure(t, state, federation),
     }

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.device import Device
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import BLOCK_BYTES
 
@@ -49,6 +50,9 @@ class Machine(NamedTuple):
 
 # A slow core: limits, not forecasts.
 LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
+# An H200, and a GPU that is not as fast or that several jobs share.
+GPU = Machine(start=20.0, product=3.6e-14, vector=3.6e-14, entry=1.1e-11, step=7e-4)
+_GPU_LIMITS = Machine(*(5 * seconds for seconds in GPU))
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,15 @@ class JobResources:
     """Minutes."""
 
 
-def estimate(spec: RunSpec, threads: int) -> JobResources:
-    """Bound threads, memory and time from above.
+def estimate(spec: RunSpec, threads: int, device: Device = "cpu") -> JobResources:
+    """Bound threads, memory and time from above; on a GPU, one thread tells it what to do.
 
     Memory is the data, copies of the columns that agents use or of the records that each seed draws, the state, and for
     every thread a dozen blocks of models for temporaries.
     """
     info, agents, seeds = spec.info, spec.n_agents, len(spec.computed.seeds)
-    size, model, seconds = _size(spec), model_entries(spec), work(spec)
+    size, model = _size(spec), model_entries(spec)
+    seconds = work(spec, LIMITS if device == "cpu" else _GPU_LIMITS)
     data = (info.n_train + info.n_test) * info.n_features
     if spec.as_problem.sharing == "columns":
         # Each party factors its Gram matrix, in double precision.
@@ -80,7 +85,8 @@ def estimate(spec: RunSpec, threads: int) -> JobResources:
         own = 6 * info.n_train * info.n_features
         matrices = 4 * (agents + 1) * seeds * info.n_features**2
         data += (8 // size) * (matrices if info.drawn else own)
-    threads = min(threads, agents) if seconds > _SECONDS_WORTH_THREADS else 1
+    alone = device == "cuda" or seconds <= _SECONDS_WORTH_THREADS
+    threads = 1 if alone else min(threads, agents)
     copies = 1 + (_DRAWN * seeds if spec.scheme.shuffled else _USED)
     block = max(size * model, min(size * model * agents, BLOCK_BYTES))
     memory = size * data * copies + state_bytes(spec) + 12 * threads * block

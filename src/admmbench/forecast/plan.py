@@ -13,10 +13,11 @@ from rich.table import Table
 
 from admmbench import datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
+from admmbench.device import chosen
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast import timing
-from admmbench.forecast.cost import Machine, estimate, rounds_counts, state_bytes, work
+from admmbench.forecast.cost import GPU, Machine, estimate, rounds_counts, state_bytes, work
 from admmbench.jobs.progress import duration
 from admmbench.study.address import BENCHMARK
 from admmbench.study.config import AUDITS, Study
@@ -94,8 +95,9 @@ def _of_experiment(
 
 
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str, float]:
-    limits = estimate(run.spec, study.config.threads)
-    seconds = core_seconds(run.spec, study.config.threads, machine)
+    device = chosen(run.spec, study.config.device)
+    limits = estimate(run.spec, study.config.threads, device)
+    seconds = core_seconds(run.spec, study.config.threads, GPU if device == "cuda" else machine)
     took = _recorded(folder, run)
     compared = {} if took is None else {"forecast": seconds, "took": limits.threads * took}
     return {

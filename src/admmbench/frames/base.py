@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from admmbench.privacy import Cost, Ledger, Noise, Privacy, Release, Sampler
-from admmbench.problems.base import Map, Problem, State
+from admmbench.problems.base import Map, Problem, State, on_host
 from admmbench.problems.columns import BoundColumns, Party
 from admmbench.problems.needs import Need
 from admmbench.problems.rows import BoundRows, RowParts
@@ -114,7 +114,7 @@ class Federation(Generic[WholeT, PartsT]):
         total, *others = self.run(group, [self.blocks[k : k + size] for k in starts])
         for other in others:
             total += other
-        return np.asarray(total)
+        return total
 
     def draw(self, sample: Callable[[np.random.Generator], Array]) -> Array:
         """Draw, for every seed, random numbers that all agents know; shape (S, ...).
@@ -427,4 +427,4 @@ def clip_norms(models: Array, most: float) -> Array:
 
 def norms(models: Array) -> Array:
     """Return the norm of each model, float64, without the last two axes."""
-    return np.asarray(np.linalg.norm(models, axis=(-2, -1)), np.float64)
+    return np.asarray(on_host(np.linalg.norm(models, axis=(-2, -1))), np.float64)

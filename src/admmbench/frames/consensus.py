@@ -30,7 +30,7 @@ from admmbench.frames.base import (
 )
 from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Cost, Noise, Privacy, Release
-from admmbench.problems.base import Problem
+from admmbench.problems.base import Problem, on_host
 from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
@@ -155,9 +155,8 @@ class OverRows(Algorithm[Models, RowFederation]):
     def init(self, federation: RowFederation) -> Models:
         """Models start at zero."""
         problem = federation.problem
-        shape = (problem.n_seeds, *problem.model_shape)
         return Models(
-            np.zeros(shape, problem.dtype), np.zeros((problem.n_agents, *shape), problem.dtype)
+            problem.zeros(problem.n_seeds), problem.zeros(problem.n_agents, problem.n_seeds)
         )
 
     def mean(self, local: Array, federation: RowFederation) -> Array:
@@ -258,7 +257,9 @@ class OverRows(Algorithm[Models, RowFederation]):
     def violation(self, state: Models, federation: RowFederation) -> Array:
         """Measure ``sum_p ||w - z_p||_1``, shape (S,): appendix A.10 of ryu2021."""
         gaps = federation.each(
-            lambda block: np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+            lambda block: on_host(
+                np.abs(state.w - state.z[block.agents]).sum((0, 2, 3), dtype=np.float64)
+            )
         )
         return np.asarray(np.sum(gaps, axis=0))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -61,6 +62,11 @@ equation = numba.njit(nogil=True, error_model="numpy", inline="always")
 {equations}
 
 
+# What is called with a tuple of numbers cannot be inlined here; the compiler does that later.
+@numba.njit(nogil=True, error_model="numpy")
+{step}
+
+
 @equation
 def numbers_of(numbers, p, s):
     return ({numbers})
@@ -69,8 +75,9 @@ def numbers_of(numbers, p, s):
 {functions}
 
 solve = equation(make_solve(step, penalty_gradient, {at_global}))
+finish = equation(make_finish(solve, number, {finish}))
 update = njit(nogil=True, error_model="numpy")(
-    make_update(solve, numbers_of, take_tile, perturb, number, {flags})
+    make_update(solve, finish, numbers_of, take_tile, perturb, {update})
 )
 '''
 
@@ -134,16 +141,59 @@ def make_solve(step: Step, penalty_gradient: Callable[[Any], Any], at_global: bo
     return solve
 
 
-def make_update(
+def make_finish(
     solve: Step,
-    numbers_of: Callable[[Any, int, int], Any],
-    take: Callable[..., None],
-    perturb: Callable[..., float],
     number: Callable[[Any], Any],
     first: bool,
     last: bool,
     agents_begin: bool,
     solved: bool,
+    noise_on_solution: bool,
+) -> Callable[..., None]:
+    """Make what is done with an entry once it has its noise; the parameters are those of `make_update`."""
+
+    def finish(
+        known: Any,
+        z: Array,
+        w: Array,
+        dual: Array,
+        sent: Array,
+        partial: Array,
+        j: int,
+        rho: float,
+        rho_dual: float,
+        rho_message: float,
+        strength: float,
+        share: float,
+        given: tuple[Any, ...],
+    ) -> None:
+        # What noise is added to may be in double precision; all else is as the models are.
+        new = number(known)
+        if not (solved or noise_on_solution):
+            new = solve(new, z[j], w[j], dual[j], rho, strength, given)
+        z[j] = new
+        if not last:
+            # What was sent last is not needed any more.
+            sent[j] = new if first else sent[j] + new
+        else:
+            if not first:
+                new = (sent[j] + new) * share
+                sent[j] = new
+            if not agents_begin:
+                dual[j] = dual_ascent(dual[j], rho_dual, w[j], new)
+            partial[j] += message(new, dual[j], rho_message)
+
+    return finish
+
+
+def make_update(
+    solve: Step,
+    finish: Callable[..., None],
+    numbers_of: Callable[[Any, int, int], Any],
+    take: Callable[..., None],
+    perturb: Callable[..., float],
+    first: bool,
+    agents_begin: bool,
     noise_on_gradient: bool,
     noise_on_solution: bool,
 ) -> Callable[..., None]:
@@ -153,6 +203,10 @@ def make_update(
     ----------
     solve
         What `make_solve` makes.
+    finish
+        What `make_finish` makes. It takes besides ``number``, the type of the models' entries; ``last``, whether it is
+        the last of a round's local updates; and ``solved``, whether what is taken is the solution of the subproblem
+        already.
     numbers_of
         Picks the further arguments of the step, a tuple, for an agent and a seed.
     take
@@ -160,14 +214,10 @@ def make_update(
         `admmbench.problems.used_columns.take_tile`.
     perturb
         Adds noise to a tile; see `admmbench.privacy.samplers.perturb`.
-    number
-        Type of the models' entries.
-    first, last
-        Whether it is the first, or the last, of a round's local updates.
+    first
+        Whether it is the first of a round's local updates.
     agents_begin
         Who begins a round: the dual variables follow before the first update, or after the last one.
-    solved
-        Whether what is taken is the solution of the subproblem already.
     noise_on_gradient, noise_on_solution
         What noise is added to; at most one of the two.
     """
@@ -212,7 +262,7 @@ def make_update(
                         for j in range(len(tile)):
                             tile[j] = solve(tile[j], z_[j], w_[j], dual_[j], rho, strength, given)
                     if noise_on_gradient or noise_on_solution:
-                        draw.magnitude[p, s] += perturb(
+                        added = perturb(
                             tile,
                             draw.law,
                             draw.keys[p, s],
@@ -224,27 +274,24 @@ def make_update(
                             room.noise,
                             draw.measure,
                         )
+                        if draw.measure:
+                            draw.magnitude[p, s] += added
                     for j in range(len(tile)):
-                        # What noise is added to may be in double precision; all else is as the models are.
-                        new = number(tile[j])
-                        if not (solved or noise_on_solution):
-                            new = solve(new, z_[j], w_[j], dual_[j], rho, strength, given)
-                        z_[j] = new
-                        if not last:
-                            # What was sent last is not needed any more.
-                            sent_[j] = new if first else sent_[j] + new
-                        else:
-                            if not first:
-                                new = (sent_[j] + new) * share
-                                sent_[j] = new
-                            if not agents_begin:
-                                dual_[j] = dual_ascent(dual_[j], rho_dual, w_[j], new)
-                            partial_[j] += message(new, dual_[j], rho_message)
-        if draw.measure:
-            # By entries: with an array, numba compiles its message on wrong shapes as well, which takes seconds.
-            for p in range(agents):
-                for s in range(seeds):
-                    draw.magnitude[p, s] /= size
+                        finish(
+                            tile[j],
+                            z_,
+                            w_,
+                            dual_,
+                            sent_,
+                            partial_,
+                            j,
+                            rho,
+                            rho_dual,
+                            rho_message,
+                            strength,
+                            share,
+                            given,
+                        )
 
     return update
 
@@ -283,9 +330,9 @@ class Pass:
     updates: Position = "only"
     order: Literal["server", "agents"] = "server"
 
-    def flags(self) -> dict[str, bool]:
-        """Return those of `make_update`."""
-        return {
+    def flags(self, of: Callable[..., Any] | None = None) -> dict[str, bool]:
+        """Return those of `make_finish` and `make_update`; or only what a function takes of them."""
+        flags = {
             "first": self.updates in ("only", "first"),
             "last": self.updates in ("only", "last"),
             "agents_begin": self.order == "agents",
@@ -293,9 +340,25 @@ class Pass:
             "noise_on_gradient": self.noise == "gradient",
             "noise_on_solution": self.noise == "solution",
         }
+        taken = inspect.signature(of).parameters if of else flags
+        return {name: flag for name, flag in flags.items() if name in taken}
 
-    def source(self, dtype: str) -> str:
-        """Module with the update, for models of a precision."""
+    def source(
+        self, dtype: str, module: str = _MODULE, make: Callable[..., Any] = make_update
+    ) -> str:
+        """Write a module with the update, for models of a precision.
+
+        Parameters
+        ----------
+        dtype
+            The precision.
+        module
+            Its text, with places for ``name`` of the step, ``dtype``, ``equations`` and the ``step`` itself, which it
+            decorates, ``numbers`` of an agent and seed, ``functions`` that make others, and their flags, ``at_global``,
+            ``finish`` and ``update``.
+        make
+            What makes the update of equations.
+        """
         equations: dict[str, Callable[..., Any]] = {
             "penalty_gradient": PENALTIES[self.penalty].gradient,
             "dual_ascent": dual_ascent,
@@ -304,18 +367,24 @@ class Pass:
         written = [
             f"@equation\n{compiled.equation_source(each, name)}" for name, each in equations.items()
         ]
-        # What is called with a tuple of numbers cannot be inlined here; the compiler does that later.
-        step = compiled.equation_source(self.step, "step")
-        written.append(f"@numba.njit(nogil=True, error_model='numpy')\n{step}")
-        return _MODULE.format(
+        functions = make_solve, make_finish, make
+
+        def flags(of: Callable[..., Any]) -> str:
+            return ", ".join(f"{name}={value}" for name, value in self.flags(of).items())
+
+        return module.format(
             name=getattr(self.step, "__name__", "a step"),
             imported=_IMPORTED,
             equations="\n\n\n".join(written),
-            numbers="".join(f"numbers[{k}][p, s], " for k in range(len(_arguments(self.step)))),
-            functions="\n\n".join(compiled.source(each) for each in (make_solve, make_update)),
+            step=compiled.equation_source(self.step, "step"),
+            numbers="".join(
+                f"number(numbers[{k}][p, s]), " for k in range(len(_arguments(self.step)))
+            ),
+            functions="\n\n".join(compiled.source(each) for each in functions),
             dtype=dtype,
             at_global=self.at == "global",
-            flags=", ".join(f"{name}={value}" for name, value in self.flags().items()),
+            finish=flags(make_finish),
+            update=flags(make),
         )
 
     def numbers(self, schedule: Mapping[str, Array | float]) -> list[Array | float]:
@@ -385,6 +454,7 @@ class Strategy:
             noise,
             Room(np.empty(tile, entries.dtype), np.empty(2 * tile, np.uint32), np.empty(tile)),
         )
+        noise.magnitude[:] /= math.prod(sub.w.shape[1:])
 
     def make(self, fused: Pass, dtype: str) -> Callable[..., None]:
         """Compile the function that `make_update` makes, for models of a precision."""
@@ -444,13 +514,15 @@ def in_plain_arrays(
     )
     partial = np.zeros_like(z)
     step, slope = _elementwise(fused.step), PENALTIES[fused.penalty].gradient
+    solve = make_solve(step, slope, fused.at == "global")
+    finish = make_finish(solve, like, **fused.flags(make_finish))
     make_update(
-        make_solve(step, slope, fused.at == "global"),
+        solve,
+        finish,
         lambda numbers, p, s: numbers,
         take,
         perturb,
-        like,
-        **fused.flags(),
+        **fused.flags(make_update),
     )(
         none,
         none,

@@ -13,6 +13,7 @@ import xarray as xr
 
 from admmbench import files
 from admmbench.datasets import Dataset
+from admmbench.device import Device
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
@@ -36,6 +37,7 @@ def execute(
     expected: str | None = None,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
+    device: Device = "cpu",
 ) -> None:
     """Run and write the trace.
 
@@ -59,6 +61,8 @@ def execute(
     checkpoint
         File to which the run writes its state every few minutes, and from which it continues; none by default.
         ``CHECKPOINT_MINUTES``, or the environment variable ``ADMMBENCH_CHECKPOINT_MINUTES``, says how often.
+    device
+        See `simulate`.
 
     Raises
     ------
@@ -69,11 +73,12 @@ def execute(
     """
     _refuse_other_code(spec, expected)
     if checkpoint is None:
-        write(run_spec(spec, data, threads, progress).drop_vars("seconds"), output)
+        trace = run_spec(spec, data, threads, progress, device=device)
+        write(trace.drop_vars("seconds"), output)
         return
-    keeper = Checkpoint(checkpoint, _identity(spec, data), 60 * checkpoint_minutes())
+    keeper = Checkpoint(checkpoint, _identity(spec, data, device), 60 * checkpoint_minutes())
     with keeper.listening():
-        trace = run_spec(spec, data, threads, progress, keeper)
+        trace = run_spec(spec, data, threads, progress, keeper, device)
     write(trace.drop_vars("seconds"), output)
     if not (trace.status == Outcome.TIMED_OUT).any():
         keeper.remove()
@@ -139,7 +144,7 @@ def checkpoint_minutes() -> float:
     raise ValueError(f"ADMMBENCH_CHECKPOINT_MINUTES: expected a positive number, got {text!r}")
 
 
-def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
+def _identity(spec: RunSpec, data: Dataset, device: Device) -> dict[str, Any]:
     """What a run must share with a checkpoint to go on from it; it may have a longer time limit."""
     return {
         **provenance.requested(spec.model_copy(update={"time_limit": math.inf})),
@@ -147,7 +152,7 @@ def _identity(spec: RunSpec, data: Dataset) -> dict[str, Any]:
         "data": data.key,
         "data_checksums": data.checksums,
         "versions": provenance.versions(),
-        "arithmetic": provenance.arithmetic(),
+        "arithmetic": provenance.arithmetic(device),
     }
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from admmbench.problems.base import on_host
+
 Array = NDArray[Any]
 
 _ARRAY, _FIELDS, _DATACLASS = "array", "fields", "dataclass"
@@ -31,6 +33,8 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     def inner(other: Any) -> Any:
         return pack(other, arrays)
 
+    if hasattr(value, "__cuda_array_interface__"):
+        value = on_host(value)
     if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):
@@ -78,6 +82,8 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
         return packed
     if _ARRAY in packed:
         array = arrays[packed[_ARRAY]]
+        if hasattr(into, "__cuda_array_interface__"):
+            return np.asarray(array, like=into)
         return array if array.ndim or isinstance(into, np.ndarray) else array[()]
     if _DATACLASS in packed:
         return _filled(packed[_DATACLASS], into, inner)

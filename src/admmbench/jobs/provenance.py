@@ -13,13 +13,14 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from admmbench.datasets import Dataset
+from admmbench.device import Device
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
 
 _PACKAGES = ("admmbench", "dp-accounting", "numba", "numpy", "scipy", "xarray")
 
 
-def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
+def describe(spec: RunSpec, dataset: Dataset, device: Device = "cpu") -> dict[str, Any]:
     """Return the global attributes of a trace; mappings are JSON text, as netCDF has no nested attributes."""
     scheme = spec.scheme  # it may train on more rows than the training part has, or on fewer
     return {
@@ -35,7 +36,7 @@ def describe(spec: RunSpec, dataset: Dataset) -> dict[str, Any]:
         "citation": dataset.citation,
         "versions": _json(versions(spec.method.packages)),
         "machine": machine(),
-        "arithmetic": arithmetic(),
+        "arithmetic": arithmetic(device),
     }
 
 
@@ -77,11 +78,15 @@ def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 @lru_cache
-def arithmetic() -> str:
-    """Say what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for.
+def arithmetic(device: Device = "cpu") -> str:
+    """Say what sums are rounded by: kernels of linear algebra, and instructions that loops are compiled for; or a GPU.
 
     The libraries choose them by the processor, or as their environment variables say.
     """
+    if device == "cuda":
+        from admmbench.device.arrays import name
+
+        return name()
     from numba.core.registry import cpu_target
 
     found = (each for each in threadpool_info() if each["user_api"] == "blas")

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import xarray as xr
 
 from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset
+from admmbench.device import Device
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import SEEDS, RunSpec
 from admmbench.jobs import provenance
 from admmbench.jobs.checkpoint import Checkpoint
-from admmbench.validation import Whole, checked
+from admmbench.validation import Whole, checked, one_of
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ def simulate(
     evaluate_every: int | None = None,
     seeds: int | Iterable[int] | str = SEEDS,
     threads: int = 1,
+    device: str = "cpu",
     dtype: str = "float32",
     time_limit: float = math.inf,
     accountants: Iterable[str] | None = None,
@@ -87,6 +89,8 @@ def simulate(
         seeds; or text such as ``"0-9"``.
     threads
         Threads to spread the agents over; does not change the result.
+    device
+        What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
     dtype
         Precision of the arithmetic.
     time_limit
@@ -158,7 +162,9 @@ def simulate(
         "accountants": accountants,
     }
     spec, threads = checked(RunSpec, given, ""), checked(Whole, threads, "threads")
-    return run_spec(spec, load_dataset(spec.dataset), threads, progress)
+    one_of("device", device, Device)
+    data = load_dataset(spec.dataset)
+    return run_spec(spec, data, threads, progress, device=cast("Device", device))
 
 
 def run_spec(
@@ -167,9 +173,10 @@ def run_spec(
     threads: int = 1,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
+    device: Device = "cpu",
 ) -> xr.Dataset:
     """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
     if spec.delta_warning:
         _log.warning(spec.delta_warning)
-    trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint)
-    return trace.dataset(spec, provenance.describe(spec, dataset))
+    trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint, device)
+    return trace.dataset(spec, provenance.describe(spec, dataset, device))

@@ -90,9 +90,9 @@ def fill_words(key: Array, place: Array, first: int, n: int, words: Array) -> No
 
 # Of the 64 bits of an entry the first 52 are a number u in (0, 1), the last ones a sign or a quadrant. The smallest u
 # make the tails; where the first of two words is below this, more bits follow: on a fine grid, for each entry.
-_FEW, _EACH = np.uint64(1 << 12), np.uint64(1 << 32)
+FEW, EACH = np.uint64(1 << 12), np.uint64(1 << 32)
 # Steps of a grid in the scale of the noise, from which on it is a fine one.
-_FINE = 2.0**40
+FINE = 2.0**40
 
 
 @_inlined
@@ -102,14 +102,14 @@ def _word(words: Array, j: int) -> Word:
 
 
 @_inlined
-def _unit(word: Word) -> float:
+def unit(word: Word) -> float:
     """The number u, an odd multiple of 2^-53."""
     bits = np.uint64((word >> np.uint64(12)) | np.uint64(0x3FF0_0000_0000_0000))
     return bits.view(np.float64) - (1 - 2.0**-53)
 
 
 @_inlined
-def _log(x: float) -> float:
+def log(x: float) -> float:
     """Logarithm of a normal number: 2 atanh((m - 1) / (m + 1)) of its mantissa m in [sqrt(1/2), sqrt(2))."""
     bits = np.float64(x).view(np.uint64)
     # 1024 + exponent: vector instructions have no signed shift of 64 bits, and no conversion to float64.
@@ -133,7 +133,7 @@ def _log(x: float) -> float:
 
 
 @_compiled
-def _log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
+def log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
     """Logarithm of a u that another two words make finer: it ends at 2^-117, and as near to 1."""
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])
     t, release = np.uint64(place[0]), np.uint64(place[1])
@@ -146,9 +146,9 @@ def _log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
 
 
 @_inlined
-def _direction(word: Word) -> tuple[float, float]:
+def direction(word: Word) -> tuple[float, float]:
     """Point of the unit circle: Taylor polynomials in a quadrant, of the first 52 bits, that the last two turn."""
-    x = (_unit(word) - 0.5) * (math.pi / 2)
+    x = (unit(word) - 0.5) * (math.pi / 2)
     q = x * x
     s = -1 / 1307674368000
     s = s * q + 1 / 6227020800
@@ -182,7 +182,7 @@ def fill_laplace(
     n: int,
     words: Array,
     out: Array,
-    few: Word = _FEW,
+    few: Word = FEW,
 ) -> None:
     """Fill n entries of a tile with standard Laplace numbers, by inversion: a random sign, and the size -ln u.
 
@@ -194,13 +194,13 @@ def fill_laplace(
     for j in range(n):
         least = min(least, words[j])
         word = _word(words, j)
-        size = _log(_unit(word))
+        size = log(unit(word))
         out[j] = size if word & np.uint64(1) else -size
     if least < few:
         for j in range(n):
             if words[j] < few:
                 word = _word(words, j)
-                size = _log_of_tail(word, key, place, tile * TILE + j)
+                size = log_of_tail(word, key, place, tile * TILE + j)
                 out[j] = size if word & np.uint64(1) else -size
 
 
@@ -212,7 +212,7 @@ def fill_gaussian(
     n: int,
     words: Array,
     out: Array,
-    few: Word = _FEW,
+    few: Word = FEW,
 ) -> None:
     """Fill n entries of a tile with standard normal numbers, two at a time (Box and Muller 1958): a radius, an angle.
 
@@ -224,14 +224,14 @@ def fill_gaussian(
     least = np.uint32(_LOW)
     for j in range(pairs):
         least = min(least, words[j])
-        radius = np.sqrt(-2 * _log(_unit(_word(words, j))))
-        c, s = _direction(_word(words, j + _HALF))
+        radius = np.sqrt(-2 * log(unit(_word(words, j))))
+        c, s = direction(_word(words, j + _HALF))
         out[j], out[j + _HALF] = radius * c, radius * s
     if least < few:
         for j in range(pairs):
             if words[j] < few:
-                radius = math.sqrt(-2 * _log_of_tail(_word(words, j), key, place, tile * TILE + j))
-                c, s = _direction(_word(words, j + _HALF))
+                radius = math.sqrt(-2 * log_of_tail(_word(words, j), key, place, tile * TILE + j))
+                c, s = direction(_word(words, j + _HALF))
                 out[j], out[j + _HALF] = radius * c, radius * s
 
 
@@ -280,7 +280,7 @@ def perturb(
     if scale == 0:
         return 0.0
     steps, inverse = scale / grid, 1 / grid
-    few = _EACH if steps > _FINE else _FEW
+    few = EACH if steps > FINE else FEW
     if law == LAPLACE:
         fill_laplace(key, place, tile, len(values), words, noise, few)
     else:

@@ -168,6 +168,12 @@ class LossProblem(Problem):
         return self.loss.variables(data)
 
 
+def on_host(array: Array) -> Array:
+    """Return an array where NumPy can use it: that of a GPU is copied, others are as they are."""
+    found: Array = array.get() if hasattr(array, "get") else array
+    return found
+
+
 class State(Protocol):
     """A state has the variables of a method, as far as its problem evaluates them."""
 

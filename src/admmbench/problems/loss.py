@@ -82,6 +82,8 @@ class Loss(ABC):
     """Name of the variable that says how good predictions are."""
     fraction: ClassVar[bool] = True
     """Whether the metric is a part of the records, 0 to 1."""
+    row_to_slopes: ClassVar[Any] = None
+    """For a GPU, and a softmax: equation of a record's slopes by the exponentials of its predictions."""
 
     @property
     @abstractmethod

@@ -38,6 +38,7 @@ from admmbench.problems.base import (
     Setting,
     Sharing,
     State,
+    on_host,
     weights_and_intercepts,
 )
 from admmbench.problems.batches import (
@@ -158,6 +159,7 @@ class BoundRows(BoundLoss["RowParts"]):
         if setting.sensitivity == "global":
             problem.check_worst_case(data.info)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
+        self.setting = setting
         self.feasible = problem.feasible
         self.n_seeds, self.sensitivity = setting.n_seeds, setting.sensitivity
         self.unit = setting.unit
@@ -258,6 +260,10 @@ class BoundRows(BoundLoss["RowParts"]):
         largest: Array = self.block(slice(None)).smoothness.max(axis=0)
         return largest
 
+    def zeros(self, *leading: int) -> Array:
+        """Return models of zeros, shape (..., K, J), where the run computes."""
+        return np.zeros((*leading, *self.model_shape), self.dtype)
+
     # Penalty
 
     @property
@@ -352,7 +358,7 @@ class BoundRows(BoundLoss["RowParts"]):
         if not isinstance(state, LocalModels):
             raise TypeError(f"the state {type(state).__name__} has no local models z")
         w, z = state.w, state.z
-        weights, _ = weights_and_intercepts(w, self.model_shape[1])
+        weights, _ = weights_and_intercepts(on_host(w), self.model_shape[1])
         test_loss, mistakes = np.zeros((2, self.n_seeds))
         for seeds, *sums in run(lambda part: self._test(w, *part), self._test_parts):
             test_loss[seeds] += sums[0]
@@ -579,9 +585,7 @@ class RowParts:
         loss = whole.loss.clipped(floor) if floor else whole.loss
         if whole.model_shape[0] == 1:  # compiled loops are made for one layout
             z = np.ascontiguousarray(z)
-        # An agent without records has a sum of nothing, whatever it is divided by.
-        divisor = np.broadcast_to(mean_over, len(z))
-        scale = 1 / np.where(divisor > 0, divisor, 1)
+        scale = self._scale(mean_over)
         batches = self._batches if sample is None else self._of_sample(sample)
         narrow = self._narrow
         width = narrow.X.shape[1] if narrow else z.shape[-1]
@@ -589,12 +593,28 @@ class RowParts:
         entries[self.n_samples == 0 if sample is None else _sizes(sample) == 0] = 0
         slopes = [batch.gradient(loss, z, entries, scale) for batch in batches]
         position = narrow.position if narrow else None
-        return Gradient(entries, lambda: self._sensitivity(loss, batches, slopes, scale), position)
+
+        def raise_to(largest: Norms) -> None:
+            for batch, norms in zip(batches, slopes, strict=True):
+                batch.raise_to_contributions(norms, largest)
+
+        return Gradient(entries, lambda: self._sensitivity(loss, scale, raise_to), position)
+
+    def _scale(self, mean_over: Array | int) -> Array:
+        """Return the factor of each agent's sum, shape (B,), from what it is divided by.
+
+        An agent without records has a sum of nothing, whatever it is divided by.
+        """
+        divisor = np.broadcast_to(mean_over, len(self.n_samples))
+        return np.asarray(1 / np.where(divisor > 0, divisor, 1))
 
     def _sensitivity(
-        self, loss: Loss, batches: Sequence[Batch], slopes: Sequence[Norms], scale: Array
+        self, loss: Loss, scale: Array, raise_to: Callable[[Norms], None]
     ) -> Sensitivity:
-        """Find the largest contribution of one record to a gradient: of those that take part, or of all admissible."""
+        """Find the largest contribution of one record to a gradient: of those that take part, or of all admissible.
+
+        For the former ``raise_to`` raises zeros to the largest contribution of each agent and seed, unscaled.
+        """
         if self.whole.unit == "agent":
             raise ValueError(
                 "privacy.unit: agent needs a bound on all records of an agent together; what gradient() returns bounds "
@@ -605,8 +625,7 @@ class RowParts:
         if self.whole.sensitivity == "global":
             largest.l1[:], largest.l2[:] = l1, l2
         else:
-            for batch, norms in zip(batches, slopes, strict=True):
-                batch.raise_to_contributions(norms, largest)
+            raise_to(largest)
         factor = scale[:, None]
         return Sensitivity(largest.l1 * factor, largest.l2 * factor, *self.whole.spread(loss))
 

@@ -17,12 +17,13 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
+from admmbench.device import Device
 from admmbench.files import MADE_AGAIN, read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment, merged
 from admmbench.study.runs import Run
-from admmbench.validation import Count, Folder, Strict, distinct, file_name, messages, unknown
+from admmbench.validation import Count, Folder, Strict, Text, distinct, file_name, messages, unknown
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -51,6 +52,10 @@ class Config(Strict):
     """Folder for everything generated."""
     threads: Count = 2
     """Threads that a run may use at most."""
+    device: Device = "cpu"
+    """What makes the runs: with cuda a GPU makes those that it can, see docs/gpu.md."""
+    gres: Text = "gpu:1"
+    """What a job on a GPU asks Slurm for; shard:1, for example, where jobs share a GPU."""
     cache_runs: bool = False
     """With `snakemake --cache`: share runs between copies of the project, not only data."""
     checkpoint_minutes: Annotated[float, Field(gt=0)] = 5.0

@@ -7,8 +7,10 @@ one-hot. One record contributes (h - y) x^T to a gradient, whose l1 norm is exac
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
+import numba
 import numpy as np
 from pydantic import Field
 
@@ -16,6 +18,29 @@ from admmbench.compiled import njit
 from admmbench.datasets import DatasetInfo
 from admmbench.problems.loss import Array, Loss, Norms
 from admmbench.validation import parameters
+
+
+@numba.njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def row_to_slopes(
+    row: Array, own: float, y: int, factor: float, lowest: float
+) -> tuple[float, float]:
+    """Turn the exponentials of a record's predictions into ``factor * (h - y)``; return both norms of ``h - y``.
+
+    What is not of the record's class, whose exponential is ``own`` and 0 in the row, is summed alone: so ``1 - h_y``
+    has no cancellation.
+    """
+    others = absolute = squared = row.dtype.type(0)
+    for k in range(len(row)):
+        others += row[k]
+    inverse = row.dtype.type(1) / (others + own)
+    slope = max(-others * inverse, lowest - row.dtype.type(1))
+    for k in range(len(row)):
+        h = max(row[k] * inverse, lowest)
+        absolute += h
+        squared += h * h
+        row[k] = h * factor
+    row[y] = slope * factor
+    return absolute - lowest - slope, math.sqrt(squared - lowest * lowest + slope * slope)
 
 
 @parameters
@@ -28,6 +53,7 @@ class Softmax(Loss):
     slope_linf = 1.0
     # Boehning 1992.
     curvature_bound = 0.5
+    row_to_slopes = staticmethod(row_to_slopes)
 
     floor: float = Field(default=0.0, ge=0, lt=0.5, repr=False)
 
@@ -111,11 +137,8 @@ def _subtract_largest(u: Array) -> None:
 def _to_slopes(
     exponentials: Array, labels: Array, scale: Array, floor: float
 ) -> tuple[Array, Array]:
-    """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record.
-
-    What is not of the record's class is summed alone: so ``1 - h_y`` has no cancellation.
-    """
-    n, S, K = exponentials.shape
+    """Turn exponentials into ``scale * (h - y)``; return ``||h - y||_1`` and ``||h - y||_2`` of every record."""
+    n, S, _ = exponentials.shape
     l1, l2 = np.empty((n, S)), np.empty((n, S))
     number = exponentials.dtype.type
     lowest, own = number(floor), np.empty((n, S), exponentials.dtype)
@@ -127,18 +150,5 @@ def _to_slopes(
     for i in range(n):
         y, factor = labels[i], number(scale[i])
         for s in range(S):
-            row = exponentials[i, s]
-            others = absolute = squared = number(0)
-            for k in range(K):
-                others += row[k]
-            inverse = number(1) / (others + own[i, s])
-            slope = max(-others * inverse, lowest - number(1))
-            for k in range(K):
-                h = max(row[k] * inverse, lowest)
-                absolute += h
-                squared += h * h
-                row[k] = h * factor
-            row[y] = slope * factor
-            l1[i, s] = absolute - lowest - slope
-            l2[i, s] = np.sqrt(squared - lowest * lowest + slope * slope)
+            l1[i, s], l2[i, s] = row_to_slopes(exponentials[i, s], own[i, s], y, factor, lowest)
     return l1, l2

@@ -1,0 +1,138 @@
+"""Time of a round on a GPU against the processor of the same machine, and against the plain program through CuPy.
+
+    python performance/gpu.py [--threads 16]
+
+The plain program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in CuPy's
+arrays; its time is counted once for each seed. All are medians of one call. Bytes are those that a round must move at
+least: of local models and dual variables, read and written, of gradients and predictions, written and read, and of the
+records, read twice.
+"""
+
+import argparse
+import time
+
+import cupy
+import numpy as np
+
+from admmbench.contracts.made_up_data import make_dataset
+from admmbench.device.arrays import name
+from admmbench.engine.rounds import assemble
+from admmbench.engine.spec import RunSpec
+from admmbench.engine.threads import workers
+
+WARM_UP = 5
+SEEDS = 10
+# Records, test records, features, classes, writers.
+SHAPES = {"FEMNIST": (36_699, 4_176, 784, 62, 195), "MNIST": (60_000, 10_000, 784, 10, 10)}
+METHODS = [
+    ("objp", {}, "ObjP"),
+    ("objp", {"local_updates": 10}, "ObjPM"),
+    ("objt", {}, "ObjT"),
+    ("outp", {}, "OutP"),
+]
+
+
+def rounds(spec, data, threads, n, device):
+    """Median milliseconds of a round."""
+    times = []
+    with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
+        federation = assemble(spec, data, pool, device=device)
+        state = spec.method.init(federation)
+        for t in range(1, n + WARM_UP + 1):
+            start = time.perf_counter()
+            for block in federation.blocks:
+                block.noise.begin_round(t)
+            spec.method.round(t, state, federation)
+            if device == "cuda":
+                cupy.cuda.Device().synchronize()
+            times.append(time.perf_counter() - start)
+    return 1e3 * float(np.median(times[WARM_UP:]))
+
+
+def plain(data, writers, n, rho=0.5, epsilon=0.05):
+    """Median milliseconds of a round of the plain program, for one seed."""
+    X, y = (
+        cupy.asarray(data.X_train),
+        cupy.asarray(np.eye(data.n_classes, dtype=np.float32)[data.y_train]),
+    )
+    own = [
+        slice(rows[0], rows[-1] + 1)
+        for rows in np.split(np.arange(len(X)), np.flatnonzero(np.diff(writers)) + 1)
+    ]
+    shape = data.n_classes, data.n_features
+    z, dual = ([cupy.zeros(shape, np.float32) for _ in own] for _ in range(2))
+    times = []
+    for t in range(1, n + WARM_UP + 1):
+        start = time.perf_counter()
+        inverse_eta = np.float32(np.sqrt(t))
+        w = sum(z_p - dual_p / rho for z_p, dual_p in zip(z, dual, strict=True)) / len(own)
+        for p, rows in enumerate(own):
+            u = X[rows] @ z[p].T
+            h = cupy.exp(u - u.max(axis=1, keepdims=True))
+            h = cupy.clip(h / h.sum(axis=1, keepdims=True), 1e-9, 1) - y[rows]
+            gradient = h.T @ X[rows] / len(X)
+            sizes = cupy.abs(h).sum(axis=1) * cupy.abs(X[rows]).sum(axis=1)
+            scale = float(sizes.max()) / len(X) / epsilon
+            gradient += cupy.random.laplace(0, scale, shape).astype(np.float32) + 2e-6 * w
+            z[p] = (-gradient + rho * w + dual[p] + inverse_eta * z[p]) / (rho + inverse_eta)
+            dual[p] += rho * (w - z[p])
+        cupy.cuda.Device().synchronize()
+        times.append(time.perf_counter() - start)
+    return 1e3 * float(np.median(times[WARM_UP:]))
+
+
+def bandwidth():
+    """Bytes a second of a large copy, read and written."""
+    a, b = cupy.zeros((2, 2**28), np.float32)
+    times = []
+    for _ in range(12):
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        cupy.copyto(b, a)
+        stop.record()
+        stop.synchronize()
+        times.append(cupy.cuda.get_elapsed_time(start, stop))
+    return 2 * a.nbytes / (1e-3 * float(np.median(times)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--only", nargs="*", default=list(SHAPES))
+    parser.add_argument("--skip-others", action="store_true")
+    options = parser.parse_args()
+    speed = bandwidth()
+    print(f"{name()}; copies move {speed / 1e12:.2f} TB/s")
+    for shape in options.only:
+        n, n_test, J, K, P = SHAPES[shape]
+        data = make_dataset(n, n_test, J, K, writers=P)
+        writers = data.attributes["writer"].train
+        for method, params, label in METHODS:
+            spec = RunSpec(
+                dataset=data,
+                algorithm=method,
+                params={"rho": {"c1": 0.5}} | params,
+                variant="reference",
+                agents={"scheme": "by_writer"},
+                epsilon=0.05,
+                seeds=SEEDS,
+            )
+            on_gpu = rounds(spec, data, 1, options.rounds, "cuda")
+            line = f"{shape:8} {label:6} GPU {on_gpu:7.2f} ms"
+            if label == "ObjP":
+                models, slopes, records = P * SEEDS * K * J, n * SEEDS * K, n * J
+                moved = 4 * (2 * 2 * models + 2 * models + 4 * slopes + 2 * records)
+                line += f"   {moved / 1e9:.2f} GB, {100 * moved / speed / (1e-3 * on_gpu):.0f} % of the bandwidth"
+                if not options.skip_others:
+                    on_cpu = rounds(spec, data, options.threads, 5, "cpu")
+                    program = SEEDS * plain(data, writers, 5)
+                    line += f"   {options.threads} threads {on_cpu:.0f} ms ({on_cpu / on_gpu:.0f}x)"
+                    line += (
+                        f"   plain program through CuPy {program:.0f} ms ({program / on_gpu:.0f}x)"
+                    )
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Noise from counters on a GPU: the words and the grid of `admmbench.privacy.samplers`, and its equations.
+
+A block of threads serves a tile of a release. Four words of a block of the counter belong to entries that are a quarter
+of a tile apart: so each thread has four entries, and the threads beside it their neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import cuda
+from numba.cuda import libdevice
+
+from admmbench.privacy import samplers
+from admmbench.privacy.samplers import LAPLACE, TILE, Array
+
+EACH = 4
+"""Entries of a thread."""
+THREADS = TILE // EACH
+"""Threads of a block."""
+_HALF, _QUARTER, _FINE = TILE // 2, TILE // 4, samplers.FINE
+_FEW, _EACH_ENTRY = samplers.FEW, samplers.EACH
+
+_inlined = cuda.jit(device=True)
+_philox, _unit, _log, _direction = (
+    _inlined(equation.py_func)
+    for equation in (samplers.philox, samplers.unit, samplers.log, samplers.direction)
+)
+_log_of_tail = _inlined(samplers.log_of_tail.py_func)
+
+
+@_inlined
+def perturb(
+    values: Array,
+    law: int,
+    key: Array,
+    t: int,
+    release: int,
+    tile: int,
+    lane: int,
+    scale: float,
+    grid: float,
+    words: Array,
+    noise: Array,
+    left: int,
+) -> float:
+    """Add noise to a thread's entries of a tile in place: what `admmbench.privacy.samplers.perturb` adds to them.
+
+    Parameters
+    ----------
+    values
+        EACH entries, a quarter of a tile apart.
+    law, key, tile, scale, grid
+        See there.
+    t, release
+        Round, and number of the release in it.
+    lane
+        Number of the thread in its block.
+    words, noise
+        Room for the random words and the noise of the entries.
+    left
+        Entries of the release from the first one on.
+
+    Returns
+    -------
+    Sum of the sizes of what was added to entries of the release.
+    """
+    if scale == 0:
+        return 0.0
+    steps, inverse = scale / grid, 1 / grid
+    few = _EACH_ENTRY if steps > _FINE else _FEW
+    round_, release_ = np.uint64(t), np.uint64(release)
+    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
+    first = np.uint64(tile * _HALF + lane)
+    last = np.uint64(first + np.uint64(_QUARTER))
+    a, b, c, d = _philox(first, release_, round_, np.uint64(0), k0, k1)
+    words[0], words[1], words[2], words[3] = a, b, c, d
+    a, b, c, d = _philox(last, release_, round_, np.uint64(0), k0, k1)
+    shift = np.uint64(32)
+    words[0] = (words[0] << shift) | a
+    words[1] = (words[1] << shift) | b
+    words[2] = (words[2] << shift) | c
+    words[3] = (words[3] << shift) | d
+    for q in range(EACH if law == LAPLACE else EACH // 2):
+        word = words[q]
+        if (word >> shift) < few:
+            size = _log_of_tail(word, key, (t, release), tile * TILE + q * THREADS + lane)
+        else:
+            size = _log(_unit(word))
+        if law == LAPLACE:
+            noise[q] = size if word & np.uint64(1) else -size
+        else:
+            radius = math.sqrt(-2 * size)
+            x, y = _direction(words[q + EACH // 2])
+            noise[q], noise[q + EACH // 2] = radius * x, radius * y
+    total = 0.0
+    for q in range(EACH):
+        added = libdevice.rint(noise[q] * steps)
+        if q * THREADS < left:
+            values[q] = (libdevice.rint(values[q] * inverse) + added) * grid
+            total += abs(added)
+    return total * grid

@@ -1,0 +1,140 @@
+"""The softmax loss on a GPU: a thread has the K predictions of a record by a model.
+
+The equation of the slopes is that of the loss.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from numba import cuda, float64
+
+from admmbench.device.arrays import Array, view
+from admmbench.problems.loss import Loss
+
+_THREADS = 128
+
+
+def to_slopes(
+    loss: Loss,
+    u: Array,
+    places: Array,
+    y: Array,
+    scale: Array,
+    owners: Array,
+    norms: Array,
+    largest: Array,
+    outputs: int,
+) -> None:
+    """Turn predictions into slopes in place, and raise bounds to what a record contributes.
+
+    Parameters
+    ----------
+    loss
+        The loss.
+    u
+        Predictions of n records by the models of S seeds.
+    places
+        Where they are, shape (2, n): see `Products`.
+    y
+        Classes, shape (n,).
+    scale
+        Factors of the slopes, shape (n,).
+    owners
+        Agent and first seed of each record, shape (2, n).
+    norms
+        Of the records, in l1 and l2, shape (2, n).
+    largest
+        Largest contributions of agents and seeds in both, shape (2, P, seeds), which are raised.
+    outputs
+        K, predictions for a record by one model.
+    """
+    arrays = map(view, (u, places, y, scale, owners, norms, largest))
+    kernel = _to_slopes(loss.row_to_slopes)
+    kernel[_grid(u, y, outputs), _THREADS](*arrays, u.dtype.type(loss.floor), outputs)
+
+
+def evaluate(
+    u: Array, places: Array, y: Array, losses: Array, mistakes: Array, outputs: int
+) -> None:
+    """Set losses and mistakes, both of shape (n, S), from predictions, which are overwritten; see `to_slopes`."""
+    arrays = map(view, (u, places, y, losses, mistakes))
+    _evaluate[_grid(u, y, outputs), _THREADS](*arrays, outputs)
+
+
+def _grid(u: Array, y: Array, outputs: int) -> tuple[int, int]:
+    """Blocks of threads for records and seeds: those of a block have records that are one after another."""
+    return -(-len(y) // _THREADS), u.size // (len(y) * outputs)
+
+
+@cache
+def _to_slopes(row_to_slopes: Any) -> Any:
+    equation = cuda.jit(device=True)(row_to_slopes.py_func)
+
+    @cuda.jit
+    def kernel(
+        u: Array,
+        places: Array,
+        y: Array,
+        scale: Array,
+        owners: Array,
+        norms: Array,
+        largest: Array,
+        lowest: float,
+        outputs: int,
+    ) -> None:
+        i, s = cuda.grid(1), cuda.blockIdx.y
+        if i >= len(y):
+            return
+        first, last, apart = _place(places, i, s, outputs)
+        row = u[first:last:apart]
+        _exponentials(row)
+        own = row[y[i]]
+        row[y[i]] = 0
+        l1, l2 = equation(row, own, y[i], scale[i], lowest)
+        p, seed = owners[0, i], owners[1, i] + s
+        cuda.atomic.max(largest, (0, p, seed), l1 * norms[0, i])
+        cuda.atomic.max(largest, (1, p, seed), l2 * norms[1, i])
+
+    return kernel
+
+
+@cuda.jit
+def _evaluate(
+    u: Array, places: Array, y: Array, losses: Array, mistakes: Array, outputs: int
+) -> None:
+    i, s = cuda.grid(1), cuda.blockIdx.y
+    if i >= len(y):
+        return
+    first, last, apart = _place(places, i, s, outputs)
+    row = u[first:last:apart]
+    best = 0
+    for k in range(1, len(row)):
+        if row[k] > row[best]:
+            best = k
+    mistakes[i, s] = best != y[i]
+    own = float64(row[y[i]] - row[best])
+    _exponentials(row)
+    total = float64(0)
+    for k in range(len(row)):
+        total += row[k]
+    losses[i, s] = math.log(total) - own
+
+
+@cuda.jit(device=True)
+def _place(places: Array, i: int, s: int, outputs: int) -> tuple[int, int, int]:
+    """Say where the predictions for a record by the model of a seed begin and end, and how far apart they are."""
+    apart = places[1, i]
+    first = places[0, i] + s * outputs * apart
+    return first, first + outputs * apart, apart
+
+
+@cuda.jit(device=True)
+def _exponentials(row: Array) -> None:
+    largest = row[0]
+    for k in range(1, len(row)):
+        largest = max(largest, row[k])
+    for k in range(len(row)):
+        row[k] = math.exp(row[k] - largest)

@@ -1,0 +1,159 @@
+"""A GPU in Python: numba's simulator of kernels, and NumPy in the place of CuPy, with addresses in this process.
+
+    NUMBA_ENABLE_CUDASIM=1 python -m tests.device.simulated
+
+compares a few rounds of some methods on it with those of the processor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+
+class Array(np.ndarray[Any, Any]):
+    """An array that is copied before others use it, as that of a GPU."""
+
+    @property
+    def data(self) -> Any:
+        return types.SimpleNamespace(ptr=self.ctypes.data)
+
+    def get(self, out: Any = None, blocking: bool = True) -> Any:
+        if out is None:
+            return np.array(self)
+        out[...] = self
+        return out
+
+
+def _multiply(kind: Any) -> Any:
+    """Products of many matrices whose columns follow each other in memory, as cuBLAS has them."""
+
+    def at(address: int, rows: int, columns: int, leading: int) -> Any:
+        room = (kind * (leading * columns)).from_address(address)
+        return np.ctypeslib.as_array(room).reshape(columns, leading)[:, :rows].T
+
+    def multiply(
+        handle: Any,
+        op_a: int,
+        op_b: int,
+        m: int,
+        n: int,
+        k: int,
+        alpha: int,
+        a: int,
+        lda: int,
+        b: int,
+        ldb: int,
+        beta: int,
+        c: int,
+        ldc: int,
+        count: int,
+    ) -> None:
+        lists = ((ctypes.c_uint64 * count).from_address(each) for each in (a, b, c))
+        for one, two, out in zip(*lists, strict=True):
+            left = at(one, k, m, lda).T if op_a else at(one, m, k, lda)
+            right = at(two, n, k, ldb).T if op_b else at(two, k, n, ldb)
+            at(out, m, n, ldc)[:] = left @ right
+
+    return multiply
+
+
+def _made(name: str) -> Any:
+    function = getattr(np, name)
+    return lambda *given, **options: np.array(function(*given, **options)).view(Array)
+
+
+def _cupy() -> Any:
+    cupy: Any = types.ModuleType("cupy")
+    for name in ("asarray", "zeros", "empty", "concatenate", "stack"):
+        setattr(cupy, name, _made(name))
+    products = {"sgemmBatched": ctypes.c_float, "dgemmBatched": ctypes.c_double}
+    cublas = types.SimpleNamespace(
+        CUBLAS_OP_N=0,
+        CUBLAS_OP_T=1,
+        **{name: _multiply(kind) for name, kind in products.items()},
+    )
+    here = types.SimpleNamespace(compute_capability="0", id=0)
+    event = types.SimpleNamespace(record=lambda: None, synchronize=lambda: None)
+    cupy.cuda = types.SimpleNamespace(
+        cublas=cublas,
+        device=types.SimpleNamespace(get_cublas_handle=lambda: 0),
+        Device=lambda: here,
+        Event=lambda: event,
+    )
+    return cupy
+
+
+def _found(facts: dict[str, Any]) -> Any:
+    """Array at an address."""
+    memory = types.SimpleNamespace(__array_interface__=facts)
+    return np.asarray(memory)
+
+
+def install() -> None:
+    """Let the suite find this GPU."""
+    cuda: Any = importlib.import_module("numba.cuda")
+    fake = importlib.import_module("numba.cuda.simulator.cudadrv.devicearray").FakeCUDAArray
+    cupyx: Any = types.ModuleType("cupyx")
+    cupyx.zeros_pinned = np.zeros
+    libdevice: Any = types.ModuleType("numba.cuda.libdevice")
+    libdevice.rint = np.rint
+    sys.modules.update(
+        {
+            "cupy": _cupy(),
+            "cupyx": cupyx,
+            "numba_cuda": types.ModuleType("numba_cuda"),
+            "numba.cuda.libdevice": libdevice,
+        }
+    )
+    cuda.libdevice, compiled = libdevice, cuda.jit
+    cuda.jit = lambda function=None, device=False, **_: compiled(function, device=device)
+    # Not a copy for each argument: two may be the same array.
+    cuda.as_cuda_array = lambda memory, sync: fake(_found(memory.__cuda_array_interface__))
+
+
+# Methods with parameters, sensitivity and noise; together they have all kinds of updates and both laws.
+RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
+    ("objp", {"local_updates": 3}, "local", "laplace"),
+    ("objt", {}, "global", "gaussian"),
+    ("outp", {}, "local", "published"),
+    ("iadmm", {}, "local", "published"),
+    ("iceadmm", {"local_updates": 2}, "local", "laplace"),
+)
+
+
+def main() -> None:
+    install()
+    from admmbench.contracts.made_up_data import make_dataset
+    from admmbench.engine.rounds import run_rounds
+    from admmbench.engine.spec import RunSpec
+
+    data = make_dataset(40, 9, 6, 3, writers=3)
+    for method, params, sensitivity, law in RUNS:
+        spec = RunSpec(
+            dataset=data,
+            algorithm=method,
+            params=params,
+            agents={"scheme": "by_writer"},
+            epsilon=1,
+            rounds=2,
+            evaluate_every=1,
+            seeds=(2,),
+            sensitivity=sensitivity,
+            dtype="float64",
+            privacy={"noise": law},
+        )
+        cpu = run_rounds(spec, data).variables()["arrays"]
+        gpu = run_rounds(spec, data, device="cuda").variables()["arrays"]
+        for name in set(cpu) - {"seconds"}:
+            np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, err_msg=name)
+        print(method, params, sensitivity, law, "agree")
+
+
+if __name__ == "__main__":
+    main()

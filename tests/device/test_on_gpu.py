@@ -1,0 +1,166 @@
+"""A GPU computes what a processor does: `make test-gpu`, with a GPU and the extra ``cuda``."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from admmbench import simulate
+from admmbench.contracts.made_up_data import make_dataset
+from admmbench.datasets import load_dataset
+from admmbench.files.installed import OWN
+from admmbench.jobs.simulate import run_spec
+from admmbench.privacy import samplers
+from admmbench.results import reference
+from admmbench.study.config import read
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not find_spec("cupy"), reason="needs a GPU and the extra cuda"),
+]
+
+MNIST = "equal_privacy_mnist"
+N, J, K = 700, 40, 30  # a model of more than a tile
+DATA = make_dataset(N, 90, J, K, writers=5)
+RUN = {"agents": {"scheme": "by_writer"}, "epsilon": 2.0, "rounds": 200, "evaluate_every": 20}
+METHODS = [
+    ("objp", {}, "paper"),
+    ("objp", {"local_updates": 3}, "paper"),
+    ("objp", {"proximity": "smooth"}, "paper"),
+    ("objp", {}, "reference"),
+    ("objt", {}, "paper"),
+    ("objt", {}, "reference"),
+    ("outp", {}, "paper"),
+    ("outp", {}, "reference"),
+    ("iadmm", {}, "paper"),
+    ("iadmm", {"subproblem": "trust_region"}, "reference"),
+    ("iceadmm", {"local_updates": 2}, "paper"),
+]
+
+
+def both(name, **given):
+    return [simulate(DATA, name, **given, device=device) for device in ("cpu", "cuda")]
+
+
+def largest_difference(trace, other):
+    """Of all variables but the times, relative to the largest number of each."""
+    worst = 0.0
+    for name in trace.data_vars:
+        if name in ("seconds", "status"):
+            continue
+        a, b = trace[name].values, other[name].values
+        np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b), err_msg=str(name))
+        a, b = np.nan_to_num(a, posinf=0), np.nan_to_num(b, posinf=0)
+        worst = max(worst, np.abs(a - b).max() / max(np.abs(a).max(), 1e-300))
+    return worst
+
+
+@pytest.mark.parametrize(("name", "params", "variant"), METHODS)
+@pytest.mark.parametrize("sensitivity", ["local", "global"])
+def test_traces_agree_in_double_precision(name, params, variant, sensitivity):
+    given = {**RUN, "params": params, "variant": variant, "sensitivity": sensitivity}
+    cpu, gpu = both(name, **given, seeds=3, dtype="float64")
+    assert largest_difference(cpu, gpu) < 1e-9
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_traces_agree_in_single_precision(noise):
+    given = {**RUN, "privacy": {"noise": noise}, "rounds": 20, "evaluate_every": 5}
+    cpu, gpu = both("objp", **given, seeds=3)
+    assert largest_difference(cpu, gpu) < 1e-3
+
+
+def test_seeds_may_have_partitions_of_their_own():
+    given = {**RUN, "agents": {"scheme": "iid", "agents": 4, "shuffle": True}, "dtype": "float64"}
+    cpu, gpu = both("objp", **given, seeds=3)
+    assert largest_difference(cpu, gpu) < 1e-9
+
+
+def test_totals_are_the_same():
+    given = {**RUN, "epsilon": float("inf"), "privacy": {"total": 4.0}, "sensitivity": "global"}
+    cpu, gpu = both("objp", **given, seeds=2, dtype="float64")
+    np.testing.assert_array_equal(cpu.epsilon_total, gpu.epsilon_total)
+
+
+def test_a_run_on_a_gpu_goes_on_from_its_checkpoint(tmp_path):
+    from admmbench.engine.rounds import run_rounds
+    from admmbench.engine.spec import RunSpec
+    from admmbench.jobs.checkpoint import Checkpoint, InterruptedRunError
+
+    spec = RunSpec(dataset=DATA, algorithm="objp", params={"local_updates": 2}, **RUN, seeds=2)
+    whole = run_rounds(spec, DATA, device="cuda")
+
+    class Stopping(Checkpoint):
+        def after_round(self, snapshot):
+            if snapshot.t == 77:
+                self.save(snapshot)
+                raise InterruptedRunError(15, "stopped")
+
+    with pytest.raises(InterruptedRunError):
+        run_rounds(spec, DATA, keeper=Stopping(tmp_path / "c", {}, 1e9), device="cuda")
+    again = run_rounds(spec, DATA, keeper=Checkpoint(tmp_path / "c", {}, 1e9), device="cuda")
+    for name, values in whole.variables()["arrays"].items():
+        if name != "seconds":
+            np.testing.assert_array_equal(values, again.variables()["arrays"][name])
+
+
+@pytest.mark.parametrize("law", [samplers.LAPLACE, samplers.GAUSSIAN])
+@pytest.mark.parametrize("fine", [False, True])
+def test_random_words_are_the_same_bits_and_noise_agrees_to_4_ulp(law, fine):
+    import cupy
+    from numba import cuda, float64, uint64
+
+    from admmbench.device.noise import EACH, THREADS, TILE, perturb
+
+    @cuda.jit
+    def draw(key, place, grid, words_out, out):
+        words = cuda.local.array(EACH, uint64)
+        noise, values = cuda.local.array(EACH, float64), cuda.local.array(EACH, float64)
+        for q in range(EACH):
+            values[q] = 0.0
+        tile, lane = cuda.blockIdx.x, cuda.threadIdx.x
+        perturb(values, law, key, place[0], place[1], tile, lane, 1.0, grid, words, noise, TILE)
+        for q in range(EACH):
+            at = cuda.blockIdx.x * TILE + q * THREADS + cuda.threadIdx.x
+            words_out[at], out[at] = words[q], noise[q]
+
+    tiles, key, place = 4000, np.array([3, 2**31 + 5], np.uint32), np.array([7, 2])
+    words, found = cupy.zeros(tiles * TILE, np.uint64), cupy.zeros(tiles * TILE)
+    grid = 2.0**-50 if fine else 2.0**-30
+    arrays = (cuda.as_cuda_array(cupy.asarray(each)) for each in (key, place))
+    draw[tiles, THREADS](*arrays, grid, cuda.as_cuda_array(words), cuda.as_cuda_array(found))
+    fill = samplers.fill_laplace if law == samplers.LAPLACE else samplers.fill_gaussian
+    few = samplers.EACH if fine else samplers.FEW
+    room, expected = np.empty(2 * TILE, np.uint32), np.empty(TILE)
+    numbers, worst = np.empty(tiles * TILE), 0.0
+    for tile in range(tiles):
+        fill(key, place, tile, TILE, room, expected, few)
+        bits = (room[:TILE].astype(np.uint64) << np.uint64(32)) | room[TILE:]
+        part = slice(tile * TILE, (tile + 1) * TILE)
+        np.testing.assert_array_equal(words[part].get(), bits)
+        numbers[part] = expected
+        ulps = np.abs(found[part].get() - expected) / np.spacing(np.abs(expected))
+        worst = max(worst, ulps.max())
+    # On a fine grid a number is the difference of two logarithms of about 36.
+    if fine:
+        assert np.abs(found.get() - numbers).max() <= 4 * np.spacing(36.0)
+    else:
+        assert worst <= 4
+
+
+@pytest.mark.parametrize("label", ["ObjP, Laplace", "ObjPM, Gaussian", "ObjT, Gaussian", "OutP"])
+def test_kept_results_of_mnist_agree(label):
+    experiment = read([OWN / "equal_privacy.yaml"], OWN / "config.yaml").experiments[MNIST]
+    kept = reference.read(Path("reference", f"{MNIST}.nc")).load()
+    (run,) = [
+        each
+        for each in experiment.runs
+        if each.label == label and each.spec.privacy.total == 2 and 0 in each.spec.seeds
+    ]
+    trace = run_spec(run.spec, load_dataset(run.spec.dataset), device="cuda")
+    expected = kept.test_error.sel(algorithm=label, epsilon=2, seed=list(run.spec.seeds))
+    expected = expected.sel(round=run.spec.rounds)
+    found = trace.test_error.sel(round=run.spec.rounds)
+    # Of 10,000 test records, those on a border may fall on its other side.
+    np.testing.assert_allclose(found, expected, atol=3e-4)
