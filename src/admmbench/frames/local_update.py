@@ -58,12 +58,13 @@ from admmbench.problems.used_columns import take_tile
 
 number = np.{dtype}
 equation = numba.njit(nogil=True, error_model="numpy", inline="always")
+# What takes a tuple of numbers is inlined later, by the compiler.
+function = numba.njit(nogil=True, error_model="numpy")
 
 {equations}
 
 
-# What is called with a tuple of numbers cannot be inlined here; the compiler does that later.
-@numba.njit(nogil=True, error_model="numpy")
+@function
 {step}
 
 
@@ -75,7 +76,7 @@ def numbers_of(numbers, p, s):
 {functions}
 
 solve = equation(make_solve(step, penalty_gradient, {at_global}))
-finish = equation(make_finish(solve, number, {finish}))
+finish = function(make_finish(solve, number, {finish}))
 update = njit(nogil=True, error_model="numpy")(
     make_update(solve, finish, numbers_of, take_tile, perturb, {update})
 )
