@@ -42,6 +42,14 @@ def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
     assert float(total[3]) > 0
 
 
+def test_a_gpu_makes_what_it_can_and_nothing_again(project):
+    device = ["--config", "device=cuda"]
+    assert project.planned(*device) == set()
+    dry = project.run("--dry-run", "--printshellcmds", "--forceall", *device)
+    assert re.findall(r" --device (\w+) ", dry) == ["cuda"] * len(RUNS)
+    assert dry.count("device=cuda, cuda=1, gres=gpu:1") == len(RUNS)
+
+
 def test_what_a_plan_measured_is_known_to_the_study(project, monkeypatch, tmp_path):
     """Both find it in the user's cache, and read the same words of the command line."""
     (tmp_path / "admmbench").symlink_to(os.environ["ADMMBENCH_CACHE"])

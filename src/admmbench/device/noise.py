@@ -51,12 +51,16 @@ def perturb(
     ----------
     values
         EACH entries, a quarter of a tile apart.
-    law, key, tile, scale, grid
+    law, key
         See there.
     t, release
         Round, and number of the release in it.
+    tile
+        Number of the tile in the release.
     lane
         Number of the thread in its block.
+    scale, grid
+        See there.
     words, noise
         Room for the random words and the noise of the entries.
     left
