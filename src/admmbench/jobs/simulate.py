@@ -36,12 +36,12 @@ def simulate(
     evaluate_every: int | None = None,
     seeds: int | Iterable[int] | str = SEEDS,
     threads: int = 1,
-    device: str = "cpu",
     dtype: str = "float32",
     time_limit: float = math.inf,
     accountants: Iterable[str] | None = None,
     progress: Progress | None = None,
     groups: Any = None,
+    device: str = "cpu",
 ) -> xr.Dataset:
     """Run an algorithm on a data set, for several seeds at once.
 
@@ -89,8 +89,6 @@ def simulate(
         seeds; or text such as ``"0-9"``.
     threads
         Threads to spread the agents over; does not change the result.
-    device
-        What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
     dtype
         Precision of the arithmetic.
     time_limit
@@ -102,6 +100,8 @@ def simulate(
         Called with the round and the number of rounds.
     groups
         With arrays: whose each record is, shape (n,); there is an agent for each group if ``agents`` is absent.
+    device
+        What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
 
     Returns
     -------
