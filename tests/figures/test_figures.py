@@ -838,3 +838,9 @@ def test_the_sensitivity_has_a_row_for_each_method_those_that_lose_most_first(fi
     budgets = [wording.budget(float(each)) for each in ds["epsilon"].values[:2]]
     np.testing.assert_allclose(marks[budgets[0]], [-1, 1])
     np.testing.assert_allclose(marks[budgets[1]], [5, 2])
+    lost[0, 0] = np.inf
+    ds = ds.assign_coords(lost_beside=(("algorithm", "epsilon"), lost))
+    (panel,) = panels(draw(ds, figure(kind="sensitivity")))
+    (edge,) = (line for line in panel.lines if line.get_marker() == ">" and len(line.get_xdata()))
+    assert [*edge.get_xdata()] == [1]
+    assert [*edge.get_ydata()] == [0]  # a method that diverges is the first

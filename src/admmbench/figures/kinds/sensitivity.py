@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 class Sensitivity(Figure):
     """A sensitivity shows by how much the error on held-out rows grows at half or twice a tuned value, at most.
 
-    There is a row for each method, in the order of its largest loss, and a mark for each budget. Below 0 are settings
-    that the search, which saw a limited number of trials, missed.
+    There is a row for each method, in the order of its largest loss, and a mark for each budget, at the right edge
+    where a trial diverged. Below 0 are settings that the search, which saw a limited number of trials, missed.
     """
 
     def says(self, n_seeds: int) -> str:
         """See `Figure.says`."""
-        return "Errors on held-out training rows, means over the seeds of the trials."
+        found = "Errors on held-out training rows, means over the seeds of the trials"
+        return f"{found}; at the right edge where a trial diverged."
 
     def axes(self, shown: xr.Dataset) -> tuple[str, str]:
         """See `Figure.axes`."""
@@ -59,3 +60,6 @@ class Sensitivity(Figure):
         for line, own in table.groupby("line", sort=False):
             look = {**looks[str(line)].line(), "linestyle": "none"}
             panel.plot(own["x"], own["place"], label=line, **look)
+            beyond = own["place"][own["x"] == math.inf]
+            edge = {"marker": ">", "transform": panel.get_yaxis_transform(), "clip_on": False}
+            panel.plot([1] * len(beyond), beyond, **{**look, **edge}, in_layout=False)
