@@ -11,6 +11,7 @@ import ctypes
 import importlib
 import sys
 import types
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,12 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 def main() -> None:
     install()
     from admmbench.contracts.made_up_data import make_dataset
-    from admmbench.engine.rounds import run_rounds
+    from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.spec import RunSpec
+    from admmbench.engine.threads import Workers
 
     data = make_dataset(40, 9, 6, 3, writers=3)
+    data = replace(data, X_test=np.asfortranarray(data.X_test))
     for method, params, sensitivity, law in RUNS:
         spec = RunSpec(
             dataset=data,
@@ -153,6 +156,14 @@ def main() -> None:
         for name in set(cpu) - {"seconds"}:
             np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, err_msg=name)
         print(method, params, sensitivity, law, "agree")
+    federation = assemble(spec, data, Workers(1), device="cuda")
+    (block,), rng = federation.blocks, np.random.default_rng(0)
+    z = [rng.random((3, 1, 3, 6)).view(Array) for _ in range(2)]
+    first, second = (block.parts.gradient(each, 40) for each in z)
+    again = block.parts.gradient(z[0], 40)
+    np.testing.assert_array_equal(first.entries, again.entries)
+    np.testing.assert_array_equal(first.sensitivity.l1, again.sensitivity.l1)
+    assert (first.sensitivity.l1 != second.sensitivity.l1).all()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
+from types import FunctionType, SimpleNamespace
 
+import numpy as np
 import pytest
 
 from admmbench import simulate
@@ -13,6 +16,8 @@ from admmbench.device import chosen, unsuitable
 from admmbench.engine.spec import RunSpec
 from admmbench.files.installed import OWN
 from admmbench.forecast.cost import GPU, LIMITS, estimate, work
+from admmbench.forecast.plan import core_seconds
+from admmbench.problems.losses.softmax import Softmax
 from admmbench.study.config import read
 from tests.device import simulated
 
@@ -51,6 +56,24 @@ def test_what_it_does_not_make_stays_on_a_processor(given, reason):
             simulate(**{"dataset": DATA, "algorithm": "objp", "agents": 3, **given}, device="cuda")
 
 
+def test_a_loss_that_extends_the_softmax_has_formulas_of_its_own():
+    class Tempered(Softmax):
+        pass
+
+    run = spec()
+    tempered = replace(run.as_problem, loss=Tempered())
+    other = SimpleNamespace(method=run.method, as_problem=tempered)
+    assert unsuitable(other) == "the loss is not softmax"
+
+
+def test_slopes_of_nan_are_nan_where_the_larger_of_two_numbers_is_not():
+    equation = Softmax.row_to_slopes.py_func
+    on_gpu = FunctionType(equation.__code__, {**equation.__globals__, "max": np.fmax})
+    row = np.array([np.nan, 0, 0])
+    assert np.isnan(on_gpu(row, 1.0, 1, 1.0, 0.0)).all()
+    assert np.isnan(row).all()
+
+
 @pytest.mark.skipif(bool(find_spec("cupy")), reason="CuPy is here")
 def test_without_its_packages_an_error_names_the_extra():
     with pytest.raises(ValueError, match=r"device: cuda needs cupy: pip install 'admmbench\[cuda"):
@@ -68,6 +91,7 @@ def test_a_gpu_needs_one_thread_and_less_time():
     assert estimate(run, 4, "cuda").threads == 1
     assert estimate(run, 4, "cuda").runtime < estimate(run, 4).runtime / 10
     assert work(run, GPU) < work(run, LIMITS) / 100
+    assert core_seconds(run, 16, LIMITS, "cuda") == core_seconds(run, 1, LIMITS, "cuda")
 
 
 def test_runs_are_the_same_runs_on_another_device():

@@ -39,7 +39,8 @@ class DeviceRows(BoundRows):
         asarray, found = cupy().asarray, []
         for seeds, rows in self._held_out:
             n_predictions = (seeds.stop - seeds.start) * self.model_shape[0]
-            products = Products([asarray(X[rows])[None]], np.zeros(1, int), n_predictions)
+            records = asarray(np.ascontiguousarray(X[rows]))
+            products = Products([records[None]], np.zeros(1, int), n_predictions)
             found.append((seeds, products, asarray(y[rows])))
         return found
 
@@ -86,7 +87,7 @@ class DeviceParts(RowParts):
         self, whole: BoundRows, shares: Sequence[Sequence[tuple[slice, RowSelection]]]
     ) -> None:
         super().__init__(whole, shares)
-        xp, (P, S), (K, J) = cupy(), self._shape, whole.model_shape
+        xp, (P, S), (K, _) = cupy(), self._shape, whole.model_shape
         self._dtype = np.promote_types(whole.dtype, whole.released)
         # All seeds share their agents' records, or each has records of its own.
         together = len(self._shares) == P
@@ -115,35 +116,36 @@ class DeviceParts(RowParts):
         self._norms = xp.stack(list(norms))
         self._real = rows(lambda matrix: np.ones(len(matrix.y)))[:, None]
         self._u = xp.empty(self._local.n_rows * n_predictions, self._dtype)
-        self._entries = xp.zeros((P, S, K, J), self._dtype)
         self._scales: tuple[Array, Array] | None = None
-        self._largest, self._largest_here = xp.zeros((2, P, S)), zeros_here((2, P, S))
 
     def gradient(
         self, z: Array, mean_over: Array | int, floor: float = 0.0, sample: Sample | None = None
     ) -> Gradient:
-        """Sum gradients of the loss over the agents' records, see `RowParts`; the next call writes over them."""
+        """Sum gradients of the loss over the agents' records, see `RowParts.gradient`."""
         if sample is not None:
             raise TypeError("a GPU takes all records of an agent")
         loss = self.whole.loss.clipped(floor) if floor else self.whole.loss
         scale = self._scale(mean_over)
         self._local.predict(z.astype(self._dtype, copy=False), self._u)
         scales = self._of_records(scale)
-        self._largest.fill(0)
-        bounds = self._owners, self._norms, self._largest
-        places, K = self._local.places, self.whole.model_shape[0]
-        softmax.to_slopes(loss, self._u, places, self._targets, scales, *bounds, K)
+        xp, bounds = cupy(), (2, *self._shape)
+        largest_there, largest_here = xp.zeros(bounds), zeros_here(bounds)
+        known = self._owners, self._norms, largest_there
+        places, (K, J) = self._local.places, self.whole.model_shape
+        softmax.to_slopes(loss, self._u, places, self._targets, scales, *known, K)
         # On its way while the second product is computed.
-        self._largest.get(out=self._largest_here, blocking=False)
-        arrived = cupy().cuda.Event()
+        largest_there.get(out=largest_here, blocking=False)
+        arrived = xp.cuda.Event()
         arrived.record()
-        self._local.back(self._u, self._entries)
+        entries = xp.empty((*self._shape, K, J), self._dtype)
+        entries[self.n_samples == 0] = 0
+        self._local.back(self._u, entries)
 
         def raise_to(largest: Norms) -> None:
             arrived.synchronize()
-            largest.l1[:], largest.l2[:] = self._largest_here
+            largest.l1[:], largest.l2[:] = largest_here
 
-        return Gradient(self._entries, lambda: self._sensitivity(loss, scale, raise_to))
+        return Gradient(entries, lambda: self._sensitivity(loss, scale, raise_to))
 
     def _of_records(self, scale: Array) -> Array:
         """Factors of agents, for each of their records; they are the same in all rounds."""

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from admmbench import datasets
 from admmbench.audit.settings import AuditSettings, compared_rounds, one_run_rounds
-from admmbench.device import chosen
+from admmbench.device import Device, chosen
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.variables import measured
 from admmbench.forecast import timing
@@ -97,7 +97,7 @@ def _of_experiment(
 def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str, float]:
     device = chosen(run.spec, study.config.device)
     limits = estimate(run.spec, study.config.threads, device)
-    seconds = core_seconds(run.spec, study.config.threads, GPU if device == "cuda" else machine)
+    seconds = core_seconds(run.spec, study.config.threads, machine, device)
     took = _recorded(folder, run)
     compared = {} if took is None else {"forecast": seconds, "took": limits.threads * took}
     return {
@@ -112,9 +112,10 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str,
     }
 
 
-def core_seconds(spec: RunSpec, threads: int, machine: Machine) -> float:
-    """Forecast the seconds of a run that may have so many threads, of all its cores together."""
-    return estimate(spec, threads).threads * machine.start + work(spec, machine)
+def core_seconds(spec: RunSpec, threads: int, machine: Machine, device: Device = "cpu") -> float:
+    """Forecast the seconds of a run that may have so many threads, of all its cores together, or of a GPU."""
+    machine = GPU if device == "cuda" else machine
+    return estimate(spec, threads, device).threads * machine.start + work(spec, machine)
 
 
 def attack_seconds(spec: RunSpec, settings: AuditSettings, machine: Machine) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from statistics import mean
 from typing import NamedTuple
 
+from admmbench.device import chosen
 from admmbench.forecast.cost import LIMITS, Machine, work
 from admmbench.forecast.plan import attack_seconds, core_seconds
 from admmbench.study.address import rule_name
@@ -34,7 +35,10 @@ def expected(study: Study, machine: Machine) -> dict[str, Expected]:
     threads = study.config.threads
     found = {}
     for folder, runs in study.shared.items():
-        seconds = mean(core_seconds(run.spec, threads, machine) for run in runs.values())
+        seconds = mean(
+            core_seconds(run.spec, threads, machine, chosen(run.spec, study.config.device))
+            for run in runs.values()
+        )
         found[rule_name("run", folder)] = Expected(next(iter(runs.values())).label, seconds)
     for name, experiment in study.experiments.items():
         if experiment.timed:

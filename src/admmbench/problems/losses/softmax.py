@@ -33,9 +33,14 @@ def row_to_slopes(
     for k in range(len(row)):
         others += row[k]
     inverse = row.dtype.type(1) / (others + own)
-    slope = max(-others * inverse, lowest - row.dtype.type(1))
+    # No max(): that of a GPU has a number for NaN.
+    slope, steepest = -others * inverse, lowest - row.dtype.type(1)
+    if steepest > slope:
+        slope = steepest
     for k in range(len(row)):
-        h = max(row[k] * inverse, lowest)
+        h = row[k] * inverse
+        if lowest > h:
+            h = lowest
         absolute += h
         squared += h * h
         row[k] = h * factor
