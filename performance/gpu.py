@@ -1,15 +1,23 @@
 """Time of a round on a GPU against the processor of the same machine, and against the plain program through CuPy.
 
-    python performance/gpu.py [--threads 16]
+    python performance/gpu.py [--threads 16] [--together 4]
 
-The plain program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in CuPy's
-arrays; its time is counted once for each seed. All are medians of one call. Bytes are those that a round must move at
-least: of local models and dual variables, read and written, of gradients and predictions, written and read, and of the
-records, read twice.
+Writers of the data that stand for FEMNIST use some of the columns alone, as those whose shards are small do. The plain
+program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in CuPy's arrays; its
+time is counted once for each seed. All are medians of one call. Bytes are those that a round must move at least: of
+local models and dual variables, read and written, of gradients and predictions, written and read, and of the records,
+read twice.
+
+With ``--together`` so many processes compute rounds of the same method at a time, and a round of one of them takes the
+card the time that passes, divided by the rounds of all.
 """
 
 import argparse
+import itertools
+import subprocess
+import sys
 import time
+from dataclasses import replace
 
 import cupy
 import numpy as np
@@ -32,21 +40,76 @@ METHODS = [
 ]
 
 
-def rounds(spec, data, threads, n, device):
-    """Median milliseconds of a round."""
-    times = []
+# Of 784 columns a writer of FEMNIST uses so many: 114 writers from 153 to 451, 300 in the mean.
+USED = 150, 451
+SECONDS = 4
+
+
+def made_up(shape):
+    """Records in the shapes of a data set."""
+    n, n_test, J, K, P = SHAPES[shape]
+    data = make_dataset(n, n_test, J, K, writers=P)
+    if shape == "FEMNIST":
+        X, writers, rng = (
+            data.X_train.copy(),
+            data.attributes["writer"].train,
+            np.random.default_rng(0),
+        )
+        for writer in np.unique(writers):
+            unused = rng.permutation(J)[rng.integers(*USED) :]
+            X[np.ix_(np.flatnonzero(writers == writer), unused)] = 0
+        data = replace(data, X_train=X)
+    return data
+
+
+def each_round(spec, data, threads, device):
+    """Do rounds, and say after each one how long it took."""
     with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
         federation = assemble(spec, data, pool, device=device)
         state = spec.method.init(federation)
-        for t in range(1, n + WARM_UP + 1):
+        for t in itertools.count(1):
             start = time.perf_counter()
             for block in federation.blocks:
                 block.noise.begin_round(t)
             spec.method.round(t, state, federation)
             if device == "cuda":
                 cupy.cuda.Device().synchronize()
-            times.append(time.perf_counter() - start)
+            yield time.perf_counter() - start
+
+
+def rounds(spec, data, threads, n, device):
+    """Median milliseconds of a round."""
+    times = list(itertools.islice(each_round(spec, data, threads, device), n + WARM_UP))
     return 1e3 * float(np.median(times[WARM_UP:]))
+
+
+def count_rounds(spec, data):
+    """Wait for a line of input, then count the rounds of some seconds."""
+    running = each_round(spec, data, 1, "cuda")
+    for _ in range(WARM_UP):
+        next(running)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    stop, n = time.perf_counter() + SECONDS, 0
+    while time.perf_counter() < stop:
+        next(running)
+        n += 1
+    print(n)
+
+
+def together(shape, label, processes):
+    """Milliseconds of the card for a round of one of several processes."""
+    command = [sys.executable, __file__, "--only", shape, "--methods", label, "--count"]
+    started = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(processes)
+    ]
+    for each in started:
+        each.stdout.readline()
+    for each in started:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    return 1e3 * SECONDS / sum(int(each.communicate()[0]) for each in started)
 
 
 def plain(data, writers, n, rho=0.5, epsilon=0.05):
@@ -100,15 +163,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--only", nargs="*", default=list(SHAPES))
+    parser.add_argument("--methods", nargs="*", default=[label for *_, label in METHODS])
     parser.add_argument("--skip-others", action="store_true")
+    parser.add_argument("--together", type=int, default=4)
+    parser.add_argument("--count", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    speed = bandwidth()
-    print(f"{name()}; copies move {speed / 1e12:.2f} TB/s")
+    if not options.count:
+        speed = bandwidth()
+        print(f"{name()}; copies move {speed / 1e12:.2f} TB/s")
     for shape in options.only:
-        n, n_test, J, K, P = SHAPES[shape]
-        data = make_dataset(n, n_test, J, K, writers=P)
-        writers = data.attributes["writer"].train
+        n, _, J, K, P = SHAPES[shape]
+        data = made_up(shape)
         for method, params, label in METHODS:
+            if label not in options.methods:
+                continue
             spec = RunSpec(
                 dataset=data,
                 algorithm=method,
@@ -118,15 +186,21 @@ def main() -> None:
                 epsilon=0.05,
                 seeds=SEEDS,
             )
+            if options.count:
+                count_rounds(spec, data)
+                continue
             on_gpu = rounds(spec, data, 1, options.rounds, "cuda")
             line = f"{shape:8} {label:6} GPU {on_gpu:7.2f} ms"
+            if options.together > 1 and not params:
+                shared = together(shape, label, options.together)
+                line += f"   {options.together} at a time {shared:7.2f} ms"
             if label == "ObjP":
                 models, slopes, records = P * SEEDS * K * J, n * SEEDS * K, n * J
                 moved = 4 * (2 * 2 * models + 2 * models + 4 * slopes + 2 * records)
                 line += f"   {moved / 1e9:.2f} GB, {100 * moved / speed / (1e-3 * on_gpu):.0f} % of the bandwidth"
                 if not options.skip_others:
                     on_cpu = rounds(spec, data, options.threads, 5, "cpu")
-                    program = SEEDS * plain(data, writers, 5)
+                    program = SEEDS * plain(data, data.attributes["writer"].train, 5)
                     line += f"   {options.threads} threads {on_cpu:.0f} ms ({on_cpu / on_gpu:.0f}x)"
                     line += (
                         f"   plain program through CuPy {program:.0f} ms ({program / on_gpu:.0f}x)"

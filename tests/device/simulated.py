@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import itertools
 import sys
 import types
 from dataclasses import replace
@@ -71,7 +72,15 @@ def _made(name: str) -> Any:
 
 def _cupy() -> Any:
     cupy: Any = types.ModuleType("cupy")
-    for name in ("asarray", "zeros", "empty", "concatenate", "stack"):
+    for name in (
+        "ascontiguousarray",
+        "asarray",
+        "broadcast_to",
+        "concatenate",
+        "empty",
+        "stack",
+        "zeros",
+    ):
         setattr(cupy, name, _made(name))
     products = {"sgemmBatched": ctypes.c_float, "dgemmBatched": ctypes.c_double}
     cublas = types.SimpleNamespace(
@@ -128,6 +137,19 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 )
 
 
+def with_unused_columns(data: Any) -> Any:
+    """Leave writers from a third to two thirds of the columns of their records; the last writer has none."""
+    X, writers = data.X_train.copy(), data.attributes["writer"].train
+    names, J = np.unique(writers), X.shape[1]
+    rng = np.random.default_rng(1)
+    for which, writer in enumerate(names):
+        used = rng.permutation(J)[: J // 3 + which * J // (3 * len(names))]
+        rows = np.flatnonzero(writers == writer)
+        X[np.ix_(rows, np.setdiff1d(np.arange(J), used))] = 0
+    X[writers == names[-1]] = 0
+    return replace(data, X_train=X)
+
+
 def main() -> None:
     install()
     from admmbench.contracts.made_up_data import make_dataset
@@ -135,9 +157,10 @@ def main() -> None:
     from admmbench.engine.spec import RunSpec
     from admmbench.engine.threads import Workers
 
-    data = make_dataset(40, 9, 6, 3, writers=3)
-    data = replace(data, X_test=np.asfortranarray(data.X_test))
-    for method, params, sensitivity, law in RUNS:
+    whole = make_dataset(40, 9, 6, 3, writers=3)
+    whole = replace(whole, X_test=np.asfortranarray(whole.X_test))
+    narrow = with_unused_columns(make_dataset(40, 9, 20, 3, writers=3))
+    for data, (method, params, sensitivity, law) in itertools.product((narrow, whole), RUNS):
         spec = RunSpec(
             dataset=data,
             algorithm=method,
@@ -155,15 +178,20 @@ def main() -> None:
         gpu = run_rounds(spec, data, device="cuda").variables()["arrays"]
         for name in set(cpu) - {"seconds"}:
             np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, err_msg=name)
-        print(method, params, sensitivity, law, "agree")
-    federation = assemble(spec, data, Workers(1), device="cuda")
-    (block,), rng = federation.blocks, np.random.default_rng(0)
-    z = [rng.random((3, 1, 3, 6)).view(Array) for _ in range(2)]
-    first, second = (block.parts.gradient(each, 40) for each in z)
-    again = block.parts.gradient(z[0], 40)
-    np.testing.assert_array_equal(first.entries, again.entries)
-    np.testing.assert_array_equal(first.sensitivity.l1, again.sensitivity.l1)
-    assert (first.sensitivity.l1 != second.sensitivity.l1).all()
+        print(method, params, sensitivity, law, data.X_train.shape[1], "columns agree")
+    for data in (narrow, whole):
+        given = spec.model_copy(update={"dataset": data})
+        (cpu_block,) = assemble(given, data, Workers(1)).blocks
+        (block,) = assemble(given, data, Workers(1), device="cuda").blocks
+        rng, J = np.random.default_rng(0), data.X_train.shape[1]
+        z = [rng.random((3, 1, 3, J)).view(Array) for _ in range(2)]
+        first, second = (block.parts.gradient(each, 40) for each in z)
+        again = block.parts.gradient(z[0], 40)
+        np.testing.assert_array_equal(first.entries, again.entries)
+        np.testing.assert_array_equal(first.sensitivity.l1, again.sensitivity.l1)
+        assert (first.sensitivity.l1 != second.sensitivity.l1)[:2].all()
+        expected = cpu_block.parts.gradient(np.asarray(z[0]), 40).value
+        np.testing.assert_allclose(first.value, expected, atol=1e-14)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from admmbench.jobs.simulate import run_spec
 from admmbench.privacy import samplers
 from admmbench.results import reference
 from admmbench.study.config import read
+from tests.device.simulated import with_unused_columns
 
 pytestmark = [
     pytest.mark.gpu,
@@ -61,6 +62,13 @@ def largest_difference(trace, other):
 def test_traces_agree_in_double_precision(name, params, variant, sensitivity):
     given = {**RUN, "params": params, "variant": variant, "sensitivity": sensitivity}
     cpu, gpu = both(name, **given, seeds=3, dtype="float64")
+    assert largest_difference(cpu, gpu) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["objp", "outp", "iadmm"])
+def test_traces_agree_where_agents_use_some_columns_alone(name):
+    data, given = with_unused_columns(DATA), {**RUN, "seeds": 3, "dtype": "float64"}
+    cpu, gpu = (simulate(data, name, **given, device=device) for device in ("cpu", "cuda"))
     assert largest_difference(cpu, gpu) < 1e-9
 
 

@@ -54,9 +54,18 @@ def zeros_here(shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 def view(array: Array) -> Any:
     """View an array, in C order, as the kernels of numba take it."""
+    return _view_as(array, array.shape)
+
+
+def flat(array: Array) -> Any:
+    """View an array, in C order, as one row of numbers."""
+    return _view_as(array, (array.size,))
+
+
+def _view_as(array: Array, shape: tuple[int, ...]) -> Any:
     if not array.flags.c_contiguous:
         raise ValueError("expected an array in C order")
-    return _view(array.data.ptr, array.shape, array.dtype.str)
+    return _view(array.data.ptr, shape, array.dtype.str)
 
 
 class _Memory:
@@ -87,9 +96,11 @@ class Products:
     Parameters
     ----------
     records
-        Matrices of records by their sizes, each of shape (B, R, J).
+        Matrices of records by their sizes, each of shape (B, R, J), where J is at most W.
     models
-        Which models each of all these matrices goes with, shape (matrices,): the first of N rows of length J.
+        Which models each of all these matrices goes with, shape (matrices,): the first of N rows.
+    n_columns
+        W, the length of these rows, of which the first J numbers are used.
     n_predictions
         N.
 
@@ -101,9 +112,15 @@ class Products:
         Where the first prediction of each record is, and how far the next one is from it, shape (2, n_rows).
     """
 
-    def __init__(self, records: Sequence[Array], models: NDArray[Any], n_predictions: int) -> None:
-        self._records, self._N = records, n_predictions
-        size, J = records[0].dtype.itemsize, records[0].shape[2]
+    def __init__(
+        self,
+        records: Sequence[Array],
+        models: NDArray[Any],
+        n_columns: int,
+        n_predictions: int,
+    ) -> None:
+        self._records, self._W, self._N = records, n_columns, n_predictions
+        dtype = records[0].dtype
         lengths = np.concatenate([np.full(len(each), each.shape[1]) for each in records])
         rows = np.cumsum([0, *lengths])
         self.n_rows = int(rows[-1])
@@ -113,50 +130,64 @@ class Products:
         apart = np.repeat(lengths, lengths)
         self.places = cupy().asarray(np.stack([np.concatenate(first), apart]))
         every = [each.data.ptr + each.strides[0] * np.arange(len(each)) for each in records]
-        self._at_records = _addresses(np.concatenate(every))
-        self._at_models = _addresses(size * J * models)
-        self._at_predictions = _addresses(size * n_predictions * rows[:-1])
+        self._at_records = _Addresses(np.concatenate(every))
+        self._at_models = _Addresses(dtype.itemsize * n_columns * models)
+        self._at_predictions = _Addresses(dtype.itemsize * n_predictions * rows[:-1])
+        self._one, self._zero = np.ones(1, dtype), np.zeros(1, dtype)
+        cublas = cupy().cuda.cublas
+        self._products = cublas.sgemmBatched if dtype == np.float32 else cublas.dgemmBatched
+        self._as_is, self._turned = cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T
 
     def predict(self, models: Array, predictions: Array) -> None:
-        """Set predictions, an array of ``N n_rows`` numbers, to those of models, shape (..., J)."""
-        models_at = self._at_models + models.data.ptr
-        at = self._at_records, models_at, self._at_predictions + predictions.data.ptr
-        for which, R, J in self._parts():
-            self._multiply("TN", (R, self._N, J), at, which, (J, J, R))
+        """Set predictions, an array of ``N n_rows`` numbers, to those of models, shape (..., W)."""
+        at = self._at_records.of(), self._at_models.of(models), self._at_predictions.of(predictions)
+        for start, (B, R, J) in self._parts():
+            columns = J, self._W, R
+            self._multiply(self._turned, (R, self._N, J), at, columns, start, B)
 
     def back(self, slopes: Array, gradients: Array) -> None:
-        """Set gradients, shape (..., J), to sums of records times their slopes, which are where predictions are."""
-        slopes_at = self._at_predictions + slopes.data.ptr
-        at = self._at_records, slopes_at, self._at_models + gradients.data.ptr
-        for which, R, J in self._parts():
-            self._multiply("NN", (J, self._N, R), at, which, (J, R, J))
+        """Set gradients, shape (..., W), to sums of records times their slopes, which are where predictions are.
 
-    def _parts(self) -> Iterator[tuple[slice, int, int]]:
+        Only their first J numbers are set.
+        """
+        at = self._at_records.of(), self._at_predictions.of(slopes), self._at_models.of(gradients)
+        for start, (B, R, J) in self._parts():
+            columns = J, R, self._W
+            self._multiply(self._as_is, (J, self._N, R), at, columns, start, B)
+
+    def _parts(self) -> Iterator[tuple[int, tuple[int, int, int]]]:
         start = 0
         for matrices in self._records:
-            B, R, J = matrices.shape
-            yield slice(start, start + B), R, J
-            start += B
+            yield start, matrices.shape
+            start += len(matrices)
 
     def _multiply(
         self,
-        turned: str,
+        records: int,
         shape: tuple[int, int, int],
-        at: tuple[Array, Array, Array],
-        which: slice,
+        at: tuple[int, int, int],
         columns: tuple[int, int, int],
+        start: int,
+        count: int,
     ) -> None:
         """Multiply matrices that go column by column, from their addresses and the lengths of their columns."""
-        xp, dtype = cupy(), self._records[0].dtype
-        cublas = xp.cuda.cublas
-        multiply = cublas.sgemmBatched if dtype == np.float32 else cublas.dgemmBatched
-        how = (getattr(cublas, f"CUBLAS_OP_{each}") for each in turned)
-        one, zero = np.ones(1, dtype), np.zeros(1, dtype)
-        a, b, out = (each[which].data.ptr for each in at)
-        given = one.ctypes.data, a, columns[0], b, columns[1], zero.ctypes.data, out, columns[2]
-        handle = xp.cuda.device.get_cublas_handle()
-        multiply(handle, *how, *shape, *given, which.stop - which.start)
+        a, b, out = (each + 8 * start for each in at)
+        one, zero = self._one.ctypes.data, self._zero.ctypes.data
+        given = one, a, columns[0], b, columns[1], zero, out, columns[2]
+        handle = cupy().cuda.device.get_cublas_handle()
+        self._products(handle, records, self._as_is, *shape, *given, count)
 
 
-def _addresses(offsets: NDArray[Any]) -> Array:
-    return cupy().asarray(offsets.astype(np.uint64))
+class _Addresses:
+    """Addresses of matrices, which cuBLAS reads on the GPU: where they are in an array, or in memory."""
+
+    def __init__(self, offsets: NDArray[Any]) -> None:
+        self._offsets = cupy().asarray(offsets.astype(np.uint64))
+        # CuPy gives the same memory to the arrays of each round.
+        self._found = lru_cache(16)(lambda address: self._offsets + address)
+
+    def of(self, array: Array | None = None) -> int:
+        """Return where the addresses are: those in an array, or in memory if there is none."""
+        found = self._offsets if array is None else self._found(array.data.ptr)
+        address: int = found.data.ptr
+        return address

@@ -14,7 +14,9 @@ from numba import cuda, float64
 from admmbench.device.arrays import Array, view
 from admmbench.problems.loss import Loss
 
-_THREADS = 128
+_THREADS = 64
+# Bytes that a block of threads has beside each other; predictions that fit are worked on there.
+_SHARED = 48_000
 
 
 def to_slopes(
@@ -52,8 +54,11 @@ def to_slopes(
         K, predictions for a record by one model.
     """
     arrays = map(view, (u, places, y, scale, owners, norms, largest))
-    kernel = _to_slopes(loss.row_to_slopes)
-    kernel[_grid(u, y, outputs), _THREADS](*arrays, u.dtype.type(loss.floor), outputs)
+    room = _THREADS * outputs * u.dtype.itemsize
+    shared = room <= _SHARED
+    kernel = _to_slopes(loss.row_to_slopes, shared)
+    launched = kernel[_grid(u, y, outputs), _THREADS, 0, room if shared else 0]
+    launched(*arrays, u.dtype.type(loss.floor), outputs)
 
 
 def evaluate(
@@ -70,7 +75,7 @@ def _grid(u: Array, y: Array, outputs: int) -> tuple[int, int]:
 
 
 @cache
-def _to_slopes(row_to_slopes: Any) -> Any:
+def _to_slopes(row_to_slopes: Any, shared: bool) -> Any:
     equation = cuda.jit(device=True)(row_to_slopes.py_func)
 
     @cuda.jit
@@ -85,18 +90,38 @@ def _to_slopes(row_to_slopes: Any) -> Any:
         lowest: float,
         outputs: int,
     ) -> None:
-        i, s = cuda.grid(1), cuda.blockIdx.y
-        if i >= len(y):
-            return
-        first, last, apart = _place(places, i, s, outputs)
-        row = u[first:last:apart]
-        _exponentials(row)
-        own = row[y[i]]
-        row[y[i]] = 0
-        l1, l2 = equation(row, own, y[i], scale[i], lowest)
-        p, seed = owners[0, i], owners[1, i] + s
-        cuda.atomic.max(largest, (0, p, seed), l1 * norms[0, i])
-        cuda.atomic.max(largest, (1, p, seed), l2 * norms[1, i])
+        i, s, lane = cuda.grid(1), cuda.blockIdx.y, cuda.threadIdx.x
+        # Of the agent that has the first record of the block; most blocks have records of one agent.
+        largest_here, start = cuda.shared.array(2, float64), cuda.blockIdx.x * _THREADS
+        if lane < 2:
+            largest_here[lane] = 0
+        cuda.syncthreads()
+        if i < len(y):
+            first, last, apart = _place(places, i, s, outputs)
+            there = u[first:last:apart]
+            if shared:
+                row = cuda.shared.array(0, u.dtype)[lane : lane + outputs * _THREADS : _THREADS]
+                for k in range(outputs):
+                    row[k] = there[k]
+            else:
+                row = there
+            _exponentials(row)
+            own = row[y[i]]
+            row[y[i]] = 0
+            l1, l2 = equation(row, own, y[i], scale[i], lowest)
+            if shared:
+                for k in range(outputs):
+                    there[k] = row[k]
+            p, seed = owners[0, i], owners[1, i]
+            if p == owners[0, start] and seed == owners[1, start]:
+                _raise(largest_here, 0, l1 * norms[0, i])
+                _raise(largest_here, 1, l2 * norms[1, i])
+            else:
+                _raise(largest, (0, p, seed + s), l1 * norms[0, i])
+                _raise(largest, (1, p, seed + s), l2 * norms[1, i])
+        cuda.syncthreads()
+        if lane < 2:
+            _raise(largest, (lane, owners[0, start], owners[1, start] + s), largest_here[lane])
 
     return kernel
 
@@ -121,6 +146,13 @@ def _evaluate(
     for k in range(len(row)):
         total += row[k]
     losses[i, s] = math.log(total) - own
+
+
+@cuda.jit(device=True)
+def _raise(largest: Array, place: Any, value: float) -> None:
+    # Most are not above what was found already, and threads take turns to raise it. NaN is above all.
+    if not value <= largest[place]:
+        cuda.atomic.max(largest, place, value)
 
 
 @cuda.jit(device=True)

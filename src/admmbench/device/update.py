@@ -5,6 +5,7 @@ A block of threads serves a tile of the models of some agents, one after another
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -14,7 +15,7 @@ import numpy as np
 from numba import cuda, float64, uint64
 
 from admmbench import compiled
-from admmbench.device.arrays import Array, cupy, view
+from admmbench.device.arrays import Array, cupy, flat, view
 from admmbench.device.noise import EACH, THREADS, TILE
 from admmbench.frames.local_update import Drawn, Pass, Step, Strategy, dual_ascent
 from admmbench.privacy import Draw
@@ -87,6 +88,7 @@ def make_update(
         dual: Array,
         sent: Array,
         partial: Array,
+        size: int,
         rho: float,
         rho_dual: float,
         rho_message: float,
@@ -101,7 +103,7 @@ def make_update(
         magnitude: Array,
     ) -> None:
         tile, s, group, lane = cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z, cuda.threadIdx.x
-        agents, size, groups = z.shape[0], z.shape[2], partial.shape[0]
+        agents, seeds, groups = keys.shape[0], cuda.gridDim.y, cuda.gridDim.z
         start = tile * TILE + lane
         values = cuda.local.array(EACH, gradient.dtype)
         words, noise = cuda.local.array(EACH, uint64), cuda.local.array(EACH, float64)
@@ -111,15 +113,16 @@ def make_update(
         for q in range(EACH):
             partial_[q] = number(0)
             if start + q * THREADS < size:
-                w_[q] = w[s, start + q * THREADS]
+                w_[q] = w[uint64(s * size + start + q * THREADS)]
         for p in range(group * agents // groups, (group + 1) * agents // groups):
             numbers = numbers_of(given[2:], p, s)
+            first_of_all = (p * seeds + s) * size
             for q in range(EACH):
-                j = start + q * THREADS
-                if j < size:
-                    values[q], z_[q], dual_[q] = gradient[p, s, j], z[p, s, j], dual[p, s, j]
+                if start + q * THREADS < size:
+                    j = uint64(first_of_all + start + q * THREADS)
+                    values[q], z_[q], dual_[q] = gradient[j], z[j], dual[j]
                     if several or (agents_begin and first):
-                        sent_[q] = sent[p, s, j]
+                        sent_[q] = sent[j]
             for q in range(EACH):
                 if agents_begin and first:
                     dual_[q] = dual_ascent(dual_[q], rho_dual, w_[q], sent_[q])
@@ -149,16 +152,16 @@ def make_update(
                     numbers,
                 )
             for q in range(EACH):
-                j = start + q * THREADS
-                if j < size:
-                    z[p, s, j] = z_[q]
+                if start + q * THREADS < size:
+                    j = uint64(first_of_all + start + q * THREADS)
+                    z[j] = z_[q]
                     if dual_changes:
-                        dual[p, s, j] = dual_[q]
+                        dual[j] = dual_[q]
                     if several:
-                        sent[p, s, j] = sent_[q]
+                        sent[j] = sent_[q]
         for q in range(EACH):
             if start + q * THREADS < size:
-                partial[group, s, start + q * THREADS] = partial_[q]
+                partial[uint64((group * seeds + s) * size + start + q * THREADS)] = partial_[q]
 
     return update
 
@@ -181,22 +184,17 @@ class OnDevice(Strategy):
     ) -> None:
         """Update the models of all agents in place, see `Strategy.update`."""
         xp, z = cupy(), sub.z
-        (P, S), size, like = z.shape[:2], z[0, 0].size, z.dtype.type
+        (P, S), size, like = z.shape[:2], math.prod(z.shape[2:]), z.dtype.type
         tiles, groups = -(-size // TILE), min(P, _GROUPS)
         noise = draw or Drawn.nothing((P, S))
         numbers = [np.broadcast_to(each, (P, S)) for each in fused.numbers(schedule)]
         given = xp.asarray(np.stack([noise.scale, noise.grid, *numbers]))
         magnitude = xp.zeros((P, S, tiles * THREADS if noise.measure else 1))
         partial = xp.empty((groups, S, size), z.dtype)
-        models = (each.reshape(P, S, size) for each in (gradient.entries, z, sub.dual, sub.sent))
-        entries, z, dual, sent = map(view, models)
-        _compiled(fused, sub.z.dtype.name)[(tiles, S, groups), THREADS](
-            entries,
-            z,
-            view(sub.w.reshape(S, size)),
-            dual,
-            sent,
-            view(partial),
+        entries, w = map(xp.ascontiguousarray, (gradient.entries, sub.w))
+        _compiled(fused, z.dtype.name)[(tiles, S, groups), THREADS](
+            *map(flat, (entries, z, w, sub.dual, sub.sent, partial)),
+            size,
             *map(like, (sub.rho, sub.rho_dual, sub.rho_message, strength, share)),
             view(given),
             noise.law,

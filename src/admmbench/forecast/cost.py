@@ -50,9 +50,9 @@ class Machine(NamedTuple):
 
 # A slow core: limits, not forecasts.
 LIMITS = Machine(start=2.0, product=1e-10, vector=5e-10, entry=2e-8, step=5e-4)
-# An H200, and a GPU that is not as fast or that several jobs share.
-GPU = Machine(start=20.0, product=3.6e-14, vector=3.6e-14, entry=1.1e-11, step=7e-4)
-_GPU_LIMITS = Machine(*(5 * seconds for seconds in GPU))
+# An H200 for one job, and a GPU that is not as fast or that several jobs share.
+GPU = Machine(start=20.0, product=1.7e-14, vector=1.7e-14, entry=1.45e-11, step=8.2e-4)
+_GPU_LIMITS = Machine(*(10 * seconds for seconds in GPU))
 
 
 @dataclass(frozen=True)
