@@ -19,6 +19,7 @@ from admmbench.forecast.cost import (
     work,
 )
 from admmbench.jobs import fingerprint, provenance
+from admmbench.jobs.progress import duration
 from admmbench.study import config
 from admmbench.study.address import BENCHMARK
 
@@ -273,6 +274,17 @@ def test_the_summary_says_what_is_left_out(study):
     assert "1.22" in shown(costs)
     text = plan.summary(costs, cores=2)
     assert "36.7 min on 2 cores, besides fetching data, tuning, figures and report" in text
+
+
+def test_hours_of_a_gpu_are_no_core_hours(study):
+    assert "GPU" not in shown(plan.plan(study, STEPS))
+    costs = plan.plan(config.read(changes={"device": "cuda"}), STEPS)
+    total = costs.iloc[-1]
+    assert (total.seconds, total.left) == (0, 0)
+    assert total.on_gpu == total.gpu_left == pytest.approx(sum(costs.on_gpu[:-1]))
+    assert "GPU-hours" in shown(costs)
+    text = plan.summary(costs, cores=2)
+    assert f"0 s on 2 cores, and {duration(total.on_gpu)} of a GPU, besides" in text
 
 
 def test_audits_cost_their_rounds_in_two_worlds(study):

@@ -23,16 +23,18 @@ from admmbench.study.address import BENCHMARK
 from admmbench.study.config import AUDITS, Study
 from admmbench.study.runs import Run
 
-# What is known of jobs, and how it is put together: forecasts and what was recorded in core-seconds, the memory limit
-# in MB, results and checkpoints in bytes.
+# What is known of jobs, and how it is put together: forecasts and what was recorded in core-seconds, or in seconds of a
+# GPU, the memory limit in MB, results and checkpoints in bytes.
 _JOINED = {
     "jobs": "sum",
     "seconds": "sum",
+    "on_gpu": "sum",
     "mem_mb": "max",
     "disk": "sum",
     "checkpoint": "max",
     "done": "sum",
     "left": "sum",
+    "gpu_left": "sum",
     "forecast": "sum",
     "took": "sum",
     "shared": "sum",
@@ -102,12 +104,12 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str,
     compared = {} if took is None else {"forecast": seconds, "took": limits.threads * took}
     return {
         "jobs": 1,
-        "seconds": seconds,
+        "seconds" if device == "cpu" else "on_gpu": seconds,
         "mem_mb": limits.mem_mb,
         "disk": _FILE + _numbers(run),
         "checkpoint": state_bytes(run.spec),
         "done": took is not None,
-        "left": 0 if took is not None else seconds,
+        "left" if device == "cpu" else "gpu_left": 0 if took is not None else seconds,
         **compared,
     }
 
@@ -165,13 +167,14 @@ def _of_data(spec: str | dict[str, object]) -> dict[str, float]:
 def table(costs: pd.DataFrame) -> Table:
     """Lay the costs out for reading."""
     compared = costs.done.any()
-    headers = ["jobs", "core-hours", "memory of a job", "disk"]
+    hours = {"seconds": "core-hours"} | ({"on_gpu": "GPU-hours"} if costs.on_gpu.any() else {})
+    headers = ["jobs", *hours.values(), "memory of a job", "disk"]
     headers += ["runs done", "forecast for them", "they took", "ratio"] if compared else []
     shown = Table("")
     for header in headers:
         shown.add_column(header, justify="right")
     for place, (name, cost) in enumerate(costs.iterrows()):
-        cells = [f"{cost.jobs:.0f}", f"{cost.seconds / 3600:.2f}"]
+        cells = [f"{cost.jobs:.0f}", *(f"{cost[name] / 3600:.2f}" for name in hours)]
         cells += [_size(cost.mem_mb * 2**20) if cost.mem_mb else "", _size(cost.disk)]
         if cost.done:
             cells += [f"{cost.done:.0f}", duration(cost.forecast), duration(cost.took)]
@@ -183,7 +186,9 @@ def table(costs: pd.DataFrame) -> Table:
 def outlook(study: Study, cores: int | None, left: float) -> str:
     """Sum a plan up without measuring anything; ``left`` are the seconds of the jobs that Snakemake would do."""
     if machine := timing.known():
-        return summary(plan(study, machine), cores or os.cpu_count() or 1, left)
+        # These are of cores and of a GPU together.
+        of_cores = left if study.config.device == "cpu" else None
+        return summary(plan(study, machine), cores or os.cpu_count() or 1, of_cores)
     return "`admmbench plan`, with the same --configfile and --config, tells what this study costs."
 
 
@@ -196,6 +201,10 @@ def summary(costs: pd.DataFrame, cores: int, left: float | None = None) -> str:
         for seconds in (total.seconds, total.left if left is None else left)
     )
     done = f", of which {ahead} are left" if ahead != takes else ""
+    if total.on_gpu:
+        done += f", and {duration(total.on_gpu)} of a GPU"
+        if total.gpu_left != total.on_gpu:
+            done += f", of which {duration(total.gpu_left)} are left"
     return (
         f"About {takes} on {cores} cores{done}, besides fetching data, tuning, figures and "
         f"report. A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
