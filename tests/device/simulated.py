@@ -21,6 +21,9 @@ import numpy as np
 class Array(np.ndarray[Any, Any]):
     """An array that is copied before others use it, as that of a GPU."""
 
+    __cuda_array_interface__: dict[str, Any] = {}
+    """Tells that it is one."""
+
     @property
     def data(self) -> Any:
         return types.SimpleNamespace(ptr=self.ctypes.data)

@@ -33,8 +33,7 @@ def pack(value: Any, arrays: list[Array]) -> Any:
     def inner(other: Any) -> Any:
         return pack(other, arrays)
 
-    if hasattr(value, "__cuda_array_interface__"):
-        value = on_host(value)
+    value = on_host(value)
     if isinstance(value, np.generic):  # as an array without dimensions: it keeps its type
         value = np.asarray(value)
     if value is None or isinstance(value, bool | int | float | str):

@@ -168,10 +168,9 @@ class LossProblem(Problem):
         return self.loss.variables(data)
 
 
-def on_host(array: Array) -> Array:
-    """Return an array where NumPy can use it: that of a GPU is copied, others are as they are."""
-    found: Array = array.get() if hasattr(array, "get") else array
-    return found
+def on_host(array: Any) -> Any:
+    """Return an array where NumPy can use it: that of a GPU is copied, all else is as it is."""
+    return array.get() if hasattr(array, "__cuda_array_interface__") else array
 
 
 class State(Protocol):
