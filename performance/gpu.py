@@ -6,7 +6,7 @@ Writers of the data that stand for FEMNIST use some of the columns alone, as tho
 program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in CuPy's arrays; its
 time is counted once for each seed. All are medians of one call. Bytes are those that a round must move at least: of
 local models and dual variables, read and written, of gradients and predictions, written and read, and of the records,
-read twice.
+read twice; of gradients and records, those in used columns.
 
 With ``--together`` so many processes compute rounds of the same method at a time, and a round of one of them takes the
 card the time that passes, divided by the rounds of all.
@@ -60,6 +60,12 @@ def made_up(shape):
             X[np.ix_(np.flatnonzero(writers == writer), unused)] = 0
         data = replace(data, X_train=X)
     return data
+
+
+def share_of_columns(data):
+    """Columns that agents use, of all, in the mean."""
+    X, writers = data.X_train, data.attributes["writer"].train
+    return np.mean([X[writers == writer].any(axis=0).mean() for writer in np.unique(writers)])
 
 
 def each_round(spec, data, threads, device):
@@ -196,7 +202,8 @@ def main() -> None:
                 line += f"   {options.together} at a time {shared:7.2f} ms"
             if label == "ObjP":
                 models, slopes, records = P * SEEDS * K * J, n * SEEDS * K, n * J
-                moved = 4 * (2 * 2 * models + 2 * models + 4 * slopes + 2 * records)
+                used = share_of_columns(data)
+                moved = 4 * (2 * 2 * models + 2 * used * models + 4 * slopes + 2 * used * records)
                 line += f"   {moved / 1e9:.2f} GB, {100 * moved / speed / (1e-3 * on_gpu):.0f} % of the bandwidth"
                 if not options.skip_others:
                     on_cpu = rounds(spec, data, options.threads, 5, "cpu")

@@ -92,7 +92,7 @@ def _cupy() -> Any:
         **{name: _multiply(kind) for name, kind in products.items()},
     )
     here = types.SimpleNamespace(compute_capability="0", id=0)
-    event = types.SimpleNamespace(record=lambda: None, synchronize=lambda: None)
+    event = types.SimpleNamespace(record=lambda: None, synchronize=lambda: None, done=True)
     cupy.cuda = types.SimpleNamespace(
         cublas=cublas,
         device=types.SimpleNamespace(get_cublas_handle=lambda: 0),
@@ -193,8 +193,15 @@ def main() -> None:
         np.testing.assert_array_equal(first.entries, again.entries)
         np.testing.assert_array_equal(first.sensitivity.l1, again.sensitivity.l1)
         assert (first.sensitivity.l1 != second.sensitivity.l1)[:2].all()
-        expected = cpu_block.parts.gradient(np.asarray(z[0]), 40).value
-        np.testing.assert_allclose(first.value, expected, atol=1e-14)
+        used = np.flatnonzero(data.X_train[data.attributes["writer"].train == 0].any(axis=0))
+        for number in (1.0, np.nan, np.inf, -np.inf):
+            z[0][0, 0, 1, used[0]] = number
+            with np.errstate(invalid="ignore"):
+                cpu, gpu = (each.parts.gradient(z[0], 40) for each in (cpu_block, block))
+                losses = [each.parts.losses(z[0]) for each in (cpu_block, block)]
+            np.testing.assert_allclose(gpu.value, cpu.value, atol=1e-14)
+            np.testing.assert_allclose(gpu.sensitivity.l1, cpu.sensitivity.l1)
+            np.testing.assert_allclose(*losses)
 
 
 if __name__ == "__main__":

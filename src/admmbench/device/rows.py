@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,30 +122,25 @@ class DeviceParts(RowParts):
         owners = np.repeat(self._places, rows_of_each, axis=0).T
         self._owners = xp.asarray(np.ascontiguousarray(owners))
 
-        def rows(values: Callable[[_Matrix], Array], dtype: Any = np.float64) -> Array:
-            return xp.asarray(
-                np.concatenate(
-                    [
-                        _padded(values(each), R, dtype)
-                        for own, (_, R) in zip(batches, self._counts, strict=True)
-                        for each in own
-                    ]
-                )
-            )
+        def rows(values: Callable[[Share], Array], otherwise: float = 0) -> Array:
+            found = [
+                _padded(values(each.share), R, otherwise)
+                for own, (_, R) in zip(batches, self._counts, strict=True)
+                for each in own
+            ]
+            return xp.asarray(np.concatenate(found))
 
-        self._targets = rows(lambda matrix: matrix.share.y, np.int64)
-        norms = (
-            rows(lambda matrix: matrix.share.norms.l1),
-            rows(lambda matrix: matrix.share.norms.l2),
-        )
+        self._targets = rows(lambda share: share.y.astype(np.int64), otherwise=-1)
+        norms = rows(lambda share: share.norms.l1), rows(lambda share: share.norms.l2)
         self._norms = xp.stack(list(norms))
-        self._real = rows(lambda matrix: np.ones(matrix.length))[:, None]
         self._u = xp.empty(self._products.n_rows * n_predictions, self._dtype)
         # What products do not set, columns of narrower records and agents without any, stays zero.
         shape = P, S, K, self._width
         self._narrow_gradients = None if self._index is None else xp.zeros(shape, self._dtype)
         self._make_gradients = xp.empty if self.n_samples.all() else xp.zeros
         self._scales: tuple[Array, Array] | None = None
+        self._arriving: deque[tuple[Any, Array]] = deque()
+        """Bounds that the GPU writes to the memory of the processor, and when they are there."""
 
     def _take_columns(self) -> tuple[Array, Array]:
         """Choose the columns of models that go through products: those that agents use, or all.
@@ -186,6 +182,10 @@ class DeviceParts(RowParts):
         largest_there.get(out=largest_here, blocking=False)
         arrived = xp.cuda.Event()
         arrived.record()
+        # Nobody may ask for bounds; until they are here, others must not get the memory.
+        while self._arriving and self._arriving[0][0].done:
+            self._arriving.popleft()
+        self._arriving.append((arrived, largest_here))
         entries = self._back()
 
         def raise_to(largest: Norms) -> None:
@@ -225,7 +225,6 @@ class DeviceParts(RowParts):
         losses, mistakes = cupy().empty((2, products.n_rows, self._seeds))
         K = self.whole.model_shape[0]
         softmax.evaluate(self._u, products.places, self._targets, losses, mistakes, K)
-        losses *= self._real
         ends = itertools.accumulate((B * R for B, R in self._counts), initial=0)
         sums = [
             losses[start:stop].reshape(B, R, -1).sum(axis=1)
@@ -265,9 +264,8 @@ def _records(batch: Sequence[_Matrix], most: int, dtype: Any) -> Array:
     return cupy().asarray(records)
 
 
-def _padded(values: Array, length: int, dtype: Any) -> Array:
-    """Fill up with zeros."""
-    padded = np.zeros(length, dtype)
+def _padded(values: Array, length: int, otherwise: float) -> Array:
+    padded = np.full(length, otherwise, values.dtype)
     padded[: len(values)] = values
     return padded
 

@@ -41,7 +41,7 @@ def to_slopes(
     places
         Where they are, shape (2, n): see `Products`.
     y
-        Classes, shape (n,).
+        Classes, shape (n,); negative where there is no record, which has slopes and losses of 0.
     scale
         Factors of the slopes, shape (n,).
     owners
@@ -96,9 +96,12 @@ def _to_slopes(row_to_slopes: Any, shared: bool) -> Any:
         if lane < 2:
             largest_here[lane] = 0
         cuda.syncthreads()
-        if i < len(y):
-            first, last, apart = _place(places, i, s, outputs)
-            there = u[first:last:apart]
+        first, last, apart = _place(places, min(i, len(y) - 1), s, outputs)
+        there = u[first:last:apart]
+        if i < len(y) and y[i] < 0:
+            for k in range(outputs):
+                there[k] = 0
+        elif i < len(y):
             if shared:
                 row = cuda.shared.array(0, u.dtype)[lane : lane + outputs * _THREADS : _THREADS]
                 for k in range(outputs):
@@ -133,6 +136,9 @@ def _evaluate(
     i, s = cuda.grid(1), cuda.blockIdx.y
     if i >= len(y):
         return
+    losses[i, s] = mistakes[i, s] = 0
+    if y[i] < 0:
+        return
     first, last, apart = _place(places, i, s, outputs)
     row = u[first:last:apart]
     best = 0
@@ -150,8 +156,10 @@ def _evaluate(
 
 @cuda.jit(device=True)
 def _raise(largest: Array, place: Any, value: float) -> None:
-    # Most are not above what was found already, and threads take turns to raise it. NaN is above all.
-    if not value <= largest[place]:
+    # Most are not above what was found already, and threads take turns to raise it; NaN, which they would not, stays.
+    if value != value:
+        largest[place] = value
+    elif value > largest[place]:
         cuda.atomic.max(largest, place, value)
 
 

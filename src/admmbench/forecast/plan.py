@@ -101,7 +101,12 @@ def _of_run(run: Run, study: Study, machine: Machine, folder: Path) -> dict[str,
     limits = estimate(run.spec, study.config.threads, device)
     seconds = core_seconds(run.spec, study.config.threads, machine, device)
     took = _recorded(folder, run)
-    compared = {} if took is None else {"forecast": seconds, "took": limits.threads * took}
+    # What a processor took tells nothing of a GPU.
+    compared = (
+        {}
+        if took is None or device == "cuda"
+        else {"forecast": seconds, "took": limits.threads * took}
+    )
     return {
         "jobs": 1,
         "seconds" if device == "cpu" else "on_gpu": seconds,
@@ -166,7 +171,7 @@ def _of_data(spec: str | dict[str, object]) -> dict[str, float]:
 
 def table(costs: pd.DataFrame) -> Table:
     """Lay the costs out for reading."""
-    compared = costs.done.any()
+    compared = costs.forecast.any()
     hours = {"seconds": "core-hours"} | ({"on_gpu": "GPU-hours"} if costs.on_gpu.any() else {})
     headers = ["jobs", *hours.values(), "memory of a job", "disk"]
     headers += ["runs done", "forecast for them", "they took", "ratio"] if compared else []
@@ -174,9 +179,9 @@ def table(costs: pd.DataFrame) -> Table:
     for header in headers:
         shown.add_column(header, justify="right")
     for place, (name, cost) in enumerate(costs.iterrows()):
-        cells = [f"{cost.jobs:.0f}", *(f"{cost[name] / 3600:.2f}" for name in hours)]
+        cells = [f"{cost.jobs:.0f}", *(f"{cost[each] / 3600:.2f}" for each in hours)]
         cells += [_size(cost.mem_mb * 2**20) if cost.mem_mb else "", _size(cost.disk)]
-        if cost.done:
+        if cost.forecast:
             cells += [f"{cost.done:.0f}", duration(cost.forecast), duration(cost.took)]
             cells += [f"{cost.took / cost.forecast:.2f}"]
         shown.add_row(str(name), *cells, end_section=place == len(costs) - 2)
