@@ -72,7 +72,8 @@ def perturb(
     """
     if scale == 0:
         return 0.0
-    steps, inverse = scale / grid, 1 / grid
+    inverse = 1 / grid  # both are powers of two
+    steps = scale * inverse
     few = _EACH_ENTRY if steps > _FINE else _FEW
     round_, release_ = np.uint64(t), np.uint64(release)
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])
@@ -86,15 +87,24 @@ def perturb(
     words[1] = (words[1] << shift) | b
     words[2] = (words[2] << shift) | c
     words[3] = (words[3] << shift) | d
-    for q in range(EACH if law == LAPLACE else EACH // 2):
-        word = words[q]
-        if (word >> shift) < few:
-            size = _log_of_tail(word, key, (t, release), tile * TILE + q * THREADS + lane)
-        else:
-            size = _log(_unit(word))
-        if law == LAPLACE:
-            noise[q] = size if word & np.uint64(1) else -size
-        else:
+    entry = tile * TILE + lane
+    # Loops without branches, or almost: the entries of a thread are worked on together then.
+    if law == LAPLACE:
+        least = words[0]
+        for q in range(EACH):
+            least = min(least, words[q])
+            size = _log(_unit(words[q]))
+            noise[q] = size if words[q] & np.uint64(1) else -size
+        if (least >> shift) < few:
+            for q in range(EACH):
+                if (words[q] >> shift) < few:
+                    size = _log_of_tail(words[q], key, (t, release), entry + q * THREADS)
+                    noise[q] = size if words[q] & np.uint64(1) else -size
+    else:
+        for q in range(EACH // 2):
+            size = _log(_unit(words[q]))
+            if (words[q] >> shift) < few:
+                size = _log_of_tail(words[q], key, (t, release), entry + q * THREADS)
             radius = math.sqrt(-2 * size)
             x, y = _direction(words[q + EACH // 2])
             noise[q], noise[q + EACH // 2] = radius * x, radius * y

@@ -22,8 +22,9 @@ from admmbench.problems.rows import BoundRows, RowParts, Sample
 
 # Matrices of records in one product are as large as the largest; none is shorter or narrower than this part of it.
 _ALIKE = 0.85
-# Columns that are left, of all, above which it is not worth to copy the models.
-_WORTH = 0.8
+# To copy a model to the columns that its agent uses, and its gradient back, takes as long as products of all columns
+# with so many records.
+COPY = 40
 # Products are fast where lengths and widths are multiples of this.
 _MULTIPLE = 8
 
@@ -150,16 +151,16 @@ class DeviceParts(RowParts):
         The records in these columns, and the number of columns of each agent.
         """
         xp, narrow, (P, J) = cupy(), self._narrow, (len(self.n_samples), self.whole.model_shape[1])
-        if narrow is None or narrow.X.shape[1] > _WORTH * J:
+        if narrow is None or ((1 - narrow.used / J) * self.n_samples).sum() < COPY * P:
             self._width, self._index, self._position = J, None, None
             return self._X, np.full(P, J)
         # And a last one of zeros, where all columns are that an agent does not use.
-        used = 1 + (narrow.position < narrow.X.shape[1] - 1).sum(axis=1)
+        used = 1 + narrow.used
         self._width = _rounded(int(used.max()))
         index = np.zeros((P, self._width), np.uint32)
         index[:, : narrow.X.shape[1]] = narrow.index
         self._index = xp.asarray(index)
-        last = (used - 1)[:, None].astype(np.uint32)
+        last = narrow.used[:, None].astype(np.uint32)
         self._position = xp.asarray(np.minimum(narrow.position, last))
         return narrow.X, used
 

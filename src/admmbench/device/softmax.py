@@ -9,7 +9,7 @@ import math
 from functools import cache
 from typing import Any
 
-from numba import cuda, float64
+from numba import cuda, float64, uint64
 
 from admmbench.device.arrays import Array, view
 from admmbench.problems.loss import Loss
@@ -56,9 +56,8 @@ def to_slopes(
     arrays = map(view, (u, places, y, scale, owners, norms, largest))
     room = _THREADS * outputs * u.dtype.itemsize
     shared = room <= _SHARED
-    kernel = _to_slopes(loss.row_to_slopes, shared)
-    launched = kernel[_grid(u, y, outputs), _THREADS, 0, room if shared else 0]
-    launched(*arrays, u.dtype.type(loss.floor), outputs)
+    kernel = _to_slopes(loss.row_to_slopes, outputs, shared)
+    kernel[_grid(u, y, outputs), _THREADS](*arrays, u.dtype.type(loss.floor))
 
 
 def evaluate(
@@ -75,7 +74,7 @@ def _grid(u: Array, y: Array, outputs: int) -> tuple[int, int]:
 
 
 @cache
-def _to_slopes(row_to_slopes: Any, shared: bool) -> Any:
+def _to_slopes(row_to_slopes: Any, outputs: int, shared: bool) -> Any:
     equation = cuda.jit(device=True)(row_to_slopes.py_func)
 
     @cuda.jit
@@ -88,7 +87,6 @@ def _to_slopes(row_to_slopes: Any, shared: bool) -> Any:
         norms: Array,
         largest: Array,
         lowest: float,
-        outputs: int,
     ) -> None:
         i, s, lane = cuda.grid(1), cuda.blockIdx.y, cuda.threadIdx.x
         # Of the agent that has the first record of the block; most blocks have records of one agent.
@@ -96,25 +94,27 @@ def _to_slopes(row_to_slopes: Any, shared: bool) -> Any:
         if lane < 2:
             largest_here[lane] = 0
         cuda.syncthreads()
-        first, last, apart = _place(places, min(i, len(y) - 1), s, outputs)
-        there = u[first:last:apart]
+        first, apart = _place(places, min(i, len(y) - 1), s, outputs)
         if i < len(y) and y[i] < 0:
             for k in range(outputs):
-                there[k] = 0
+                u[first + uint64(k) * apart] = 0
         elif i < len(y):
             if shared:
-                row = cuda.shared.array(0, u.dtype)[lane : lane + outputs * _THREADS : _THREADS]
-                for k in range(outputs):
-                    row[k] = there[k]
+                row, at = cuda.shared.array((outputs, _THREADS), u.dtype)[:, lane], first
+                for k in range(uint64(outputs)):
+                    row[k] = u[at]
+                    at += apart
             else:
-                row = there
+                row = u[first : first + outputs * apart : apart]
             _exponentials(row)
             own = row[y[i]]
             row[y[i]] = 0
             l1, l2 = equation(row, own, y[i], scale[i], lowest)
             if shared:
-                for k in range(outputs):
-                    there[k] = row[k]
+                at = first
+                for k in range(uint64(outputs)):
+                    u[at] = row[k]
+                    at += apart
             p, seed = owners[0, i], owners[1, i]
             if p == owners[0, start] and seed == owners[1, start]:
                 _raise(largest_here, 0, l1 * norms[0, i])
@@ -139,8 +139,8 @@ def _evaluate(
     losses[i, s] = mistakes[i, s] = 0
     if y[i] < 0:
         return
-    first, last, apart = _place(places, i, s, outputs)
-    row = u[first:last:apart]
+    first, apart = _place(places, i, s, outputs)
+    row = u[first : first + outputs * apart : apart]
     best = 0
     for k in range(1, len(row)):
         if row[k] > row[best]:
@@ -164,17 +164,16 @@ def _raise(largest: Array, place: Any, value: float) -> None:
 
 
 @cuda.jit(device=True)
-def _place(places: Array, i: int, s: int, outputs: int) -> tuple[int, int, int]:
-    """Say where the predictions for a record by the model of a seed begin and end, and how far apart they are."""
-    apart = places[1, i]
-    first = places[0, i] + s * outputs * apart
-    return first, first + outputs * apart, apart
+def _place(places: Array, i: int, s: int, outputs: int) -> tuple[int, int]:
+    """Say where the predictions for a record by the model of a seed begin, and how far apart they are."""
+    apart = uint64(places[1, i])
+    return uint64(places[0, i]) + uint64(s * outputs) * apart, apart
 
 
 @cuda.jit(device=True)
 def _exponentials(row: Array) -> None:
     largest = row[0]
-    for k in range(1, len(row)):
+    for k in range(uint64(len(row))):
         largest = max(largest, row[k])
-    for k in range(len(row)):
+    for k in range(uint64(len(row))):
         row[k] = math.exp(row[k] - largest)

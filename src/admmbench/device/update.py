@@ -58,7 +58,7 @@ def numbers_of(numbers, p, s):
 
 solve = equation(make_solve(step, penalty_gradient, {at_global}))
 finish = equation(make_finish(solve, number, {finish}))
-update = cuda.jit(make_update(solve, finish, numbers_of, perturb, number, {update}), max_registers=64)
+update = cuda.jit(make_update(solve, finish, numbers_of, perturb, number, {update}), max_registers=80)
 '''
 
 

@@ -9,8 +9,8 @@ from numba import cuda
 from admmbench.device.arrays import Array, cupy, view
 
 _THREADS = 128
-# Rows of a thread: it looks up its place in them once.
-_ROWS = 16
+# Rows of a thread: it looks up its place in them once. It reads some of them before it writes, to wait for all at once.
+_ROWS, _TOGETHER = 16, 4
 
 
 def gather(entries: Array, index: Array, dtype: Any) -> Array:
@@ -40,7 +40,15 @@ def gather(entries: Array, index: Array, dtype: Any) -> Array:
 @cuda.jit
 def _gather(entries: Array, index: Array, found: Array) -> None:
     j, first, b = cuda.grid(1), cuda.blockIdx.y * _ROWS, cuda.blockIdx.z
-    if j < found.shape[2]:
-        source, place = min(b, entries.shape[0] - 1), index[b, j]
-        for row in range(first, min(first + _ROWS, found.shape[1])):
-            found[b, row, j] = entries[source, row, place]
+    if j >= found.shape[2]:
+        return
+    source, place = min(b, entries.shape[0] - 1), index[b, j]
+    end = min(first + _ROWS, found.shape[1])
+    values = cuda.local.array(_TOGETHER, entries.dtype)
+    for row in range(first, end, _TOGETHER):
+        for q in range(_TOGETHER):
+            if row + q < end:
+                values[q] = entries[source, row + q, place]
+        for q in range(_TOGETHER):
+            if row + q < end:
+                found[b, row + q, j] = values[q]

@@ -40,6 +40,8 @@ _HALF, _QUARTER = TILE // 2, TILE // 4
 _compiled = njit(nogil=True, error_model="numpy", fastmath={"contract"})
 _inlined = numba.njit(nogil=True, error_model="numpy", inline="always")
 
+# A number: compilers for GPUs do not know the value of log(2), and made each entry compute it again.
+_LN_2 = math.log(2)
 _LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FACTOR_0, _FACTOR_2 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _STEP_0, _STEP_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
@@ -129,7 +131,7 @@ def log(x: float) -> float:
     p = p * q + 2 / 5
     p = p * q + 2 / 3
     p = p * q + 2
-    return p * s + (exponent - (2.0**52 + 1024)) * math.log(2)
+    return p * s + (exponent - (2.0**52 + 1024)) * _LN_2
 
 
 @_compiled
@@ -142,7 +144,7 @@ def log_of_tail(word: Word, key: Array, place: Array, entry: int) -> float:
     bits = word >> np.uint64(12)
     if bits >> np.uint64(51):
         return math.log1p(-(np.float64(np.uint64(2**52 - 1) - bits) + (1 - rest)) * 2.0**-52)
-    return math.log(np.float64(bits) + rest) - 52 * math.log(2)
+    return math.log(np.float64(bits) + rest) - 52 * _LN_2
 
 
 @_inlined

@@ -34,11 +34,14 @@ class Narrow:
         Where the columns come from, shape (B, W); anywhere for those of zeros.
     position
         Where each of the J columns has gone, shape (B, J); those that are not used have become the last one.
+    used
+        Number of columns that each agent uses, shape (B,).
     """
 
     X: Array
     index: Array
     position: Array
+    used: Array
 
     @classmethod
     def of(cls, X: Array, rows: Sequence[slice]) -> Narrow | None:
@@ -56,7 +59,7 @@ class Narrow:
             narrow[own, : len(columns)] = X[own][:, columns]
             index[b, : len(columns)] = columns
             position[b, columns] = np.arange(len(columns))
-        return cls(narrow, index, position)
+        return cls(narrow, index, position, np.array([len(columns) for columns in used]))
 
 
 def gather(entries: Array, index: Array) -> Array:
