@@ -9,6 +9,7 @@ from pathlib import Path
 
 # Jobs find the configuration here alone: what submits them drops Slurm's own variables.
 SYSTEM_CONFIG = Path("/etc/slurm/slurm.conf")
+SYSTEM_GPUS = SYSTEM_CONFIG.with_name("gres.conf")
 MARK = "# Written by the tests of admmbench, which remove it.\n"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 
@@ -49,10 +50,13 @@ ReturnToService=2
 MaxArraySize=1001
 SlurmdDebug=error
 SlurmctldDebug=info
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
+GresTypes=gpu,shard
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:1,shard:2 State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=60 State=UP
 """
 )
+# A GPU that two jobs may share. What Slurm has to know of it is that the device is there.
+GPUS = MARK + "Name=gpu File=/dev/null\nName=shard Count=2\n"
 
 
 class Slurm:
@@ -80,6 +84,7 @@ class Slurm:
                 memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20 - 512,
             )
         )
+        SYSTEM_GPUS.write_text(GPUS)
         files = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "log", "pid", "seed")]
         self._daemon("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *files)
         self._wait(lambda: (folder / "munge.socket").exists(), "munged")
@@ -99,7 +104,8 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        SYSTEM_CONFIG.unlink(missing_ok=True)
+        for written in (SYSTEM_CONFIG, SYSTEM_GPUS):
+            written.unlink(missing_ok=True)
 
     def call(self, *words: str) -> str:
         """Output of a client program; empty while the controller cannot be reached."""
@@ -129,12 +135,13 @@ class Slurm:
 
 def missing() -> str:
     """Why there can be no cluster here; empty if there can."""
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
-    absent = [name for name in PROGRAMS if not shutil.which(name, path=path)]
+    places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+    absent = [name for name in PROGRAMS if not shutil.which(name, path=places)]
     if absent:
         return f"Slurm is not installed ({', '.join(absent)}): apt-get install slurm-wlm munge"
-    if SYSTEM_CONFIG.exists() and not SYSTEM_CONFIG.read_text().startswith(MARK):
-        return f"this machine belongs to a cluster ({SYSTEM_CONFIG})"
+    for path in (SYSTEM_CONFIG, SYSTEM_GPUS):
+        if path.exists() and not path.read_text().startswith(MARK):
+            return f"this machine belongs to a cluster ({path})"
     if os.geteuid() != 0:
         return "slurmd must be started by root"
     return ""

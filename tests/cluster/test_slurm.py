@@ -1,5 +1,6 @@
 """The Slurm profile on a real Slurm: the same bytes as on this machine, limits, cancelled jobs, edited code."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,12 +8,15 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from tests.cluster.project import ARRAY, OBJP, SmallProject
+from tests.device import simulated
 from tests.wheel import install
 from tests.workflow.own import OwnFolder
-from tests.workflow.project import assert_same, wait_for
+from tests.workflow.project import ROOT, assert_same, wait_for
 
 pytestmark = pytest.mark.cluster
 # A cluster with accounting needs none of these; short intervals, as nobody else waits for this controller.
@@ -36,6 +40,16 @@ class Slow(ObjP):
         if federation.privacy.epsilon == 0.25:
             time.sleep(4.5)
         return super().round(t, state, federation)
+"""
+# A job that has a GPU of Slurm's finds a simulated one there.
+WITH_GPU = """
+import os
+
+if "CUDA_VISIBLE_DEVICES" in os.environ:
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+    from tests.device import simulated
+
+    simulated.install()
 """
 
 
@@ -66,6 +80,12 @@ def unfinished(project, folder):
     shutil.copytree(project.folder, folder, symlinks=True)
     shutil.rmtree(folder / "results")
     return folder
+
+
+def jobs(slurm):
+    """What Slurm knows of each job, by name."""
+    lines = slurm.call("scontrol", "--oneliner", "show", "job").splitlines()
+    return [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in lines if "JobId=" in line]
 
 
 @pytest.fixture
@@ -200,3 +220,42 @@ def test_a_folder_of_one_s_own_is_cancelled_and_goes_on_and_gives_the_same_files
     assert done.returncode == 0, done.stdout
     assert_same(own.files(), local.files())
     assert ">Mine<" in own.page()
+
+
+def test_runs_of_several_methods_share_a_gpu(slurm, tmp_path):
+    project = SlurmProject(tmp_path / "project")
+    small = {"agents": 2, "rounds": 2, "evaluate_every": 1, "epsilon": [0.5]}
+    project.configure(**small)
+    (project.folder / "sitecustomize.py").write_text(WITH_GPU)
+    places = (project.folder, project.folder / "src", ROOT)
+    targets = [f"results/runs/{run}.nc" for run in sorted(project.planned())]
+    before = {job["JobId"] for job in jobs(slurm)}
+    done = subprocess.run(
+        project.command(
+            *("--retries", "0", "--config", "device=cuda", "gres=shard:1", "--", *targets)
+        ),
+        cwd=project.folder,
+        env={**project.environment, "PYTHONPATH": os.pathsep.join(map(str, places))},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 0, done.stdout
+    runs = [
+        job
+        for job in jobs(slurm)
+        if job["JobId"] not in before and job["Comment"].startswith("rule_run")
+    ]
+    methods = {method for method in ("objp", "outp") for job in runs if method in job["Comment"]}
+    assert methods == {"objp", "outp"}
+    assert [job["TresPerNode"] for job in runs] == ["gres:shard:1"] * 2
+    # At the same time.
+    assert max(job["StartTime"] for job in runs) < min(job["EndTime"] for job in runs)
+    own = SmallProject(tmp_path / "own")
+    own.configure(**small)
+    own.locally("--", *targets)
+    for target in targets:
+        gpu, cpu = (xr.load_dataset(each.folder / target) for each in (project, own))
+        assert gpu.arithmetic.startswith(simulated.NAME)
+        for name in ("test_error", "train_loss"):
+            np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-5)

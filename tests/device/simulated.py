@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+NAME = "a simulated GPU"
+
 
 class Array(np.ndarray[Any, Any]):
     """An array that is copied before others use it, as that of a GPU."""
@@ -98,6 +100,7 @@ def _cupy() -> Any:
         device=types.SimpleNamespace(get_cublas_handle=lambda: 0),
         Device=lambda: here,
         Event=lambda: event,
+        runtime=types.SimpleNamespace(getDeviceProperties=lambda which: {"name": NAME.encode()}),
     )
     return cupy
 
@@ -112,15 +115,18 @@ def install() -> None:
     """Let the suite find this GPU."""
     cuda: Any = importlib.import_module("numba.cuda")
     fake = importlib.import_module("numba.cuda.simulator.cudadrv.devicearray").FakeCUDAArray
+    cupy, numba_cuda = _cupy(), types.ModuleType("numba_cuda")
+    for each in cupy, numba_cuda:
+        vars(each)["__version__"] = "0"
     cupyx: Any = types.ModuleType("cupyx")
     cupyx.zeros_pinned = np.zeros
     libdevice: Any = types.ModuleType("numba.cuda.libdevice")
     libdevice.rint = np.rint
     sys.modules.update(
         {
-            "cupy": _cupy(),
+            "cupy": cupy,
             "cupyx": cupyx,
-            "numba_cuda": types.ModuleType("numba_cuda"),
+            "numba_cuda": numba_cuda,
             "numba.cuda.libdevice": libdevice,
         }
     )
