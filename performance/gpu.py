@@ -17,12 +17,11 @@ import itertools
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import cupy
 import numpy as np
 
-from admmbench.contracts.made_up_data import make_dataset
+from admmbench.contracts.made_up_data import make_dataset, using_some_columns
 from admmbench.device.arrays import name
 from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
@@ -50,12 +49,7 @@ def made_up(shape):
     """Records in the shapes of a data set."""
     n, n_test, J, K, P = SHAPES[shape]
     data = make_dataset(n, n_test, J, K, writers=P)
-    X, writers = data.X_train.copy(), data.attributes["writer"].train
-    rng = np.random.default_rng(0)
-    for writer in np.unique(writers):
-        unused = rng.permutation(J)[rng.integers(*USED[shape]) :]
-        X[np.ix_(np.flatnonzero(writers == writer), unused)] = 0
-    return replace(data, X_train=X)
+    return using_some_columns(data, np.random.default_rng(0).integers(*USED[shape], P))
 
 
 def share_of_columns(data):

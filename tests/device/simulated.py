@@ -146,22 +146,9 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 )
 
 
-def with_unused_columns(data: Any) -> Any:
-    """Leave writers from a third to two thirds of the columns of their records; the last writer has none."""
-    X, writers = data.X_train.copy(), data.attributes["writer"].train
-    names, J = np.unique(writers), X.shape[1]
-    rng = np.random.default_rng(1)
-    for which, writer in enumerate(names):
-        used = rng.permutation(J)[: J // 3 + which * J // (3 * len(names))]
-        rows = np.flatnonzero(writers == writer)
-        X[np.ix_(rows, np.setdiff1d(np.arange(J), used))] = 0
-    X[writers == names[-1]] = 0
-    return replace(data, X_train=X)
-
-
 def main() -> None:
     install()
-    from admmbench.contracts.made_up_data import make_dataset
+    from admmbench.contracts.made_up_data import make_dataset, using_some_columns
     from admmbench.device import rows
     from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.spec import RunSpec
@@ -171,7 +158,7 @@ def main() -> None:
     rows.COPY = 0
     whole = make_dataset(40, 9, 6, 3, writers=3)
     whole = replace(whole, X_test=np.asfortranarray(whole.X_test))
-    narrow = with_unused_columns(make_dataset(40, 9, 20, 3, writers=3))
+    narrow = using_some_columns(make_dataset(40, 9, 20, 3, writers=3), [6, 12, 0])
     for data, (method, params, sensitivity, law) in itertools.product((narrow, whole), RUNS):
         spec = RunSpec(
             dataset=data,

@@ -59,6 +59,7 @@ def test_a_figure_needs_all_dimensions_of_results(tmp_path, made):
             plot(results, "curves")
 
 
+@pytest.mark.skipif("ADMMBENCH_MIRROR" not in os.environ, reason="needs a mirror of the data")
 def test_several_data_sets_are_a_dimension(tmp_path, made):
     grid = {**GRID, "epsilons": 1, "seeds": 1}
     names = ["digits", "breast_cancer_wisconsin"]

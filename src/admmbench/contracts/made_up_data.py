@@ -41,6 +41,25 @@ def make_dataset(
     return written_by(made, rng.integers(0, writers, n_train), names)
 
 
+def using_some_columns(data: Dataset, numbers: Sequence[int], seed: int = 0) -> Dataset:
+    """Leave each writer's training records a random choice of their columns, and zeros in the others.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    numbers
+        Of columns that are left, for each writer.
+    seed
+        Another seed chooses other columns.
+    """
+    X, rng = data.X_train.copy(), np.random.default_rng(seed)
+    for writer, number in enumerate(numbers):
+        rows = np.flatnonzero(data.attributes["writer"].train == writer)
+        X[np.ix_(rows, rng.permutation(data.n_features)[number:])] = 0
+    return replace(data, X_train=X)
+
+
 def written_by(
     data: Dataset, writers: NDArray[np.integer[Any]], names: Sequence[str] | None = None
 ) -> Dataset:

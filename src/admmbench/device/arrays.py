@@ -130,7 +130,7 @@ class Products:
         apart = np.repeat(lengths, lengths)
         self.places = cupy().asarray(np.stack([np.concatenate(first), apart]))
         every = [each.data.ptr + each.strides[0] * np.arange(len(each)) for each in records]
-        self._at_records = _Addresses(np.concatenate(every))
+        self._at_records = cupy().asarray(np.concatenate(every).astype(np.uint64))
         self._at_models = _Addresses(dtype.itemsize * n_columns * models)
         self._at_predictions = _Addresses(dtype.itemsize * n_predictions * rows[:-1])
         self._one, self._zero = np.ones(1, dtype), np.zeros(1, dtype)
@@ -140,7 +140,11 @@ class Products:
 
     def predict(self, models: Array, predictions: Array) -> None:
         """Set predictions, an array of ``N n_rows`` numbers, to those of models, shape (..., W)."""
-        at = self._at_records.of(), self._at_models.of(models), self._at_predictions.of(predictions)
+        at = (
+            self._at_records.data.ptr,
+            self._at_models.of(models),
+            self._at_predictions.of(predictions),
+        )
         for start, (B, R, J) in self._parts():
             columns = J, self._W, R
             self._multiply(self._turned, (R, self._N, J), at, columns, start, B)
@@ -150,7 +154,11 @@ class Products:
 
         Only their first J numbers are set.
         """
-        at = self._at_records.of(), self._at_predictions.of(slopes), self._at_models.of(gradients)
+        at = (
+            self._at_records.data.ptr,
+            self._at_predictions.of(slopes),
+            self._at_models.of(gradients),
+        )
         for start, (B, R, J) in self._parts():
             columns = J, R, self._W
             self._multiply(self._as_is, (J, self._N, R), at, columns, start, B)
@@ -179,15 +187,14 @@ class Products:
 
 
 class _Addresses:
-    """Addresses of matrices, which cuBLAS reads on the GPU: where they are in an array, or in memory."""
+    """Addresses of matrices in an array, which cuBLAS reads on the GPU."""
 
     def __init__(self, offsets: NDArray[Any]) -> None:
-        self._offsets = cupy().asarray(offsets.astype(np.uint64))
+        here = cupy().asarray(offsets.astype(np.uint64))
         # CuPy gives the same memory to the arrays of each round.
-        self._found = lru_cache(16)(lambda address: self._offsets + address)
+        self._found = lru_cache(16)(lambda address: here + address)
 
-    def of(self, array: Array | None = None) -> int:
-        """Return where the addresses are: those in an array, or in memory if there is none."""
-        found = self._offsets if array is None else self._found(array.data.ptr)
-        address: int = found.data.ptr
+    def of(self, array: Array) -> int:
+        """Return where the addresses are."""
+        address: int = self._found(array.data.ptr).data.ptr
         return address

@@ -201,19 +201,19 @@ def summary(costs: pd.DataFrame, cores: int, left: float | None = None) -> str:
     """Write the sentences below the table; what is left is what has no file, unless it is said."""
     total = costs.iloc[-1]
     shared = f" {total.shared:.0f} runs are shared by experiments." if total.shared else ""
-    takes, ahead = (
-        duration(seconds / cores)
-        for seconds in (total.seconds, total.left if left is None else left)
-    )
-    done = f", of which {ahead} are left" if ahead != takes else ""
+    left = total.left if left is None else left
+    takes = [_taken(total.seconds / cores, left / cores, f"on {cores} cores")]
     if total.on_gpu:
-        done += f", and {duration(total.on_gpu)} of a GPU"
-        if total.gpu_left != total.on_gpu:
-            done += f", of which {duration(total.gpu_left)} are left"
+        takes.append(_taken(total.on_gpu, total.gpu_left, "of a GPU"))
     return (
-        f"About {takes} on {cores} cores{done}, besides fetching data, tuning, figures and "
+        f"About {', and '.join(takes)}, besides fetching data, tuning, figures and "
         f"report. A running job keeps up to {_size(total.checkpoint)} of checkpoint.{shared}"
     )
+
+
+def _taken(seconds: float, left: float, where: str) -> str:
+    takes, ahead = duration(seconds), duration(left)
+    return f"{takes} {where}" + (f", of which {ahead} are left" if ahead != takes else "")
 
 
 def _size(n_bytes: float) -> str:
