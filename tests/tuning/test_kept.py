@@ -9,6 +9,8 @@ import pytest
 from admmbench.files.core_yaml import read_yaml
 
 ROOT = Path(__file__).parents[2]
+# Of errors that two processors found, as rounding decides about a few of 24,000 records.
+ROUNDING = 1e-4
 FILES = sorted((ROOT / "reference").glob("*_trials.csv"))
 
 
@@ -46,12 +48,12 @@ def test_settings_in_use_are_the_best_that_was_tried(path):
     """But for half and twice each value, which are tried when the search has ended."""
     for trials, used in searches(path):
         ((best, score),) = [each for each in trials if each[0] == used["settings"]]
-        assert score[0] == used["error"]
+        assert score[0] == pytest.approx(used["error"], abs=ROUNDING)
         later = {
             each
             for (name, larger), scores in beside(trials, best).items()
             for each in scores
-            if each[0] == used["beside"][name][larger]
+            if each[0] == pytest.approx(used["beside"][name][larger], abs=ROUNDING)
         }
         assert {other for _, other in trials if other < score} <= later
 
@@ -62,4 +64,5 @@ def test_errors_beside_the_values_in_use_are_those_of_trials(path):
         near = beside(trials, used["settings"])
         for name in used["settings"]:
             for larger, error in enumerate(used["beside"][name]):
-                assert error is None or error in [score[0] for score in near[name, bool(larger)]]
+                here = pytest.approx(error, abs=ROUNDING)
+                assert error is None or here in [score[0] for score in near[name, bool(larger)]]
