@@ -373,6 +373,25 @@ def test_labels_share_out_classes_only_and_a_run_says_what_neighbours_are(scheme
     assert np.isfinite(trace.test_error.values[:, -1]).all()
 
 
+@pytest.mark.parametrize("scheme", DRAWN, ids=lambda scheme: scheme["scheme"])
+@pytest.mark.parametrize("method", ["objp", "outp", "dpsgd"])
+def test_seeds_that_share_out_unequally_are_what_each_is_alone(scheme, method):
+    """Agents may have other numbers of records in each, or none."""
+    given = {"agents": {**scheme, "agents": 6}, "epsilon": 1.0, "rounds": 4, "evaluate_every": 1}
+    data = make_dataset(60)
+    together = simulate(data, method, **given, seeds=[3, 4, 5])
+    alone = [simulate(data, method, **given, seeds=[seed]) for seed in (3, 4, 5)]
+    for name, values in together.items():
+        if "seed" in values.dims:
+            expected = np.concatenate([each[name].values for each in alone])
+            np.testing.assert_array_equal(values.values, expected, err_msg=name)
+    for name in ("epsilon_total", "mistakes", "floats_sent"):
+        combine = np.add if name == "mistakes" else np.maximum
+        expected = combine.reduce([each[name].values for each in alone])
+        np.testing.assert_array_equal(together[name].values, expected, err_msg=name)
+    assert (np.diff(together.seconds) >= 0).all()
+
+
 # Columns
 
 

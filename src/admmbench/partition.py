@@ -62,6 +62,11 @@ class _Scheme(Strict):
         """Whether seeds draw their own rows."""
         return False
 
+    @property
+    def uneven(self) -> bool:
+        """Whether seeds give an agent other numbers of rows."""
+        return False
+
     def n_train(self, data: DatasetInfo | Dataset) -> int:
         """Count the training rows of all agents together; at most, where it depends on targets and `data` has none."""
         return data.n_train
@@ -300,6 +305,11 @@ class _Drawn(_Scheme):
     @property
     def shuffled(self) -> bool:
         """Seeds draw their own rows."""
+        return True
+
+    @property
+    def uneven(self) -> bool:
+        """Seeds draw how many rows an agent has."""
         return True
 
     @property

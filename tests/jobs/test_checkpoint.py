@@ -83,6 +83,27 @@ def test_it_goes_on_to_the_same_bytes(attempt, expected, tmp_path):
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize("until", [(3,), (13, 45), (20,), (21, 59)])
+def test_seeds_that_are_computed_one_after_another_go_on_as_well(until, data, tmp_path, attempt):
+    """From the seed that was left, also if it had just ended or begun; each of three has 20 rounds."""
+    agents = {"scheme": "quantity", "agents": 3, "alpha": 0.5}
+    spec = RunSpec(
+        dataset="digits",
+        algorithm="objp",
+        agents=agents,
+        epsilon=1.0,
+        rounds=20,
+        evaluate_every=5,
+        seeds=3,
+    )
+    job.execute(spec, data, tmp_path / "whole.nc", 1)
+    for t in until:
+        with pytest.raises(StoppedError):
+            attempt(until=t, spec=spec)
+    assert attempt(spec=spec) == max(until)
+    assert (tmp_path / "x.nc").read_bytes() == (tmp_path / "whole.nc").read_bytes()
+
+
 PLUG_IN = """
 from dataclasses import dataclass
 

@@ -40,10 +40,21 @@ class Account(NamedTuple):
 
 
 def of_run(spec: RunSpec, dataset: Dataset) -> Account:
-    """Account for a run; where a total is stated, with the budget of a release that leads to it."""
-    problem = bind(spec, dataset)
-    budget = spec.budget(problem)
-    return Account(f"epsilon {budget.epsilon:.4g}", spec.ledger(problem, budget), spec.delta)
+    """Account for a run; where a total is stated, with the budget of a release that leads to it.
+
+    Where seeds give agents other numbers of records, it is that of the seed whose agent pays most.
+    """
+    accounts = []
+    for part in spec.parts:
+        problem = bind(part, dataset)
+        budget = part.budget(problem)
+        ledger = part.ledger(problem, budget)
+        accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
+    return max(accounts, key=_largest) if len(accounts) > 1 else accounts[0]
+
+
+def _largest(account: Account) -> float:
+    return max((total for total in account.totals.values() if total == total), default=0.0)
 
 
 class Mechanism(Strict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -55,6 +55,8 @@ class Snapshot:
     """Computing time so far."""
     elapsed: float = 0.0
     """Wall-clock time so far, in all attempts."""
+    done: list[dict[str, Any]] = field(default_factory=list)
+    """What was recorded of the seeds before, where each is a run of its own."""
 
     def variables(self) -> dict[str, Any]:
         """Return all that must be kept, as numbers, text, arrays, lists, mappings and dataclasses."""
@@ -66,10 +68,14 @@ class Snapshot:
             "noise": [noise.variables() for noise in self.noise],
             "choices": [generator.bit_generator.state for generator in self.choices],
             "trace": self.trace.variables(),
+            "done": self.done,
         }
 
     def restore(self, variables: dict[str, Any]) -> None:
-        """Set everything to what `variables` returned."""
+        """Set everything to what `variables` returned; of a later seed it takes what was recorded before alone."""
+        if len(variables["done"]) > len(self.done):
+            self.done = variables["done"]
+            return
         self.t, self.seconds, self.elapsed = (
             variables[name] for name in ("t", "seconds", "elapsed")
         )
@@ -132,8 +138,7 @@ def run_rounds(
     computed = spec.computed
     try:
         with workers(threads) as pool, np.errstate(over="ignore", invalid="ignore"):
-            federation = assemble(computed, dataset, pool, device=device)
-            trace = _rounds(computed, federation, progress, keeper)
+            trace = _run(computed, dataset, pool, progress, keeper, device)
     except (AlgorithmError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -141,6 +146,51 @@ def run_rounds(
             raise
         raise AlgorithmError(f"{', '.join(spec.names)}: {plugins.raised(error)}") from error
     return trace if computed is spec else trace.repeated(spec.seeds)
+
+
+def _run(
+    spec: RunSpec,
+    dataset: Dataset,
+    pool: Workers,
+    progress: Progress | None,
+    keeper: Keeper | None,
+    device: Device,
+) -> Trace:
+    """Compute the parts of a run, one after another."""
+    runs, done = spec.parts, list[dict[str, Any]]()
+    begun = False
+    while len(done) < len(runs):
+        run = runs[len(done)]
+        federation = assemble(run, dataset, pool, device=device)
+        snapshot = _before(run, federation, done)
+        if keeper and not begun:
+            keeper.load(snapshot)
+            if len(snapshot.done) > len(done):
+                done = snapshot.done
+                continue
+        begun = True
+        _rounds(run, federation, snapshot, len(runs), progress, keeper)
+        done = [*done, {"trace": snapshot.trace.variables(), "elapsed": snapshot.elapsed}]
+        if snapshot.trace.timed_out():
+            break
+    traces = [_trace(run) for run in runs]
+    for trace, found in zip(traces, done, strict=False):
+        trace.restore(found["trace"])
+    for trace in traces[len(done) :]:
+        trace.time_out()
+    return Trace.joined(traces) if len(traces) > 1 else traces[0]
+
+
+def _trace(spec: RunSpec) -> Trace:
+    """Return a trace before the first round."""
+    return Trace(spec.seeds, evaluated_rounds(spec.rounds, spec.evaluate_every), measured(spec))
+
+
+def _before(spec: RunSpec, federation: AnyFederation, done: list[dict[str, Any]]) -> Snapshot:
+    """Return a run before the first round."""
+    noise, state = [block.noise for block in federation.blocks], spec.method.init(federation)
+    elapsed = done[-1]["elapsed"] if done else 0.0
+    return Snapshot(0, state, noise, federation.choices, _trace(spec), 0.0, elapsed, done)
 
 
 def assemble(
@@ -221,16 +271,15 @@ def _instance(seed: int, agent: int | None) -> np.random.Generator:
 
 
 def _rounds(
-    spec: RunSpec, federation: AnyFederation, progress: Progress | None, keeper: Keeper | None
-) -> Trace:
-    """Do all rounds and evaluate those asked for."""
+    spec: RunSpec,
+    federation: AnyFederation,
+    snapshot: Snapshot,
+    runs: int,
+    progress: Progress | None,
+    keeper: Keeper | None,
+) -> None:
+    """Do all rounds and evaluate those asked for, of one of so many runs."""
     method = spec.method
-    rounds = evaluated_rounds(spec.rounds, spec.evaluate_every)
-    trace = Trace(spec.seeds, rounds, measured(spec))
-    noise = [block.noise for block in federation.blocks]
-    snapshot = Snapshot(0, method.init(federation), noise, federation.choices, trace)
-    if keeper:
-        keeper.load(snapshot)
     if snapshot.t == 0 and not method.extra_rounds:
         _start(snapshot, spec, federation)
     begin = time.monotonic() - snapshot.elapsed
@@ -241,7 +290,7 @@ def _rounds(
         _round(snapshot, spec, federation)
         snapshot.elapsed = time.monotonic() - begin
         if progress:
-            progress(snapshot.t, last)
+            progress(len(snapshot.done) * last + snapshot.t, runs * last)
         if snapshot.trace.all_ended():
             _hold(snapshot, spec, federation)
             break
@@ -253,7 +302,6 @@ def _rounds(
         if keeper:
             keeper.after_round(snapshot)
     snapshot.trace.mistakes = federation.problem.mistakes(snapshot.state, federation.run)
-    return snapshot.trace
 
 
 def _start(snapshot: Snapshot, spec: RunSpec, federation: AnyFederation) -> None:

@@ -584,6 +584,13 @@ class RunSpec(Strict):
         return self.model_copy(update={"seeds": self.seeds[:1]})
 
     @property
+    def parts(self) -> list[RunSpec]:
+        """Say what is computed together: all seeds, or each alone if they give an agent other numbers of records."""
+        if not self.scheme.uneven:
+            return [self]
+        return [self.model_copy(update={"seeds": (seed,)}) for seed in self.seeds]
+
+    @property
     def guarantee_with_noise(self) -> Guarantee:
         """Say what totals are worth at a finite budget; what comes from outside has no proof here."""
         found = self.method.guarantee(self.sensitivity)

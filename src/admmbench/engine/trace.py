@@ -71,11 +71,12 @@ class Trace:
 
     def variables(self) -> dict[str, Any]:
         """Return what was recorded so far."""
-        return {"arrays": self._arrays, "status": self._status}
+        return {"arrays": self._arrays, "status": self._status, "mistakes": self.mistakes}
 
     def restore(self, variables: Mapping[str, Any]) -> None:
         """Take up what `variables` returned."""
         self._arrays, self._status = variables["arrays"], variables["status"]
+        self.mistakes = variables["mistakes"]
 
     def note(self, outcomes: NDArray[np.int8]) -> None:
         """Take note of the seeds that the method has ended."""
@@ -101,9 +102,32 @@ class Trace:
             trace.mistakes = self.mistakes.repeat(len(seeds), axis=0)
         return trace
 
+    @classmethod
+    def joined(cls, traces: Sequence[Trace]) -> Trace:
+        """Join the traces of seeds that were runs of their own: their times add up, and the largest total counts."""
+        first = traces[0]
+        seeds = [seed for each in traces for seed in each.seeds]
+        trace = cls(seeds, list(first.rounds), first._variables)
+        for name, (dims, _, _) in first._variables.items():
+            arrays = [each._arrays[name] for each in traces]
+            if "seed" in dims:
+                trace._arrays[name] = np.concatenate(arrays)
+            else:
+                trace._arrays[name] = (np.add if name == "seconds" else np.fmax).reduce(arrays)
+        trace._status = np.concatenate([each._status for each in traces])
+        if first.mistakes is not None:
+            none = np.zeros_like(first.mistakes)
+            found = [none if each.mistakes is None else each.mistakes for each in traces]
+            trace.mistakes = np.concatenate(found)
+        return trace
+
     def time_out(self) -> None:
         """Record that the seeds that are left ran out of time; the rounds to come stay NaN."""
         self._status[self._status == Outcome.COMPLETED] = Outcome.TIMED_OUT
+
+    def timed_out(self) -> bool:
+        """Tell whether seeds ran out of time."""
+        return bool((self._status == Outcome.TIMED_OUT).any())
 
     def dataset(self, spec: RunSpec, attrs: Mapping[str, Any]) -> xr.Dataset:
         """Return labelled arrays with units and provenance."""

@@ -468,6 +468,8 @@ class RowParts:
         """I_p, the number of each agent's records, shape (B,); the same for every seed."""
         for share in self._shares:
             self.n_samples[share.agent] = len(share.y)
+        if any(len(share.y) != self.n_samples[share.agent] for share in self._shares):
+            raise ValueError("seeds give an agent other numbers of records; compute one at a time")
         of_agents = whole.unit == "agent"
         self.n_units = np.where(of_agents, 1, self.n_samples.clip(1))[:, None]
         """Units of privacy of which an agent's mean is made, at least 1: its records, or itself; shape (B, 1)."""
