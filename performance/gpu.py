@@ -2,11 +2,11 @@
 
     python performance/gpu.py [--threads 16] [--together 4]
 
-Writers of the data that stand for FEMNIST use some of the columns alone, as those whose shards are small do. The plain
-program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in CuPy's arrays; its
-time is counted once for each seed. All are medians of one call. Bytes are those that a round must move at least: of
-local models and dual variables, read and written, of gradients and predictions, written and read, and of the records,
-read twice; of gradients and records, those in used columns.
+Agents use some of the columns alone: as many as the 114 writers of FEMNIST whose shards are small, and as a tenth of
+MNIST. The plain program is Algorithm 1 of ryu2022 as its authors' program has it, agent by agent, for one seed, in
+CuPy's arrays; its time is counted once for each seed. All are medians of one call. Bytes are those that a round must
+move at least: of local models and dual variables, read and written, of gradients and predictions, written and read, and
+of the records, read twice; of gradients and records, those in used columns.
 
 With ``--together`` so many processes compute rounds of the same method at a time, and a round of one of them takes the
 card the time that passes, divided by the rounds of all.

@@ -182,6 +182,7 @@ def main() -> None:
         given = spec.model_copy(update={"dataset": data})
         (cpu_block,) = assemble(given, data, Workers(1)).blocks
         (block,) = assemble(given, data, Workers(1), device="cuda").blocks
+        assert (block.parts._index is None) == (data is whole)
         rng, J = np.random.default_rng(0), data.X_train.shape[1]
         z = [rng.random((3, 1, 3, J)).view(Array) for _ in range(2)]
         first, second = (block.parts.gradient(each, 40) for each in z)
@@ -198,6 +199,11 @@ def main() -> None:
             np.testing.assert_allclose(gpu.value, cpu.value, atol=1e-14)
             np.testing.assert_allclose(gpu.sensitivity.l1, cpu.sensitivity.l1)
             np.testing.assert_allclose(*losses)
+    # Models cost more to copy than products of 13 records.
+    rows.COPY = 13
+    given = spec.model_copy(update={"dataset": narrow})
+    (block,) = assemble(given, narrow, Workers(1), device="cuda").blocks
+    assert block.parts._index is None
 
 
 if __name__ == "__main__":
