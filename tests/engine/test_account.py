@@ -8,6 +8,7 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
+from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.account import Mechanism, of_run
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy.costs import ORDERS
@@ -30,6 +31,24 @@ def test_a_run_has_the_totals_of_its_account(algorithm, more):
     assert account.totals["rdp"] == pytest.approx(
         trace.epsilon_composed.isel(round=-1).item(), rel=1e-9
     )
+
+
+def test_of_seeds_that_share_out_unequally_the_one_counts_that_pays_most():
+    """The authors' noise of OutP protects an agent less, the fewer records it has."""
+    data = make_dataset(60)
+    given = {
+        **RUN,
+        "dataset": data,
+        "algorithm": "outp",
+        "variant": "reference",
+        "agents": {"scheme": "quantity", "agents": 3, "alpha": 0.5},
+        "epsilon": 1.0,
+    }
+    alone = [
+        of_run(RunSpec(**{**given, "seeds": (seed,)}), data).totals["rdp"] for seed in (3, 4, 5)
+    ]
+    together = of_run(RunSpec(**{**given, "seeds": (3, 4, 5)}), data).totals["rdp"]
+    assert min(alone) < together == max(alone)
 
 
 def test_mechanisms_have_the_totals_of_dp_accounting():

@@ -2,6 +2,8 @@
 
 import contextlib
 import copy
+import itertools
+import time
 
 import numpy as np
 import pytest
@@ -121,6 +123,26 @@ def test_what_meets_its_time_limit_is_kept_for_a_longer_one():
     assert (status == Outcome.TIMED_OUT).all()
     assert memory.kept["t"] == 1
     assert (memory.kept["trace"]["status"] == Outcome.COMPLETED).all()
+
+
+def test_a_time_limit_is_one_of_all_seeds_also_of_those_computed_one_after_another(monkeypatch):
+    """Each round takes a minute here: the first seed ends in time, the second does not, the third does not begin."""
+    minutes = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 60.0 * next(minutes))
+    data = make_dataset()
+    spec = RunSpec(
+        dataset=data,
+        algorithm="objp",
+        agents={"scheme": "quantity", "agents": 3, "alpha": 0.5},
+        rounds=4,
+        evaluate_every=1,
+        seeds=3,
+        time_limit=5,
+    )
+    trace = run_rounds(spec, data).dataset(spec, {})
+    ended = Outcome.COMPLETED, Outcome.TIMED_OUT, Outcome.TIMED_OUT
+    np.testing.assert_array_equal(trace.status, ended)
+    np.testing.assert_array_equal(trace.train_loss.notnull().sum("round"), [5, 3, 0])
 
 
 SHUFFLED = {"scheme": "iid", "agents": 3, "shuffle": True}

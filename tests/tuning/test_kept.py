@@ -9,8 +9,8 @@ import pytest
 from admmbench.files.core_yaml import read_yaml
 
 ROOT = Path(__file__).parents[2]
-# Of errors that two processors found, as rounding decides about a few of 24,000 records.
-ROUNDING = 1e-4
+# Of errors of MNIST's searches, some made on another processor: rounding decides about a few of 24,000 records.
+ROUNDING = {"equal_privacy_mnist_trials": 1e-4}
 FILES = sorted((ROOT / "reference").glob("*_trials.csv"))
 
 
@@ -46,23 +46,25 @@ def test_some_are_kept():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_settings_in_use_are_the_best_that_was_tried(path):
     """But for half and twice each value, which are tried when the search has ended."""
+    rounding = ROUNDING.get(path.stem, 0)
     for trials, used in searches(path):
         ((best, score),) = [each for each in trials if each[0] == used["settings"]]
-        assert score[0] == pytest.approx(used["error"], abs=ROUNDING)
+        assert score[0] == pytest.approx(used["error"], abs=rounding)
         later = {
             each
             for (name, larger), scores in beside(trials, best).items()
             for each in scores
-            if each[0] == pytest.approx(used["beside"][name][larger], abs=ROUNDING)
+            if each[0] == pytest.approx(used["beside"][name][larger], abs=rounding)
         }
-        assert {other for _, other in trials if other < score} <= later
+        assert {other for _, other in trials if (other[0] + rounding, other[1]) < score} <= later
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_errors_beside_the_values_in_use_are_those_of_trials(path):
+    rounding = ROUNDING.get(path.stem, 0)
     for trials, used in searches(path):
         near = beside(trials, used["settings"])
         for name in used["settings"]:
             for larger, error in enumerate(used["beside"][name]):
-                here = pytest.approx(error, abs=ROUNDING)
+                here = pytest.approx(error, abs=rounding)
                 assert error is None or here in [score[0] for score in near[name, bool(larger)]]
