@@ -70,7 +70,7 @@ def test_the_first_look_is_run_and_what_was_ordered_besides():
         ({"ordered": {"PVQ": {1.0: 10}}}, "ordered: unknown label 'PVQ'; did you mean 'PVP'"),
         (
             {"ordered": {"PVP": {1.0: 7}}},
-            "ordered.PVP.1: 7 seeds are none of looks; remove this entry, or add the look",
+            r"ordered.PVP.1: 7 seeds are none of looks; add the look, or remove this entry \(`ordered: \{\}`",
         ),
     ],
 )

@@ -300,7 +300,8 @@ class Experiment(Strict):
             for budget, n in own.items():
                 if n not in looks:
                     raise ValueError(
-                        f"ordered.{label}.{budget:g}: {n} seeds are none of looks; remove this entry, or add the look"
+                        f"ordered.{label}.{budget:g}: {n} seeds are none of looks; add the look, or remove this entry "
+                        "(`ordered: {}` removes all)"
                     )
 
     def _check_audit(self) -> None:
