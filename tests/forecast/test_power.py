@@ -12,6 +12,7 @@ from scipy import stats
 from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import core_seconds
+from admmbench.jobs import seal
 from admmbench.results import deciding, reference
 from admmbench.results.who_wins import compare
 from admmbench.results.wording import about
@@ -100,6 +101,25 @@ def test_a_row_in_which_all_methods_lost_runs_shows_no_difference():
     lost = build(errors, sensitivity="global", diverged={(label, 1.0): 10 for label in errors})
     cell = compare([totals(lost)]).isel(cell=0)
     assert np.isnan(power.difference_shown(cell, 10))
+
+
+@pytest.mark.parametrize(("lost", "said"), [([], "now"), (["ObjP"], "–"), (["ObjP", "ObjT"], "–")])
+def test_a_row_without_two_methods_that_are_left_is_not_decided(lost, said, tmp_path, study):
+    errors = {"ObjP": {1.0: 0.1}, "ObjT": {1.0: 0.2}}
+    found = totals(
+        build(
+            errors,
+            name=NAME,
+            sensitivity="global",
+            diverged={(label, 1.0): 10 for label in lost},
+        )
+    )
+    (tmp_path / NAME).mkdir()
+    seal.sealed(found).to_netcdf(tmp_path / NAME / "results.nc", engine="h5netcdf")
+    elsewhere = study.config.model_copy(update={"results": str(tmp_path)})
+    own = study.model_copy(update={"config": elsewhere})
+    column = next(each for each in power.power(own, LIMITS).columns if each.header == "decided by")
+    assert next(iter(column.cells)) == said
 
 
 @pytest.mark.slow

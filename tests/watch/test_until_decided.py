@@ -77,6 +77,13 @@ def test_seeds_are_ordered_until_all_rows_are_decided(folder, capsys):
     assert len(folder.calls) == turns + 1
 
 
+@pytest.mark.parametrize("option", ["--dry-run", "--unlock"])
+def test_what_makes_no_results_is_no_part_of_the_loop(folder, option):
+    with pytest.raises(ValueError, match=r"makes no results to judge; leave one of the two out"):
+        study.until_decided([], [option])
+    assert not folder.calls
+
+
 def test_a_study_without_looks_cannot_be_decided(folder):
     given = {key: value for key, value in DIGITS.items() if key != "looks"}
     (folder.path / "config/experiments/own.yaml").write_text(yaml.safe_dump(given))

@@ -68,7 +68,7 @@ def power(study: Study, machine: Machine) -> Table:
             f"{int(cell['runs'].max())}",
             *(_points(cell, difference_shown(cell, look)) for look in looks),
             f"{int((cell['standing'] == 'undecided').sum())}",
-            about(needed) if needed else "now",
+            about(needed) if needed else "now" if _decided(cell) else "–",
             number(hours, ".2f") if needed else "",
             end_section=place == comparison.sizes["cell"] - 1,
         )
@@ -79,8 +79,8 @@ def power(study: Study, machine: Machine) -> Table:
 NOTE = (
     "By numbers of seeds: the smallest difference from the lowest mean that they show four times out of five, for the "
     "median pair in the running; in percentage points where errors are compared. Decided by: seeds that decide the row "
-    "four times out of five, if means and spreads are what they seem. Core-hours: of the seeds that undecided methods "
-    "lack for it, up to the next look. See docs/sure.md."
+    "four times out of five, if means and spreads are what they seem; – where fewer than two methods are left. "
+    "Core-hours: of the seeds that undecided methods lack for it, up to the next look. See docs/sure.md."
 )
 
 
@@ -119,6 +119,11 @@ def _results(study: Study) -> Iterator[xr.Dataset]:
                 f"{path} is not there, and nothing is kept of {name}: run it first, with a few seeds"
             )
         yield with_decision(found, experiment)
+
+
+def _decided(cell: xr.Dataset) -> bool:
+    """Tell whether somebody is the best of a row; where all but one lost runs, or all did, nobody is."""
+    return bool(cell["standing"].isin(["winner", "equivalent"]).any())
 
 
 def _core_hours(study: Study, cell: xr.Dataset, machine: Machine) -> float:

@@ -91,10 +91,10 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
         If no experiment has looks, the options do not make the results, an experiment states its own orders, or
         overlays are named in two ways.
     """
-    if _parsed(options).dryrun:
-        raise ValueError(
-            "--until-decided: a dry run makes no results to judge; leave one of the two out"
-        )
+    parsed = _parsed(options)
+    if parsed.dryrun or parsed.unlock:
+        what = "a dry run makes no results" if parsed.dryrun else "--unlock makes no results"
+        raise ValueError(f"--until-decided: {what} to judge; leave one of the two out")
     words = [sys.executable, "-m", "admmbench", "study", *map(str, overlays), *options]
     overlays = _overlays(overlays, options)
     while True:
