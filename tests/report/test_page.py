@@ -119,12 +119,14 @@ def test_the_first_screen_has_the_answer(browser, many_rows, tmp_path, width, he
         assert sum(end <= height for end in ends) >= rows
         words = tab.run("document.querySelector('.short').innerText")
         assert words.startswith("All 10 rows are undecided")
-        # Nothing scrolls within the answer, and the picture comes first.
+        # Nothing scrolls within the answer, and the picture comes first, on a phone after the sentence.
         blocks = "[...document.querySelectorAll('.groups, .group, .group > *')]"
         wide = f"{blocks}.some(e => e.scrollWidth > e.clientWidth + 1)"
         assert not tab.run(wide)
         picture = tab.run("document.querySelector('.picture').getBoundingClientRect().bottom")
         assert picture <= min(ends)
+        sentence = tab.run("document.querySelector('.short').getBoundingClientRect().top")
+        assert (sentence >= picture) == (width > 1000)
         # The menu is beside the page or below the answer, and hides nothing.
         nav, first = (
             tab.run(

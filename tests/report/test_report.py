@@ -325,9 +325,8 @@ FIRST = {
 
 def test_the_picture_of_one_total_has_a_row_for_each_method():
     cells = who_wins.compare([totals(build(FIRST, sensitivity="global"))])
-    drawn = ElementTree.fromstring(
-        picture.draw([cells.isel(cell=cells["epsilon"].values.ravel() == 0.5).squeeze("cell")])
-    )
+    one = cells.isel(cell=cells["epsilon"].values == 0.5)
+    drawn = ElementTree.fromstring(picture.draw(one, "study"))
     names = [text for text in drawn.iter("text") if text.get("text-anchor") == "end"]
     heights = {text.text: float(text.get("y")) for text in names}
     assert heights["ObjP"] < heights["ObjT"] < heights["OutP"] == heights["60 →"]
@@ -339,7 +338,7 @@ def test_the_picture_of_one_total_has_a_row_for_each_method():
 def test_the_picture_has_room_for_the_names_of_many_methods():
     errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(40)}
     cells = who_wins.compare([totals(build(errors, sensitivity="global"))])
-    drawn = ElementTree.fromstring(picture.draw([cells.isel(cell=number) for number in (0, 1)]))
+    drawn = ElementTree.fromstring(picture.draw(cells, "study"))
     height = float(drawn.get("viewBox").split()[-1])
     places = sorted(float(e.get("y")) for e in drawn.iter("text") if e.text.startswith("ObjP"))
     assert len(places) == 40
@@ -347,6 +346,26 @@ def test_the_picture_has_room_for_the_names_of_many_methods():
     assert 8 < places[0] < places[-1] < height
     marks = {float(mark.get("cx")) for mark in drawn.iter("circle")}
     assert max(marks) < 250  # beside their budget, and not among the names
+
+
+def test_lines_of_a_method_look_the_same_in_all_pictures_and_not_like_those_of_another():
+    """Also where one of them is behind, or was not run, on some data."""
+    errors = {f"ObjP {number}": {0.5: 0.2, 1.0: 0.2} for number in range(12)}
+    fewer = {**errors, "ObjP 0": {0.5: 0.8, 1.0: 0.8}}
+    studies = [
+        totals(build(own, name=name, sensitivity="global"))
+        for name, own in (("many", errors), ("fewer", fewer))
+    ]
+    comparison = who_wins.compare(studies)
+    found = {}
+    for name in ("many", "fewer"):
+        drawn = ElementTree.fromstring(picture.draw(comparison, name))
+        lines = [path for path in drawn.iter("path") if path.get("stroke-width") == "1.2"]
+        found[name] = {(e.get("stroke"), e.get("stroke-dasharray")) for e in lines}
+        fills = {e.text: e.get("fill") for e in drawn.iter("text") if e.text in errors}
+        assert fills.items() <= found.setdefault("names", fills).items()
+    assert len(found["many"]) == 12
+    assert len(found["fewer"] & found["many"]) == 11
 
 
 def test_many_methods_that_are_nowhere_behind_are_counted(figure):
@@ -382,7 +401,7 @@ def test_the_picture_of_one_total_is_as_high_as_its_rows(count):
     """Means that are equal within rounding have one tick, or ticks apart."""
     errors = {f"ObjP {number}": {0.5: 0.1 + 1e-17 * number} for number in range(count)}
     cells = who_wins.compare([totals(build(errors, spread=1e-17, sensitivity="global"))])
-    drawn = ElementTree.fromstring(picture.draw([cells.isel(cell=0)]))
+    drawn = ElementTree.fromstring(picture.draw(cells, "study"))
     lowest = max(float(text.get("y")) for text in drawn.iter("text"))
     assert lowest < float(drawn.get("viewBox").split()[-1]) < lowest + 6
     ticks = [e for e in drawn.iter("text") if e.text.replace(".", "").isdigit()]

@@ -14,6 +14,7 @@ from scipy import stats
 from admmbench.claims.estimates import Estimate
 from admmbench.report import tables
 from admmbench.results import statistics
+from admmbench.results.who_wins import compare
 from tests.made import ERRORS, INF, build, seeds, totals
 
 FINITE = st.floats(-1e3, 1e3, allow_nan=False)
@@ -212,5 +213,5 @@ def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
             diverged={("ObjP", 1.0): 9},
         )
     )
-    rows = {row[0]: row[1].standing for row in tables.errors(ds, "final").rows}
+    rows = {row[0]: row[1].standing for row in tables.errors(ds, "final", compare([ds])).rows}
     assert rows == {"ObjP": "", "OutP": "winner", "ObjT": "worse"}

@@ -12,7 +12,7 @@ from scipy import stats
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import answer
 from admmbench.results import deciding
-from admmbench.results.who_wins import compare, mean_ranks
+from admmbench.results.who_wins import compare, mean_ranks, standings
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
@@ -154,10 +154,13 @@ def test_methods_that_were_added_leave_the_verdicts_of_the_others_as_they_were()
 def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     studies = [study({**LATER, **CLEAR}, float(epsilon), added=NAMES) for epsilon in (1, 2)]
     content = answer.content(compare(studies), {})
-    assert content["short"] == "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP."
+    assert content["short"] == (
+        "ObjP wins on MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at "
+        "ε = 1, 2. Shown to be behind in no row: ObjP."
+    )
     assert content["added"] == (
-        "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP second, added later, is better than the best "
-        "and leads on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at ε = 1, 2."
+        "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
+        "ε = 1, 2."
     )
     row = content["groups"][0]["rows"][0]
     assert (row["winner"], row["runner_up"]) == ("ObjP", "ObjT")
@@ -188,8 +191,8 @@ def test_the_answer_where_all_methods_lost_runs():
     everyone = {(label, 1.0): 4 for label in CLEAR}
     lost = study({**LATER, **CLEAR}, added=NAMES, diverged=everyone)
     content = answer.content(compare([lost, study(CLEAR, 2.0)]), {})
-    assert (
-        content["short"] == "ObjP wins on MNIST at ε = 2. All methods lost runs on MNIST at ε = 1."
+    assert content["short"] == (
+        "ObjP wins on MNIST at ε = 2. All methods that it was stated with lost runs on MNIST at ε = 1."
     )
     assert content["added"].startswith(
         "OutP first, added later, is not compared on MNIST at ε = 1."
@@ -203,6 +206,19 @@ OUTP_WINS = {**CLEAR, "OutP": [0.01, 0.02, 0.03, 0.04]}
 
 
 ALIKE = {**CLEAR, "ObjT": [0.101, 0.111, 0.121, 0.1310001]}
+
+
+def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_together():
+    """Alone it would have wider shares of the error, and might say more of the same row."""
+    close = {**CLEAR, "ObjT": [0.128, 0.15, 0.16, 0.182]}
+    first, *others = [study(close, float(k), name=f"study_{k}") for k in range(1, 13)]
+    alone, together = compare([first]), compare([first, *others])
+    (own,) = [cell for cell in answer.cells(together) if cell["epsilon"] == 1]
+    assert standing(alone.isel(cell=0))["ObjT"] == "worse"
+    assert standing(own)["ObjT"] == "undecided"
+    marked = standings(first, together).sel(epsilon=1)
+    assert dict(zip(marked["algorithm"].values, marked.values, strict=True)) == standing(own)
+    assert (standings(first, None) == "").all()
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,14 @@ from admmbench.results.wording import (
 if TYPE_CHECKING:
     from admmbench.study.experiment import Experiment
 
-_BESIDE = {
-    "better": "better than the best and leads",
+_AHEAD = {"better": "better than the best and leads"}
+_BEHIND_THE_BEST = {
     "equivalent": "equivalent to the best",
     "undecided": "undecided",
     "worse": "behind",
     "not compared": "not compared",
 }
-"""How a method that was added later is beside the best of a row."""
+"""How a method that was added later is beside the best of a row, of those that it was stated with."""
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
@@ -56,10 +56,10 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     Returns
     -------
     dict
-        ``facts`` by name; ``short``, the answer in a sentence or two; ``added``, how methods that joined later are
-        beside it; ``parts``, what is left out of data; ``groups``, one for each experiment, with its ``picture``,
-        ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ; ``matrix`` of
-        all methods and cells; ``notes``.
+        ``facts`` by name; ``short``, the answer in a sentence or two; ``added``, how methods that joined later and do
+        not lead are beside it; ``parts``, what is left out of data; ``groups``, one for each experiment, with its
+        ``picture``, ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ;
+        ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -69,7 +69,7 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     return {
         "facts": _facts(comparison, places),
         "short": _short(comparison, rows),
-        "added": " ".join(_of_added(rows)),
+        "added": " ".join(_of_added(rows, _BEHIND_THE_BEST)),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "groups": list(_groups(comparison, rows)),
         "mixed": len({each["unit"] for each in rows}) > 1,
@@ -88,7 +88,7 @@ def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict
             "place": own[0]["place"],
             "note": own[0]["note"],
             "unit": own[0]["unit"],
-            "picture": picture.draw(of_experiment),
+            "picture": picture.draw(comparison, name),
             "rows": own,
             "beside": [_beside_control(cell) for cell in of_experiment],
         }
@@ -166,10 +166,12 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     if many:
         places = "; ".join(f"on {name} {together(own)}" for name, own in many.items())
         sentences.append(f"Several methods are the best and equivalent: {places}.")
+    sentences += _of_added(rows, _AHEAD)
     for each in rows:
         here = f"{each['place']} at ε = {each['epsilon']}"
         if not each["lowest"]:
-            sentences.append(f"All methods lost runs on {here}.")
+            which = "All methods that it was stated with" if each["added"] else "All methods"
+            sentences.append(f"{which} lost runs on {here}.")
         if each["alone"]:
             sentences.append(
                 f"{each['alone']} is the only one left on {here}: all others lost runs."
@@ -193,20 +195,20 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     return " ".join(sentences)
 
 
-def _of_added(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """What methods that were added later are beside the best of the row, a sentence for each."""
+def _of_added(rows: list[dict[str, Any]], beside: Mapping[str, str]) -> Iterator[str]:
+    """What methods that were added later are beside the best of the row, a sentence for each with such verdicts."""
     found: dict[str, dict[str, dict[str, list[str]]]] = {}
     for each in rows:
-        for own in each["added"]:
+        for own in (own for own in each["added"] if own["verdict"] in beside):
             where = found.setdefault(own["label"], {}).setdefault(own["verdict"], {})
             where.setdefault(each["place"], []).append(each["epsilon"])
     for label, verdicts in found.items():
         said = (
-            f"{_BESIDE[verdict]} on "
+            f"{beside[verdict]} on "
             + " and ".join(
                 f"{name} at ε = {', '.join(at)}" for name, at in verdicts[verdict].items()
             )
-            for verdict in _BESIDE
+            for verdict in beside
             if verdict in verdicts
         )
         yield f"{label}, added later, is {'; '.join(said)}."

@@ -6,7 +6,8 @@ Who is in the running is marked and named.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import xarray as xr
 from markupsafe import Markup, escape
@@ -24,30 +25,42 @@ _ASIDE, _MOST_ASIDE = 1.6, 24
 # Radius of the mark of a method that is in the running.
 _DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
 # Lines of methods that are in the running; dark enough for a white ground.
-_COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#1d87c9", "#a0522d")
-_GREY = "#c4c9ce"
+_COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#2f3437", "#a0522d")
 
 
-def draw(cells: Sequence[xr.Dataset]) -> Markup:
+class Style(NamedTuple):
+    """How the line of a method looks."""
+
+    color: str
+    dashes: str = ""
+
+
+_BEHIND = Style("#c4c9ce")
+
+
+def draw(comparison: xr.Dataset, experiment: str) -> Markup:
     """Draw the rows of one experiment.
 
     Methods that are in the running at some budget have a colour, the interval of their mean, and a name; the others are
-    grey, and leave the picture where their errors are far above.
+    grey, and leave the picture where their errors are far above. A method looks the same in the pictures of all
+    experiments.
 
     Parameters
     ----------
-    cells
-        Of `admmbench.results.who_wins.compare`, all of one experiment.
+    comparison
+        What `admmbench.results.who_wins.compare` found.
+    experiment
+        Its name.
 
     Returns
     -------
     markupsafe.Markup
         An SVG element; empty if no method has a mean.
     """
-    rows = sorted(cells, key=lambda cell: float(cell["epsilon"]))
-    whole = xr.concat([cell.reset_coords() for cell in rows], "cell", join="exact")
+    comparison = comparison.assign(mark=marks(comparison))
+    styles = _styles(comparison)
+    whole = comparison.isel(cell=(comparison["experiment"] == experiment).values).sortby("epsilon")
     whole = whole.isel(algorithm=whole["mean"].notnull().any("cell").values)
-    whole = whole.assign(mark=marks(whole))
     running = whole["mark"].isin(list(_DOTS))
     ends = whole["upper"].fillna(whole["mean"]).where(running)
     if not running.any():
@@ -57,19 +70,27 @@ def draw(cells: Sequence[xr.Dataset]) -> Markup:
     named = whole["algorithm"][running.any("cell").values].values.tolist()
     last = {label: float(whole["mean"].sel(algorithm=label).dropna("cell")[-1]) for label in named}
     named.sort(key=last.__getitem__)
-    colors = {label: _COLORS[turn % len(_COLORS)] for turn, label in enumerate(named)}
-    title = f"{rows[0]['long_name'].item()} against the total ε of {', '.join(named)}"
-    if len(rows) == 1:
+    own = {label: styles[label] for label in named}
+    title = f"{whole['long_name'].values[0]} against the total ε of {', '.join(named)}"
+    if whole.sizes["cell"] == 1:
         ranked, high = _ranked(whole.isel(cell=0))
         height = math.ceil(_TOP + high * len(ranked) + _BOTTOM)
-        parts = _rows(whole.isel(cell=0).sel(algorithm=ranked), high, shown, colors)
+        parts = _rows(whole.isel(cell=0).sel(algorithm=ranked), high, shown, own)
     else:  # it grows with its names
         height = max(_HEIGHT, math.ceil(_TOP + _LINE * len(named)))
-        parts = _curves(whole, shown, last, colors, height)
+        parts = _curves(whole, shown, last, own, height)
     return Markup(
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )
+
+
+def _styles(comparison: xr.Dataset) -> dict[str, Style]:
+    """Give every method that is in the running somewhere a look of its own."""
+    running = comparison["mark"].isin(list(_DOTS)).any("cell").values
+    looks = [Style(color, dashes) for dashes in ("", "5 2", "1.5 1.5") for color in _COLORS]
+    labels = comparison["algorithm"].values[running].tolist()
+    return {label: looks[turn % len(looks)] for turn, label in enumerate(labels)}
 
 
 class _Scale:
@@ -98,21 +119,21 @@ def _curves(
     whole: xr.Dataset,
     shown: tuple[float, float],
     last: dict[str, float],
-    colors: dict[str, str],
+    styles: dict[str, Style],
     height: float,
 ) -> list[str]:
     """Error against total: a curve for each method, and the names of those in the running at the ends of theirs."""
     floor = height - _BOTTOM
     x, y = _x(whole["epsilon"].values.tolist()), _Scale(*shown, floor, _TOP)
-    behind = [label for label in whole["algorithm"].values if label not in colors]
-    step = min(_ASIDE, _MOST_ASIDE / len(colors))
+    behind = [label for label in whole["algorithm"].values if label not in styles]
+    step = min(_ASIDE, _MOST_ASIDE / len(styles))
     parts = _axes(whole, x, y, floor)
-    parts += [_line(whole.sel(algorithm=label), x, y, _GREY) for label in behind]
-    for turn, (label, color) in enumerate(colors.items()):
+    parts += [_line(whole.sel(algorithm=label), x, y, _BEHIND) for label in behind]
+    for turn, (label, style) in enumerate(styles.items()):
         own = whole.sel(algorithm=label)
-        aside = step * (turn - (len(colors) - 1) / 2)  # so that intervals do not hide each other
-        parts += [_line(own, x, y, color), *_points(own, x, y, color, aside)]
-    return parts + _names([y(last[label]) for label in colors], colors, height)
+        aside = step * (turn - (len(styles) - 1) / 2)  # so that intervals do not hide each other
+        parts += [_line(own, x, y, style), *_points(own, x, y, style.color, aside)]
+    return parts + _names([y(last[label]) for label in styles], styles, height)
 
 
 def _ranked(cell: xr.Dataset) -> tuple[list[str], float]:
@@ -123,7 +144,7 @@ def _ranked(cell: xr.Dataset) -> tuple[list[str], float]:
 
 
 def _rows(
-    cell: xr.Dataset, high: float, shown: tuple[float, float], colors: dict[str, str]
+    cell: xr.Dataset, high: float, shown: tuple[float, float], styles: dict[str, Style]
 ) -> list[str]:
     """Draw a row for each method of one total: name, interval and mark.
 
@@ -140,14 +161,11 @@ def _rows(
     title = f"{_quantity(cell)} at total ε = {given(float(cell['epsilon']))}"
     parts.append(_text((start + end) / 2, floor + 26, title, "middle"))
     for turn, label in enumerate(ranked):
-        own, color, y = (
-            cell.sel(algorithm=label),
-            colors.get(label, _GREY),
-            _TOP + high * (turn + 0.5),
-        )
+        own, y = cell.sel(algorithm=label), _TOP + high * (turn + 0.5)
+        color = styles.get(label, _BEHIND).color
         mean, lower, upper = (float(own[name]) for name in ("mean", "lower", "upper"))
         name = _short(label, start - 6)
-        parts.append(_text(start - 6, y + 3.5, name, "end", colors.get(label)))
+        parts.append(_text(start - 6, y + 3.5, name, "end", color if label in styles else None))
         if x(mean) > end:
             parts.append(_text(end, y + 3.5, f"{_tick(cell, mean, 3)} →", "end"))
             continue
@@ -206,10 +224,15 @@ def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale, floor: float) -> lis
     return [*parts, _text((_LEFT + right) / 2, floor + 26, title, "middle")]
 
 
-def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str) -> str:
+def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, style: Style) -> str:
     means = own["mean"].values
     places = [f"{a:.1f} {y(b):.1f}" for a, b in zip(x, means, strict=True) if not math.isnan(b)]
-    return f'<path d="M{"L".join(places)}" fill="none" stroke="{color}" stroke-width="1.2"/>'
+    return _path(f"M{'L'.join(places)}", style, 1.2)
+
+
+def _path(way: str, style: Style, width: float) -> str:
+    dashes = f' stroke-dasharray="{style.dashes}"' if style.dashes else ""
+    return f'<path d="{way}" fill="none" stroke="{style.color}" stroke-width="{width}"{dashes}/>'
 
 
 def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: float) -> list[str]:
@@ -227,7 +250,7 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
     return parts
 
 
-def _names(places: Sequence[float], colors: dict[str, str], height: float) -> list[str]:
+def _names(places: Sequence[float], styles: Mapping[str, Style], height: float) -> list[str]:
     """Names at the right, none on another, each with a line to the end of its curve."""
     start, right = _WIDTH - _RIGHT - 8, _WIDTH - _RIGHT + 6
     found = list(places)
@@ -239,8 +262,7 @@ def _names(places: Sequence[float], colors: dict[str, str], height: float) -> li
         found[turn] = max(found[turn] + (over if turn + 1 == len(found) else 0), above)
     found[0] = min(found[0], height - 4)
     parts = []
-    for (label, color), place, curve in zip(colors.items(), found, places, strict=True):
-        bend = f"M{start} {curve:.1f}L{right - 2} {place:.1f}"
-        parts.append(f'<path d="{bend}" stroke="{color}" stroke-width="0.6" fill="none"/>')
-        parts.append(_text(right, place + 3.5, _short(label, _WIDTH - right), color=color))
+    for (label, style), place, curve in zip(styles.items(), found, places, strict=True):
+        parts.append(_path(f"M{start} {curve:.1f}L{right - 2} {place:.1f}", style, 0.6))
+        parts.append(_text(right, place + 3.5, _short(label, _WIDTH - right), color=style.color))
     return parts

@@ -132,7 +132,7 @@ def render(
         standings=leading,
         parts=_incomplete(sections, leading),
         about_totals=_about_totals(experiments),
-        sections=[_section(section, number) for number, section in enumerate(sections)],
+        sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
         claims=_claims(judged),
         theorems=list(_theorems(sections, judged)),
@@ -161,12 +161,14 @@ def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) 
     return answer.incomplete((attrs["title"], attrs.get("dataset_note", "")) for attrs in of)
 
 
-def _about_totals(experiments: Iterable[xr.Dataset]) -> list[str]:
-    """What totals protect and warnings about them, each with the studies that it is about."""
+def _about_totals(experiments: Sequence[xr.Dataset]) -> list[str]:
+    """What totals protect and warnings about them, each with the studies that it is about if there are several."""
     found: dict[str, list[str]] = {}
     for results in experiments:
         for text in tables.about_totals(results):
             found.setdefault(text, []).append(results.attrs["title"])
+    if len(experiments) == 1:
+        return list(found)
     return [f"{text} ({listed(titles)})" for text, titles in found.items()]
 
 
@@ -205,8 +207,8 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
             yield {"name": section.name, "title": title, "figures": figures, "verdicts": about}
 
 
-def _section(section: Section, number: int) -> dict[str, Any]:
-    """Everything the template shows of one experiment, which has a number on the page."""
+def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
+    """Everything the template shows of one experiment, which has a number on the page; all are compared."""
     results, attrs = section.results, section.results.attrs
     compared = {} if section.kept is None else reference.against(results, section.kept)
     return {
@@ -223,7 +225,7 @@ def _section(section: Section, number: int) -> dict[str, Any]:
         ],
         "spread": tables.spread(results),
         "errors": {
-            title: tables.errors(results, how)
+            title: tables.errors(results, how, comparison)
             for title, how in tables.error_tables(results).items()
         },
         "solutions": tables.solutions(results),

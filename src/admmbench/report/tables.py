@@ -204,14 +204,19 @@ def solutions(results: xr.Dataset) -> Table | None:
     return Table(["Method", "Ended", *heads.values()], heads.values(), rows)
 
 
-def errors(results: xr.Dataset, how: statistics.Reduction) -> Table:
-    """Show the metric of each method: mean and spread at each budget; final means are marked, see `standings`."""
+def errors(
+    results: xr.Dataset, how: statistics.Reduction, comparison: xr.Dataset | None = None
+) -> Table:
+    """Show the metric of each method: mean and spread at each budget.
+
+    Final means are marked by where they stand in the comparison that the page opens with, if there is one.
+    """
     percent = statistics.is_fraction(results)
     values = statistics.reduce(results, results.attrs["metric"], how) * (100 if percent else 1)
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
     lost, started = (_plain(each) for each in counts)
     # The lowest of all rounds is selected on the test set.
-    marked = _plain(standings(results)) if how == "final" else np.full(lost.shape, "")
+    marked = _plain(standings(results, comparison if how == "final" else None))
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
         gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""

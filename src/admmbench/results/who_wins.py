@@ -7,6 +7,7 @@ Studies without totals have cells as well, whose rivals need not be equally priv
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,31 +87,37 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     """
     whole = (results for results in experiments if statistics.of_whole_runs(results))
     cells = [cell for results in whole for cell in _cells(results, _equally_private(results))]
-    return _together([cell for cell in cells if math.isfinite(cell.epsilon)])
+    return _together([cell for cell in cells if cell.of_totals])
 
 
-def standings(results: xr.Dataset) -> xr.DataArray:
-    """Say where methods stand among those that are equally private, in one experiment.
+def standings(results: xr.Dataset, comparison: xr.Dataset | None) -> xr.DataArray:
+    """Say where methods of one experiment stand among those that are equally private.
 
     Parameters
     ----------
     results
-        As in :func:`compare`; intervals of differences hold together for all pairs of equally private methods.
+        As in :func:`compare`.
+    comparison
+        What :func:`compare` found for all experiments that are judged together, this one among them. Its cells are
+        judged nowhere else.
 
     Returns
     -------
     xarray.DataArray
         Over ``algorithm`` and ``epsilon``, see `admmbench.results.deciding.standing`, and ``added`` of :func:`compare`;
-        empty where a method has no rival.
+        empty where a method has no rival. Methods that :func:`compare` leaves out, without privacy or with budgets that
+        are not of whole runs, are judged here; their intervals hold together for this experiment.
     """
     status = results["status"].isel(seed=0, drop=True)
     found = xr.full_like(status, "", "U16").reset_coords(drop=True)
-    comparison = _together(_cells(results, _equally_private(results)))
-    for own in [] if comparison is None else marks(comparison):
-        rivals = own["algorithm"][own.values != ""]
-        found.loc[{"algorithm": rivals, "epsilon": own["epsilon"].item()}] = own.sel(
-            algorithm=rivals
-        ).values
+    others = [cell for cell in _cells(results, _equally_private(results)) if not cell.of_totals]
+    together = [] if comparison is None else marks(comparison)
+    alone = [] if (own := _together(others)) is None else marks(own)
+    for cell in itertools.chain(together, alone):
+        if cell["experiment"] == results.attrs["experiment"]:
+            rivals = cell["algorithm"][cell.values != ""]
+            place = {"algorithm": rivals, "epsilon": cell["epsilon"].item()}
+            found.loc[place] = cell.sel(algorithm=rivals).values
     return found
 
 
@@ -243,6 +250,11 @@ class _Cell:
         """All others."""
         added = self.added
         return [label for label in self.rivals if label not in added]
+
+    @property
+    def of_totals(self) -> bool:
+        """Whether rivals have the total of a whole run."""
+        return statistics.of_whole_runs(self.facts) and math.isfinite(self.epsilon)
 
     @property
     def pairs(self) -> int:
