@@ -215,3 +215,17 @@ def test_what_is_left_of_lost_runs_is_not_marked_as_the_lowest():
     )
     rows = {row[0]: row[1].standing for row in tables.errors(ds, "final", compare([ds])).rows}
     assert rows == {"ObjP": "", "OutP": "winner", "ObjT": "worse"}
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_lowest_errors_are_not_marked(whole):
+    """Rounds are selected on the test set, whether or not budgets are totals."""
+    ds = build({"ObjP": {INF: 0.1}, "OutP": {INF: 0.3}}, noise={"ObjP": 0.0, "OutP": 0.0})
+    if whole:
+        ds = totals(build({"ObjP": {1.0: 0.1}, "OutP": {1.0: 0.3}}, sensitivity="global"))
+    final, lowest = (
+        {row[0]: row[1].standing for row in tables.errors(ds, how, compare([ds])).rows}
+        for how in ("final", "best")
+    )
+    assert final == {"ObjP": "winner", "OutP": "worse"}
+    assert lowest == {"ObjP": "", "OutP": ""}

@@ -216,7 +216,8 @@ def errors(
     counts = [results["status"].isin(FAILED).sum("seed"), (results["status"] >= 0).sum("seed")]
     lost, started = (_plain(each) for each in counts)
     # The lowest of all rounds is selected on the test set.
-    marked = _plain(standings(results, comparison if how == "final" else None))
+    final = how == "final"
+    marked = _plain(standings(results, comparison)) if final else np.full(lost.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
         gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
