@@ -67,6 +67,7 @@ def test_every_seed_comes_back():
     ds = realistic(1, methods=2, seeds=4, points=20, tests=360)
     ds["test_error"][0, 0, 1, 10:] = np.nan
     packed = unpack(explore.pack(ds))
+    assert packed["dataset"] == "MNIST"
     metric = metric_of(packed, "test_error")
     assert packed["metrics"][0] is metric
     for (a, e), own in zip(packed["curves"], array(metric["seeds"]), strict=True):

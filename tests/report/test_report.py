@@ -164,7 +164,7 @@ def test_the_page_is_well_formed_and_self_contained(text):
 
 
 def test_the_head_names_the_study(text, sections, verdicts):
-    assert "<title>Study quick: report of admmbench</title>" in text
+    assert "<title>Quick: report of admmbench</title>" in text
     one = rendering.render(sections[:1], verdicts, CONFIGURATION)
     assert "<title>MNIST &amp; more: report of admmbench</title>" in one
     assert '<h1>MNIST &amp; more <small id="written"></small></h1>' in one
@@ -396,6 +396,26 @@ def test_one_seed_is_no_plural(figure):
     assert "mean over 1 seed [" in answer
 
 
+@pytest.mark.parametrize("margin", [None, 0.05])
+def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(figure, margin):
+    """Five methods at 10 %, undecided without a margin; their order is that of rounding."""
+    errors = {f"ObjP {number}": {0.5: 0.1} for number in range(5)} | {"OutP": {0.5: 0.3}}
+    found = totals(build(errors, sensitivity="global"))
+    _, answer = answered(figure, found.assign_attrs({"margin": margin} if margin else {}))
+    brief, table = answer.split('id="answer-rows"')
+    said = ("5 equivalent", "and 2 more") if margin else ("5 undecided", 'title="')
+    assert all(text in brief for text in said)
+    best = re.search(r'<td data-label="Best">(.*?)</td>', table, re.DOTALL)[1]
+    for number in range(5):
+        assert f'<span class="band">ObjP {number}' in best
+    assert ("more" in best, "OutP" in best) == (False, False)
+
+
+def test_data_have_their_proper_names(figure):
+    page, _ = answered(figure, totals(build(FIRST, sensitivity="global")))
+    assert "<dd>MNIST: 60,000 training and" in page
+
+
 @pytest.mark.parametrize("count", [2, 12])
 def test_the_picture_of_one_total_is_as_high_as_its_rows(count):
     """Means that are equal within rounding have one tick, or ticks apart."""
@@ -451,7 +471,7 @@ def test_the_page_begins_with_who_wins_at_equal_privacy(figure, verdicts):
     half = 2.262157 * np.std(range(10), ddof=1) / 10**0.5 * 0.5  # percent: seeds are 0.5 apart
     open_, clear, other, lost = texts[:4]
     assert open_.startswith(
-        f"MNIST , ε = 0.5 2 undecided 20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
+        f"MNIST , ε = 0.5 2 undecided: ObjP ; ObjT 20.00 [{20 - half:.2f} to {20 + half:.2f}] ObjT 20.00 0.00 ["
     )
     assert clear.startswith(
         f"MNIST , ε = 1 ObjP default settings 10.00 [{10 - half:.2f} to {10 + half:.2f}] ObjT 25.00 15.00 ["
@@ -903,7 +923,7 @@ def test_winners_say_how_their_settings_were_found(figure):
     matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
     assert '<th scope="row">ObjPM</th>' in matrix  # at another budget it is another run
     rows = page[page.index('id="answer-rows"') : page.index('<dl class="facts">')]
-    assert "ObjT 25.00" in rows  # the next is another run
+    assert "ObjT</span> 25.00" in rows  # the next is another run
     page, _ = of(one_run=lambda budget: one_run(1))
     matrix = page[page.index('<table class="matrix"') :].partition("</table>")[0]
     assert '<th scope="row">ObjP = ObjPM</th>' in matrix

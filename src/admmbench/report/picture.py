@@ -17,9 +17,9 @@ from admmbench.results.wording import given
 
 # In units of the picture, which are pixels on a wide screen.
 _WIDTH, _HEIGHT = 336, 236
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 104, 8, 30
+_LEFT, _RIGHT, _TOP, _BOTTOM = 36, 116, 8, 32
 # Between two names, one below the other, and what a letter takes.
-_LINE, _LETTER = 11.5, 6
+_LINE, _LETTER = 12.5, 6.6
 # Between the marks of two methods at one budget, and of all of them.
 _ASIDE, _MOST_ASIDE = 1.6, 24
 # Radius of the mark of a method that is in the running.
@@ -157,9 +157,9 @@ def _rows(
     parts = []
     for value in x.ticks():
         parts.append(f'<path d="M{x(value):.1f} {_TOP}V{floor:.1f}" stroke="#e4e7ea"/>')
-        parts.append(_text(x(value), floor + 13, _tick(cell, value), "middle"))
+        parts.append(_text(x(value), floor + 14, _tick(cell, value), "middle"))
     title = f"{_quantity(cell)} at total ε = {given(float(cell['epsilon']))}"
-    parts.append(_text((start + end) / 2, floor + 26, title, "middle"))
+    parts.append(_text((start + end) / 2, floor + 28, title, "middle"))
     for turn, label in enumerate(ranked):
         own, y = cell.sel(algorithm=label), _TOP + high * (turn + 0.5)
         color = styles.get(label, _BEHIND).color
@@ -219,9 +219,9 @@ def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale, floor: float) -> lis
         parts.append(f'<path d="M{_LEFT} {y(value):.1f}H{right}" stroke="#e4e7ea"/>')
         parts.append(_text(_LEFT - 5, y(value) + 3.5, _tick(whole, value), "end"))
     for place, epsilon in zip(x, whole["epsilon"].values, strict=True):
-        parts.append(_text(place, floor + 13, given(float(epsilon)), "middle"))
+        parts.append(_text(place, floor + 14, given(float(epsilon)), "middle"))
     title = f"{_quantity(whole)} against total ε"
-    return [*parts, _text((_LEFT + right) / 2, floor + 26, title, "middle")]
+    return [*parts, _text((_LEFT + right) / 2, floor + 28, title, "middle")]
 
 
 def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, style: Style) -> str:

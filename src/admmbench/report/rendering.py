@@ -23,7 +23,7 @@ from admmbench.report import answer, attacks, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import compare
-from admmbench.results.wording import confidence, listed
+from admmbench.results.wording import confidence, listed, proper
 from admmbench.tuning.outdated import outdated
 
 if TYPE_CHECKING:
@@ -147,11 +147,12 @@ def render(
 
 
 def _title(sections: Sequence[Section], configuration: str) -> str:
-    """Name the study: its only experiment, or the last file of its configuration."""
+    """Name the study: its only experiment, or what the last file of its configuration is called."""
     if len(sections) == 1:
         return sections[0].experiment.title
     name = configuration.rpartition(" ")[2].removesuffix(".yaml")
-    return f"Study {name}" if name else "ADMM-based federated learning"
+    words = proper(name.replace("_", " "))
+    return words[:1].upper() + words[1:] or "ADMM-based federated learning"
 
 
 def _incomplete(sections: Iterable[Section], rows: Iterable[Mapping[str, Any]]) -> list[str]:
