@@ -376,7 +376,7 @@ def test_many_methods_that_are_nowhere_behind_are_counted(figure):
         (few, f"{', '.join(list(few)[:-1])} and ObjP 11."),
     ):
         _, answer = answered(figure, totals(build(given, sensitivity="global")))
-        assert f"Shown to be behind in no row: {said}" in answer
+        assert f"Never shown to be behind: {said}" in answer
 
 
 @pytest.mark.parametrize("lost", ["OutP", "ObjP"])
@@ -402,9 +402,14 @@ def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(figu
     errors = {f"ObjP {number}": {0.5: 0.1} for number in range(5)} | {"OutP": {0.5: 0.3}}
     found = totals(build(errors, sensitivity="global"))
     _, answer = answered(figure, found.assign_attrs({"margin": margin} if margin else {}))
-    brief, table = answer.split('id="answer-rows"')
-    said = ("5 equivalent", "and 2 more") if margin else ("5 undecided", 'title="')
-    assert all(text in brief for text in said)
+    table = answer.partition('id="answer-rows"')[2]
+    said = (
+        ("5 equivalent", "and 2 more", "mark equivalent")
+        if margin
+        else ("5 undecided", 'title="', "mark undecided")
+    )
+    assert all(text in answer for text in said)
+    assert answer.count('class="mark ') == 1  # those that occur
     best = re.search(r'<td data-label="Best">(.*?)</td>', table, re.DOTALL)[1]
     for number in range(5):
         assert f'<span class="band">ObjP {number}' in best

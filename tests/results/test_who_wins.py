@@ -156,7 +156,7 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     content = answer.content(compare(studies), {})
     assert content["short"] == (
         "ObjP wins on MNIST at ε = 1, 2. OutP second, added later, is better than the best and leads on MNIST at "
-        "ε = 1, 2. Shown to be behind in no row: ObjP."
+        "ε = 1, 2. Never shown to be behind: ObjP."
     )
     assert content["added"] == (
         "OutP first, added later, is behind on MNIST at ε = 1, 2. OutP third, added later, is undecided on MNIST at "
@@ -232,16 +232,21 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ([ALIKE], "ObjP and ObjT are the best and equivalent on MNIST at ε = 1."),
         (
             [CLEAR, CLEAR],
-            "ObjP wins on MNIST at ε = 1, 2. Shown to be behind in no row: ObjP.",
+            "ObjP wins on MNIST at ε = 1, 2. Never shown to be behind: ObjP.",
         ),
         (
             [CLEAR, TIED],
-            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it. Shown to be behind "
-            "in no row: ObjP.",
+            "ObjP wins on MNIST at ε = 1. 1 of 2 rows is undecided: 4,600 seeds would decide it. Never shown to be "
+            "behind: ObjP.",
         ),
         (
             [TIED, TIED],
-            "All 2 rows are undecided: 4,600 seeds would decide them. Shown to be behind in no row: ObjP and ObjT.",
+            "All 2 rows are undecided: 4,600 seeds each would decide them. Never shown to be behind: ObjP and ObjT.",
+        ),
+        (
+            [ALIKE, ALIKE],
+            "No method wins alone. ObjP and ObjT are the best and equivalent on MNIST at ε = 1, 2. Never shown to be "
+            "behind: ObjP and ObjT.",
         ),
         ([CLEAR, OUTP_WINS], "ObjP wins on MNIST at ε = 1. OutP wins on MNIST at ε = 2."),
     ],
@@ -252,6 +257,17 @@ def test_the_answer_in_a_sentence(rows, wanted):
         re.sub(r"[\d,]+ seeds", "4,600 seeds", answer.content(compare(studies), {})["short"])
         == wanted
     )
+
+
+def test_data_on_which_nothing_is_decided_are_named():
+    """One row alone says so itself."""
+    studies = [
+        *(study(TIED, k, name="two", dataset="adult") for k in (1.0, 2.0)),
+        study(TIED, name="one", dataset="femnist"),
+        study(CLEAR, name="three"),
+    ]
+    short = answer.content(compare(studies), {})["short"]
+    assert "3 of 4 rows are undecided, among them all on Adult: " in short
 
 
 def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
@@ -521,5 +537,5 @@ def test_the_answer_counts_the_methods_of_large_groups():
     both = compare([study(values, epsilon, margin=0.01) for epsilon in (1.0, 2.0)])
     short = answer.content(both, {})["short"]
     assert short.startswith(
-        "Several methods are the best and equivalent: on MNIST 4 at ε = 1 and 4 at ε = 2."
+        "No method wins alone. Several methods are the best and equivalent: on MNIST 4 at ε = 1 and 4 at ε = 2."
     )

@@ -22,6 +22,7 @@ from admmbench.results.wording import (
     listed,
     measured,
     proper,
+    some,
     together,
 )
 
@@ -36,6 +37,13 @@ _BEHIND_THE_BEST = {
     "not compared": "not compared",
 }
 """How a method that was added later is beside the best of a row, of those that it was stated with."""
+
+_MARKS = {
+    "winner": "winner",
+    "equivalent": "equivalent to the lowest",
+    "undecided": "undecided",
+}
+"""What the marks of pictures mean."""
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
@@ -57,9 +65,9 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
     -------
     dict
         ``facts`` by name; ``short``, the answer in a sentence or two; ``added``, how methods that joined later and do
-        not lead are beside it; ``parts``, what is left out of data; ``groups``, one for each experiment, with its
-        ``picture``, ``rows`` and ``beside``, all methods beside the control; ``mixed``, whether their units differ;
-        ``matrix`` of all methods and cells; ``notes``.
+        not lead are beside it; ``marks`` of the pictures, with what they mean; ``parts``, what is left out of data;
+        ``groups``, one for each experiment, with its ``picture``, ``rows`` and ``beside``, all methods beside the
+        control; ``mixed``, whether their units differ; ``matrix`` of all methods and cells; ``notes``.
     """
     places = _places(comparison)
     rows = [
@@ -70,12 +78,20 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
         "facts": _facts(comparison, places),
         "short": _short(comparison, rows),
         "added": " ".join(_of_added(rows, _BEHIND_THE_BEST)),
+        "marks": _used(comparison),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "groups": list(_groups(comparison, rows)),
         "mixed": len({each["unit"] for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
+
+
+def _used(comparison: xr.Dataset) -> dict[str, str]:
+    """Meaning of the marks that are in pictures; a method that was added later and leads looks like a winner."""
+    found = marks(comparison)
+    found = found.where(found != "better", "winner")
+    return {mark: text for mark, text in _MARKS.items() if (found == mark).any()}
 
 
 def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -166,7 +182,9 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     if many:
         places = "; ".join(f"on {name} {together(own)}" for name, own in many.items())
         sentences.append(f"Several methods are the best and equivalent: {places}.")
-    sentences += _of_added(rows, _AHEAD)
+    sentences += (leading := list(_of_added(rows, _AHEAD)))
+    if len(rows) > 1 and sentences and not leading and not any(each["winner"] for each in rows):
+        sentences.insert(0, "No method wins alone.")
     for each in rows:
         here = f"{each['place']} at ε = {each['epsilon']}"
         if not each["lowest"]:
@@ -183,16 +201,27 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             text = f"Undecided between {_few(rows[0]['undecided'])} at ε = {rows[0]['epsilon']}"
         elif number == len(rows):
             text = f"All {number} rows are undecided"
+        elif open_places := _all_open(rows):
+            text += f", among them all on {together(open_places)}"
         numbers = sorted({each["needs"] for each in undecided})
         if all(map(math.isfinite, numbers)):
             ends = dict.fromkeys((about(numbers[0]), about(numbers[-1])))
-            text += f": {' to '.join(ends)} seeds would decide {'it' if number == 1 else 'them'}"
+            text += f": {' to '.join(ends)} seeds {'' if number == 1 else 'each '}would decide "
+            text += "it" if number == 1 else "them"
         sentences.append(f"{text}.")
     behind = comparison["standing"].isin(["worse", ""]).any("cell").values
     everywhere = comparison["algorithm"].values[~behind]
     if len(rows) > 1 and len(everywhere):
-        sentences.append(f"Shown to be behind in no row: {_few(everywhere, _MOST_EVERYWHERE)}.")
+        sentences.append(f"Never shown to be behind: {_few(everywhere, _MOST_EVERYWHERE)}.")
     return " ".join(sentences)
+
+
+def _all_open(rows: list[dict[str, Any]]) -> list[str]:
+    """Data with several rows, none of which is decided."""
+    places: dict[str, list[bool]] = {}
+    for each in rows:
+        places.setdefault(each["place"], []).append(bool(each["undecided"]))
+    return [place for place, open_ in places.items() if len(open_) > 1 and all(open_)]
 
 
 def _of_added(rows: list[dict[str, Any]], beside: Mapping[str, str]) -> Iterator[str]:
@@ -272,7 +301,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "alone": next(iter(_ascending(cell, "alone")), ""),
         "group": group,
         "undecided": undecided,
-        "named": (group or undecided)[:MOST_NAMED],
+        "named": some(group or undecided, MOST_NAMED),
         "needs": float(cell["seeds"]),
         "seeds": about(float(cell["seeds"])),
         "added": [

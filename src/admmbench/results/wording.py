@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MOST_DIGITS = 8
 _PROPER = {
@@ -90,11 +90,17 @@ def in_unit(unit: str) -> str:
     return {"%": " in percent", "1": ""}.get(unit, f" in {unit}")
 
 
+def some(labels: Sequence[str], most: int | None) -> list[str]:
+    """Choose the labels that are named where there is room for so many; a single further one is named as well."""
+    return [*labels] if most is None or len(labels) == most + 1 else [*labels[:most]]
+
+
 def listed(labels: Iterable[str], most: int | None = None) -> str:
     """Write labels in a sentence, apart even where they hold commas: some of them, and how many more there are."""
     labels = [str(label) for label in labels]
-    more = len(labels) - most if most else 0
-    return "; ".join(labels[:most]) + (f" and {more} more" if more > 0 else "")
+    named = some(labels, most)
+    more = len(labels) - len(named)
+    return "; ".join(named) + (f" and {more} more" if more else "")
 
 
 def together(labels: Iterable[str]) -> str:
