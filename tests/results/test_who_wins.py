@@ -267,7 +267,7 @@ def test_data_on_which_nothing_is_decided_are_named():
         study(CLEAR, name="three"),
     ]
     short = answer.content(compare(studies), {})["short"]
-    assert "3 of 4 rows are undecided, among them all on Adult: " in short
+    assert "3 of 4 rows, among them all on Adult, are undecided: " in short
 
 
 def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():

@@ -196,13 +196,13 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             )
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
-        text = f"{number} of {len(rows)} rows {'is' if number == 1 else 'are'} undecided"
+        open_places = _all_open(rows)
+        among = f", among them all on {together(open_places)}," if open_places else ""
+        text = f"{number} of {len(rows)} rows{among} {'is' if number == 1 else 'are'} undecided"
         if number == len(rows) == 1:
             text = f"Undecided between {_few(rows[0]['undecided'])} at ε = {rows[0]['epsilon']}"
         elif number == len(rows):
             text = f"All {number} rows are undecided"
-        elif open_places := _all_open(rows):
-            text += f", among them all on {together(open_places)}"
         numbers = sorted({each["needs"] for each in undecided})
         if all(map(math.isfinite, numbers)):
             ends = dict.fromkeys((about(numbers[0]), about(numbers[-1])))
