@@ -416,6 +416,15 @@ def test_all_methods_that_a_row_is_between_are_named_below_the_first_screen(figu
     assert ("more" in best, "OutP" in best) == (False, False)
 
 
+def test_methods_that_were_added_are_told_from_those_that_are_counted(figure):
+    without, found = (
+        answered(figure, totals(build(FIRST, sensitivity="global", **given)))[1]
+        for given in ({}, {"added": '["ObjT"]'})
+    )
+    words = "ObjT, added later, is", "Methods that were added later are in no count above."
+    assert all(text in found and text not in without for text in words)
+
+
 def test_data_have_their_proper_names(figure):
     page, _ = answered(figure, totals(build(FIRST, sensitivity="global")))
     assert "<dd>MNIST: 60,000 training and" in page

@@ -13,6 +13,7 @@ from admmbench.frames.outcomes import Outcome
 from admmbench.report import answer
 from admmbench.results import deciding
 from admmbench.results.who_wins import compare, mean_ranks, standings
+from admmbench.results.wording import listed
 from tests.made import INF, build, totals
 
 # Demsar (2006), table 6: AUC of four variants of C4.5 on 14 data sets. Two numbers of the fourth last row are printed
@@ -177,6 +178,20 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     assert content["facts"]["Added later"].startswith(
         "OutP first, OutP second and OutP third: compared with all"
     )
+
+
+def test_where_a_method_that_was_added_leads_it_is_not_said_that_none_wins_alone():
+    studies = [study({**LATER, **ALIKE}, k, added=NAMES, margin=0.002) for k in (1.0, 2.0)]
+    assert answer.content(compare(studies), {})["short"].startswith(
+        "ObjP and ObjT are the best and equivalent on MNIST at ε = 1, 2. OutP second, added later, is better"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(3, "A; B; C"), (4, "A; B; C; D"), (5, "A; B; C and 2 more")]
+)
+def test_a_single_further_label_is_named_as_well(count, said):
+    assert listed("ABCDE"[:count], 3) == said
 
 
 def test_a_row_is_stated_with_two_methods_at_least():
