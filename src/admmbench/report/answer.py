@@ -38,13 +38,6 @@ _BEHIND_THE_BEST = {
 }
 """How a method that was added later is beside the best of a row, of those that it was stated with."""
 
-_MARKS = {
-    "winner": "winner",
-    "equivalent": "equivalent to the lowest",
-    "undecided": "undecided",
-}
-"""What the marks of pictures mean."""
-
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
 # As the head of the page names.
@@ -78,20 +71,13 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
         "facts": _facts(comparison, places),
         "short": _short(comparison, rows),
         "added": " ".join(_of_added(rows, _BEHIND_THE_BEST)),
-        "marks": _used(comparison),
+        "marks": picture.key(comparison),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
         "groups": list(_groups(comparison, rows)),
         "mixed": len({each["unit"] for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
-
-
-def _used(comparison: xr.Dataset) -> dict[str, str]:
-    """Meaning of the marks that are in pictures; a method that was added later and leads looks like a winner."""
-    found = marks(comparison)
-    found = found.where(found != "better", "winner")
-    return {mark: text for mark, text in _MARKS.items() if (found == mark).any()}
 
 
 def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -22,8 +22,14 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 116, 8, 32
 _LINE, _LETTER = 12.5, 6.6
 # Between the marks of two methods at one budget, and of all of them.
 _ASIDE, _MOST_ASIDE = 1.6, 24
-# Radius of the mark of a method that is in the running.
+# Radius of the mark of a method that is in the running, and what the mark means. One that was added later and is better
+# looks like a winner.
 _DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
+_MEANING = {
+    "winner": "winner",
+    "equivalent": "equivalent to the lowest",
+    "undecided": "undecided",
+}
 # Lines of methods that are in the running; dark enough for a white ground.
 _COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#2f3437", "#a0522d")
 
@@ -83,6 +89,13 @@ def draw(comparison: xr.Dataset, experiment: str) -> Markup:
         f'<svg class="picture" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )
+
+
+def key(comparison: xr.Dataset) -> dict[str, str]:
+    """Say what the marks mean that are in the pictures of a comparison; those that are in none are left out."""
+    found = marks(comparison)
+    found = found.where(found != "better", "winner")
+    return {mark: text for mark, text in _MEANING.items() if (found == mark).any()}
 
 
 def _styles(comparison: xr.Dataset) -> dict[str, Style]:
