@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,19 @@ def _own_cache(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ADMMBENCH_CACHE", str(folder / "cache"))
         yield
+
+
+@pytest.fixture
+def signals_heard() -> Iterator[None]:
+    """Signals of a terminal do what they do by default, also where the tests were started so that they ignore them.
+
+    `nohup`, cron and a shell's `&` start processes that way, and commands that a test starts inherit it.
+    """
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    former = {number: signal.signal(number, default) for number, default in defaults.items()}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -150,6 +150,7 @@ sys.exit(__main__.main())
 """
 
 
+@pytest.mark.usefixtures("signals_heard")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
 @pytest.mark.parametrize("then", ["raise", "raise RuntimeError('a fault of the method')"])
 def test_an_interrupted_command_says_so_in_a_line(name, then):

@@ -61,6 +61,23 @@ def test_minimum_in_a_ball(radius):
     assert np.linalg.norm(found) <= radius * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("radius", [0.5, 1.5, 3.3])
+def test_a_minimum_on_the_sphere_of_a_ball_is_on_it(radius):
+    """Also where searches end at one side of it or the other, as rounding makes them."""
+    centre = np.array([3.0, 4.0])
+
+    def function(v):
+        return float((v - centre) @ (v - centre)) / 2, v - centre
+
+    def search(f, start):
+        multiplier = (f(centre)[1] / centre)[0]
+        return np.round(centre / (1 + multiplier), 3)
+
+    found = minimize_in_ball(function, search, np.zeros(2), radius)
+    assert np.linalg.norm(found) == pytest.approx(radius, rel=1e-15)
+    assert found == pytest.approx(radius * centre / 5, abs=1e-3)
+
+
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 @pytest.mark.parametrize("W", [{"box": 0.05}, {"ball": 0.2}])
 def test_the_centralized_optimum_is_that_over_w(penalty, W):

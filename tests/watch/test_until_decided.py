@@ -130,6 +130,7 @@ def test_the_configuration_that_snakemake_is_given_is_judged(folder):
     assert not folder.calls
 
 
+@pytest.mark.usefixtures("signals_heard")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_that_is_ended_has_its_time_to_leave_things_in_order(tmp_path, number):
     """A terminal sends SIGINT to both processes, and the command here sends it on; SIGTERM reaches the loop alone."""

@@ -568,6 +568,4 @@ def _compiled(fused: Pass, dtype: str) -> Callable[..., None]:
 
 def _flat(models: Array, leading: int) -> Array:
     """Models as vectors, without a copy."""
-    view = models.view()
-    view.shape = (*models.shape[:leading], -1)
-    return view
+    return models.reshape((*models.shape[:leading], -1), copy=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -92,6 +93,7 @@ def minimize_in_ball(
     if np.linalg.norm(at) <= radius:
         return at
 
+    @cache  # a search starts where the last one ended, so that a second one would end elsewhere
     def beyond(log: float) -> float:
         nonlocal at
 
@@ -109,4 +111,5 @@ def minimize_in_ball(
     while beyond(low) < 0:
         low -= 2
     optimize.brentq(beyond, low, high, xtol=1e-13)
-    return at * min(1, radius / float(np.linalg.norm(at)))
+    # The minimiser lies on the sphere, and searches end at either side of it.
+    return at * (radius / float(np.linalg.norm(at)))
