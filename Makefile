@@ -3,8 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 MINUTES ?= 0
+# Tests that are quick; processes share the cores already, and more threads for products would wait for each other.
+QUICK := -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
+# Processors that `make test-kernels` takes the place of, and the rooms whose tests it runs: those that compute.
+KERNELS ?= generic
+ROOMS ?= $(addprefix tests/,problems frames algorithms privacy results claims)
 
-.PHONY: env quick test test-slow explore test-cluster test-gpu coverage check docs lock schema vendor clean
+.PHONY: env quick test test-slow test-kernels explore test-cluster test-gpu coverage check docs lock schema vendor clean
 .DELETE_ON_ERROR:
 
 env: .venv/installed
@@ -20,10 +25,14 @@ quick: env
 	PATH="$(CURDIR)/$(BIN):$$PATH" admmbench study config/quick.yaml --cores $(CORES)
 	@echo "Report: results/report/quick/index.html"
 
-# Processes share the cores already; more threads for products would wait for each other.
 # Hundreds of processes import the suite: its bytecode is kept, also where the environment says not to.
 test: env
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not slow and not cluster and not gpu and not explore" --numprocesses auto --maxprocesses 4
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(QUICK)
+
+# The same with the code that OpenBLAS and numba choose on other processors: `make test-kernels KERNELS="generic Haswell SkylakeX" ROOMS=tests`
+# runs all tests under all of them that this processor can run, and prints what it left out.
+test-kernels: env
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.kernels $(KERNELS) -- $(QUICK) $(ROOMS)
 
 # Those that run whole studies, all methods and data sets, all kept results or long solves, or kill a run again and again.
 test-slow: env

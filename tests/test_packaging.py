@@ -56,6 +56,17 @@ def test_what_is_imported_is_declared_and_the_other_way_round():
     assert names == set(bounds([*PROJECT["dependencies"], *extra])) - NOT_IMPORTED
 
 
+def test_versions_of_python_are_the_same_in_all_places():
+    name = "Programming Language :: Python :: "
+    classifiers = [each for each in PROJECT["classifiers"] if each.startswith(name)]
+    *first, last = (each.removeprefix(name) for each in classifiers[1:])
+    for page in ("README.md", "docs/start.md"):
+        assert f"You need Python {', '.join(first)} or {last}," in (ROOT / page).read_text()
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    assert workflow["jobs"]["checks"]["strategy"]["matrix"]["python"] == [*first, last]
+    assert PROJECT["requires-python"] == f">={first[0]}"
+
+
 def test_the_environment_of_jobs_has_the_same_packages():
     content = yaml.safe_load((ROOT / "workflow/envs/environment.yaml").read_text())["dependencies"]
     listed = [each for each in content if isinstance(each, str) and ">=" in each]
