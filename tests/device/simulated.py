@@ -149,7 +149,7 @@ RUNS: tuple[tuple[str, dict[str, Any], Any, Any], ...] = (
 def main() -> None:
     install()
     from admmbench.contracts.made_up_data import make_dataset, using_some_columns
-    from admmbench.device import rows
+    from admmbench.device import noise, rows
     from admmbench.engine.rounds import assemble, run_rounds
     from admmbench.engine.spec import RunSpec
     from admmbench.engine.threads import Workers
@@ -199,6 +199,14 @@ def main() -> None:
             np.testing.assert_allclose(gpu.value, cpu.value, atol=1e-14)
             np.testing.assert_allclose(gpu.sensitivity.l1, cpu.sensitivity.l1)
             np.testing.assert_allclose(*losses)
+    # No zero has the sign of the value: some entries below 0 are 0 once they have their noise.
+    room, key = [np.empty(noise.EACH, kind) for kind in (np.uint64, np.float64)], np.array([1, 2])
+    for law, dtype in itertools.product((0, 1), (np.float32, np.float64)):
+        found = np.full((100, noise.EACH), -1e-9, dtype)
+        for lane, values in enumerate(found):
+            noise.perturb(values, law, key, 1, 0, 0, lane, 0.5, 0.25, *room, noise.TILE)
+        assert (found == 0).any()
+        assert not np.signbit(found[found == 0]).any()
     # Models cost more to copy than products of 13 records.
     rows.COPY = 13
     given = spec.model_copy(update={"dataset": narrow})

@@ -199,6 +199,23 @@ def test_what_comes_out_is_on_the_grid(value, scale, fine, law, t):
     assert found - alone == grid * np.round(value / grid)
 
 
+@pytest.mark.parametrize("law", [samplers.LAPLACE, samplers.GAUSSIAN])
+@pytest.mark.parametrize(
+    ("dtype", "exponents"),
+    [(np.float32, (-170, -149, -30, 0, 100)), (np.float64, (-1000, -170, -30, 0, 900))],
+)
+@pytest.mark.parametrize("steps", [0.3, 5.0])
+def test_no_zero_has_the_sign_of_the_value(law, dtype, exponents, steps):
+    """Zeros below 0 would tell values a little below 0 from those above it, and from none."""
+    for exponent in exponents:
+        grid = np.ldexp(1.0, exponent)
+        part = np.tile(np.array([-0.0, -0.4, -1e-9, 0.0, 1e-9, 0.4, -2.0]) * grid, 100)
+        found, _ = perturbed(part, steps * grid, grid, law, dtype)
+        zero = found == 0
+        assert zero[part < 0].any()
+        assert not np.signbit(found[zero]).any()
+
+
 def test_noise_of_many_tiles_and_its_magnitude():
     n = 3 * samplers.TILE + 5
     found, magnitude = perturbed(np.zeros(n), 0.3, 2.0**-20, measure=True)

@@ -113,5 +113,6 @@ def perturb(
         added = libdevice.rint(noise[q] * steps)
         if q * THREADS < left:
             values[q] = (libdevice.rint(values[q] * inverse) + added) * grid
+            values[q] += 0.0
             total += abs(added)
     return total * grid

@@ -290,6 +290,8 @@ def perturb(
     for j in range(len(values)):
         noise[j] = np.rint(noise[j] * steps)
         values[j] = (np.rint(values[j] * inverse) + noise[j]) * grid
+        # A value below 0 that rounds to 0 would leave its sign: two zeros below 0 make a third.
+        values[j] += 0.0
     total = 0.0
     if measure:
         for j in range(len(values)):
