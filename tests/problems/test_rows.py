@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
@@ -14,6 +14,8 @@ from admmbench.engine.spec import RunSpec
 from admmbench.frames.linearized import proximal_step
 from admmbench.partition import Split
 from admmbench.problems import as_problem
+from admmbench.problems.base import RecordBounds
+from admmbench.problems.batches import scaled_down
 from tests.problems.helpers import (
     BY_WRITER,
     DRAWN,
@@ -438,6 +440,39 @@ def test_records_obey_their_bound_and_short_ones_stay(rng, norm, dtype):
     np.testing.assert_allclose(problem.X[long] / norms[long, None], directions, rtol=1e-5)
     block = everyone(problem)
     assert block.gradient_bound[0, 0] <= min(norm, problem.bound_l2)
+
+
+# Subnormal numbers, those that float32 ends at, and all between.
+SIZES = (1e-45, 1e-40, 1e-20, 1.0, 1e20, 1e38, 3.4e38)
+
+
+@settings(max_examples=200)
+@given(
+    sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=12),
+    rng=rngs,
+    bound=st.integers(-45, 38).map(lambda power: 10.0**power),
+    bounds=st.sampled_from([("max_l1_norm",), ("max_l2_norm",), ("max_l1_norm", "max_l2_norm")]),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+@example([3.4e38] * 12, np.random.default_rng(0), 1e-6, ("max_l2_norm",), "float32")
+@example([3.4e38] * 12, np.random.default_rng(0), 1e-45, ("max_l1_norm",), "float32")
+def test_no_record_is_longer_than_its_bound_whatever_its_size(sizes, rng, bound, bounds, dtype):
+    """Where a record is that much longer than its bound, their ratio is no normal number of float32."""
+    X = (np.array(sizes) * rng.uniform(-1, 1, (20, len(sizes)))).astype(np.float32)
+    found = scaled_down(X, RecordBounds(**dict.fromkeys(bounds, bound)), np.dtype(dtype))
+    exact, before = (each.astype(np.longdouble) for each in (found, X))
+    norms = {"max_l1_norm": np.abs(exact).sum(1), "max_l2_norm": np.sqrt((exact**2).sum(1))}
+    longest = np.max([norms[name] for name in bounds], axis=0)
+    assert (longest <= bound).all()
+    # Nor much shorter, but for what the smallest number is of the bound.
+    changed = (found != X).any(axis=1)
+    least = bound * (1 - 2e-6) - 3 * len(sizes) * np.finfo(dtype).smallest_subnormal
+    assert (longest[changed] >= least).all()
+    # Directions stay.
+    size = np.abs(before).max(axis=1, keepdims=True)
+    along = exact * size - before * np.abs(exact).max(axis=1, keepdims=True)
+    rounding = 1e-6 * np.abs(exact).max(axis=1) + 3 * np.finfo(dtype).smallest_subnormal
+    assert (np.abs(along).max(axis=1) <= size[:, 0] * rounding).all()
 
 
 @pytest.mark.parametrize("scheme", [SHUFFLED, DRAWN], ids=["files", "drawn"])

@@ -269,12 +269,21 @@ def scaled_down(X: Array, bounds: RecordBounds, dtype: np.dtype[Any]) -> Array:
     for order, bound in ((1, bounds.max_l1_norm), (2, bounds.max_l2_norm)):
         if bound is not None:
             norms = record_norms(X, order)
-            # A little below the bound, so that rounding to float32 stays below it too.
-            shrink = bound * (1 - 1e-6) / np.maximum(norms, bound)
-            factors = np.minimum(factors, np.where(norms > bound, shrink, 1))
+            # A little below the bound, so that rounding to float32 stays below it too: by a part of each entry, or by
+            # the smallest number that there is.
+            smallest = float(np.finfo(dtype).smallest_subnormal) * X.shape[1] ** (1 / order)
+            most = max(bound * (1 - 1e-6) - smallest, 0.0)
+            factors = np.minimum(
+                factors, np.where(norms > bound, most / np.maximum(norms, bound), 1)
+            )
     if (factors == 1).all():
         return X
-    return X * factors[:, None].astype(dtype)
+    # A factor may be a subnormal number, which has few digits: it is split in two that are none, one of them a power of
+    # two, which takes no digits from a product.
+    powers = np.ldexp(1.0, np.frexp(factors)[1] // 2)
+    scaled: Array = X * (factors / powers)[:, None].astype(dtype)
+    scaled *= powers[:, None].astype(dtype)
+    return scaled
 
 
 def record_norms(X: Array, order: int) -> Array:
