@@ -212,3 +212,19 @@ def test_cohorts_that_nothing_is_proved_for_are_refused(name, privacy, message):
 def test_coins_that_hide_nothing_are_refused(privacy, message):
     with pytest.raises(ValueError, match=message):
         make("dp_fedavg", privacy={**COINS, **privacy})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "key"),
+    [
+        ("dpsgd", {"params": {"sampling": 2.3e-10}}, "params.sampling: 2.3e-10"),
+        ("dp_fedavg", {"privacy": {**COINS, "participation": 1e-300}}, "privacy.participation"),
+    ],
+)
+def test_probabilities_that_would_be_rounded_to_0_are_refused(name, given, key):
+    with pytest.raises(ValueError, match=f"{key}.* is below .*: nobody would ever take part; use"):
+        make(name, **given)
+
+
+def test_the_smallest_probability_is_taken():
+    assert make("dpsgd", privacy={}, params={"sampling": 2.0**-32}).sampling == 2.0**-32

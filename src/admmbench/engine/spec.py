@@ -40,6 +40,7 @@ from admmbench.privacy import (
     delta_warning,
     unit_of_privacy,
 )
+from admmbench.privacy.samplers import LEAST
 from admmbench.privacy.selection import CONDITIONS, Covers, covering
 from admmbench.problems.base import BoundProblem
 from admmbench.problems.needs import require
@@ -287,6 +288,7 @@ class RunSpec(Strict):
             )
         with _about_the_method("privacy.noise: "):
             _ = self.release
+        self._check_samples()
         if self.privacy.cohort or self.privacy.participation < 1:
             self._check_participation()
         if self.privacy.unit == "agent" and self.release is not None:
@@ -323,6 +325,18 @@ class RunSpec(Strict):
                 f"privacy.unit: agent does not go with params.sampling {self.method.sampling:g}: a sample of its "
                 "records hides no agent; set sampling: 1"
             )
+
+    def _check_samples(self) -> None:
+        """Refuse probabilities that would be rounded down to 0."""
+        for key, probability in (
+            ("params.sampling", self.method.sampling),
+            ("privacy.participation", self.privacy.participation),
+        ):
+            if probability < LEAST:
+                raise ValueError(
+                    f"{key}: {probability:g} is below 2^-32, the smallest probability that samples are drawn with: "
+                    f"nobody would ever take part; use {LEAST:.2g} or more"
+                )
 
     def _check_participation(self) -> None:
         """Refuse agents that take part by chance where that is seen, or hides nothing."""

@@ -34,6 +34,8 @@ LAPLACE, GAUSSIAN = 0, 1
 REACH, CELL = 13.0, 2.0**-44
 # Entries that are drawn together.
 TILE = 1024
+LEAST = 2.0**-32
+"""Smallest probability of a sample; others are rounded down to multiples of it."""
 _HALF, _QUARTER = TILE // 2, TILE // 4
 
 # With numpy's rule for divisions by zero, loops become vector instructions.
@@ -363,7 +365,7 @@ def poisson_sample(key: Array, t: int, n: int, probability: float) -> Array:
     -------
     Numbers of those in the sample, in their order.
     """
-    below = np.uint64(probability * 2.0**32)
+    below = np.uint64(probability / LEAST)
     place, words = np.array([t, 0]), np.empty(TILE, np.uint32)
     found, count = np.empty(n, np.int64), 0
     for tile in range(-(-n // TILE)):
