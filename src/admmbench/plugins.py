@@ -135,16 +135,46 @@ def identity(module: ModuleType) -> str:
 
 @cache
 def meaning(source: bytes) -> str:
-    """Hash a module's source without docstrings, comments and formatting: equal for modules that mean the same."""
+    """Hash what `bare` leaves of a module's source: equal for modules that mean the same."""
     return hashlib.sha256(bare(ast.parse(source)).encode()).hexdigest()[:16]
 
 
+# Attributes that describe a method to its readers and checks, and that no run reads.
+_DESCRIPTIONS = {"examples", "family"}
+
+
 def bare(tree: ast.Module) -> str:
-    """Write source without docstrings, comments and formatting."""
+    """Write source without docstrings, comments, formatting, and descriptions that the module does not read."""
+    read = {name for node in ast.walk(tree) for name in _read_by(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+            left_out = _DESCRIPTIONS - read if isinstance(node, ast.ClassDef) else set()
+            node.body = [
+                part
+                for part in node.body
+                if not (_is_text(part) or left_out.intersection(_defined_by(part)))
+            ] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+def _read_by(node: ast.AST) -> list[str]:
+    """List the name that a node reads: of a variable, of an attribute, or as a text."""
+    match node:
+        case ast.Attribute(attr=str(name), ctx=ast.Load()) | ast.Name(id=str(name), ctx=ast.Load()):
+            return [name]
+        case ast.Constant(value=str(name)):
+            return [name]
+    return []
+
+
+def _defined_by(node: ast.stmt) -> list[str]:
+    """List the name that a statement of a class defines, if it is one alone."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case ast.FunctionDef(name=name):
+            return [name]
+    return []
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import admmbench
+from admmbench import plugins
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint
 from tests import pages
@@ -35,6 +36,44 @@ def test_comments_docstrings_and_formatting_do_not_count(tmp_path, same):
     first.write_text(CODE)
     second.write_text(same)
     assert fingerprint.meaning(first) == fingerprint.meaning(second)
+
+
+DESCRIBED = """
+class A:
+    examples = ({"b": 1},)
+
+    @property
+    def family(self):
+        return "one" if self.b else "another"
+
+    def f(self, x):
+        return x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        DESCRIBED.replace('"b": 1', '"b": 2'),
+        DESCRIBED.replace('"another"', '"a third"'),
+        re.sub("    examples.*\n", "", DESCRIBED),
+        re.sub("    @property(.|\n)*another.\n", "    family = 'one'\n", DESCRIBED),
+        re.sub("    examples.*\n", "    examples: ClassVar[tuple] = ()\n", DESCRIBED),
+    ],
+)
+def test_what_describes_a_method_does_not_count(same):
+    assert same != DESCRIBED
+    assert plugins.meaning(same.encode()) == plugins.meaning(DESCRIBED.encode())
+
+
+def test_what_has_such_a_name_counts_where_it_is_read_or_in_no_class():
+    for first, second in (
+        (f"{DESCRIBED}\n    def g(self): return self.examples", "examples = ()"),
+        (f"{DESCRIBED}\n    n = len(examples)", "examples = ()"),
+        ("def f():\n    examples = 1\n    return 2", "examples = 2"),
+    ):
+        other = re.sub(r"examples = .*", second, first)
+        assert plugins.meaning(other.encode()) != plugins.meaning(first.encode())
 
 
 @given(st.integers(2, 10**6))

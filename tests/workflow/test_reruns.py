@@ -111,6 +111,10 @@ CHANGES = {
         STUDY_RESULTS,
         configure(algorithms=[{**ALGORITHMS[0], "label": "Another"}, *ALGORITHMS[1:]]),
     ),
+    "the family of a method": (
+        RESULTS,
+        edit("algorithms/objt.py", '"objective perturbation in', '"objective perturbation, in'),
+    ),
     "a figure": (
         {"define", "figures", "report", "overview"},
         configure(figures=[{**FIGURE, "log": True}]),
@@ -134,6 +138,9 @@ CHANGES = {
 NOTHING = {
     "a docstring": edit(
         "algorithms/objp.py", "Theorem 2 is about smooth f_p,", "It is about smooth f_p,"
+    ),
+    "the examples of a method": edit(
+        "algorithms/objp.py", '"local_updates": 3', '"local_updates": 4'
     ),
     "formatting, and a comment": edit(
         "engine/rounds.py", "snapshot.t += 1", "snapshot.t  +=  1  # next"

@@ -41,6 +41,8 @@ rule aggregate:
         runtime=30,
     params:
         folder=subpath(output[0], parent=True),
+        # Written into the results; runs do not depend on it.
+        families=lambda wildcards: families(wildcards.experiment),
         fingerprint=fingerprint.of_modules(("admmbench.results.aggregate",)),
     shell:
         "admmbench aggregate {params.folder:q} --output {output:q} > {log:q} 2>&1"

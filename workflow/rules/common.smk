@@ -39,6 +39,12 @@ def run_files(experiment):
     return [f"{folder}/{run.path}" for run in STUDY.experiments[experiment].runs]
 
 
+def families(experiment):
+    """Label and family of each method of an experiment."""
+    runs = STUDY.experiments[experiment].runs
+    return sorted({(run.label, run.spec.method.family) for run in runs})
+
+
 def audit_files(experiment):
     """Audits of an experiment's runs."""
     folder = f"{RESULTS}/{experiment}/{AUDITS}"
