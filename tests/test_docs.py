@@ -5,7 +5,9 @@ The tutorials are in `tests/workflow/test_tutorials.py`, as their commands run s
 
 import os
 import re
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,3 +172,26 @@ def test_the_number_of_duplicates_is_that_of_the_full_study():
     different = sum(map(len, study.shared.values()))
     text = f"Of the {asked} runs of the full study that may be shared, {asked - different} are duplicates."
     assert text in (ROOT / "docs/reproducing.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "memory"),
+    [("PBS", "mem=8000mb "), ("LSF", "mem=8000]"), ("SGE", "h_vmem=2001M ")],
+)
+def test_submit_commands_ask_for_the_memory_of_the_whole_job(tmp_path, scheduler, memory):
+    """A limit of each slot is a part of it. Snakemake fills the command in, and a shell runs it."""
+    text = (ROOT / "docs/cluster.md").read_text()
+    (command,) = re.findall(rf"^\| {scheduler} \| `(.*?)` \|", text, re.MULTILINE)
+    for name in ("qsub", "bsub"):
+        (tmp_path / name).write_text('#!/bin/sh\necho "$* "\n')
+        (tmp_path / name).chmod(0o755)
+    resources = SimpleNamespace(mem_mb=8000, runtime=30)
+    shown = subprocess.run(
+        command.format(rule="run", threads=4, resources=resources),
+        shell=True,
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert memory in shown

@@ -37,8 +37,8 @@ rule aggregate:
     conda:
         "../envs/environment.yaml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=each_attempt(2000),
+        runtime=each_attempt(30),
     params:
         folder=subpath(output[0], parent=True),
         # Written into the results; runs do not depend on it.

@@ -15,10 +15,8 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         resources:
-            mem_mb=lambda wildcards, attempt, experiment=experiment: (
-                attempt * audit_memory(experiment, wildcards)
-            ),
-            runtime=lambda wildcards, attempt: attempt * 240,
+            mem_mb=each_attempt(partial(audit_memory, experiment)),
+            runtime=each_attempt(240),
         params:
             settings=lambda wildcards, experiment=experiment: (
                 audited(experiment, wildcards).first.spec.arguments()

@@ -1,6 +1,6 @@
 """Functions of the study that the rules call."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from admmbench.audit.settings import (
@@ -23,6 +23,18 @@ from admmbench.study.address import (
     rule_name,
 )
 from snakemake.io import sourcecache_entry
+
+
+def each_attempt(amount):
+    """Resource that grows with the attempts: a job that lacked memory or time gets twice and three times as much.
+
+    The amount is a number, or a function of the wildcards.
+    """
+
+    def needed(wildcards, attempt):
+        return attempt * (amount(wildcards) if callable(amount) else amount)
+
+    return needed
 
 
 def cost_together(experiment):
@@ -70,6 +82,11 @@ def audit_memory(experiment, wildcards):
 def searched(experiment, wildcards):
     """Method that is tuned, with its axes."""
     return STUDY.experiments[experiment].searches[f"{wildcards.search}.json"]
+
+
+def search_memory(experiment, wildcards):
+    """MB: a run at a time, and what is held of the data."""
+    return 1000 + estimate(searched(experiment, wildcards).spec, 1).mem_mb
 
 
 @cache

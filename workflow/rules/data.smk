@@ -12,8 +12,8 @@ rule prepare:
     conda:
         "../envs/environment.yaml"
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=each_attempt(2000),
+        runtime=each_attempt(60),
     params:
         dataset=lambda wildcards: inline_yaml(STUDY.datasets[wildcards.dataset]),
         fingerprint=lambda wildcards: fingerprint.of_dataset(

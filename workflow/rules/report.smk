@@ -27,8 +27,8 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         resources:
-            mem_mb=2000,
-            runtime=30,
+            mem_mb=each_attempt(2000),
+            runtime=each_attempt(30),
         params:
             folder=subpath(output[0], parent=True),
             fingerprint=fingerprint.of_figures(
@@ -65,8 +65,8 @@ rule report:
     conda:
         "../envs/environment.yaml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=each_attempt(2000),
+        runtime=each_attempt(30),
     params:
         # Their content counts, not where they are installed.
         claims=fingerprint.of_text(

@@ -21,9 +21,8 @@ for folder, runs in STUDY.shared.items():
             "../envs/environment.yaml"
         threads: needed.threads
         resources:
-            # Twice the memory and time after a failure.
-            mem_mb=lambda wildcards, attempt, needed=needed: attempt * needed.mem_mb,
-            runtime=lambda wildcards, attempt, needed=needed: attempt * needed.runtime,
+            mem_mb=each_attempt(needed.mem_mb),
+            runtime=each_attempt(needed.runtime),
             # A run is the same run on another device, so this is no parameter of the job.
             device=device,
             cuda=int(device == "cuda"),
@@ -60,12 +59,8 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         resources:
-            mem_mb=lambda wildcards, attempt, needed=cost_together(experiment): (
-                attempt * needed.mem_mb
-            ),
-            runtime=lambda wildcards, attempt, needed=cost_together(experiment): (
-                attempt * needed.runtime
-            ),
+            mem_mb=each_attempt(cost_together(experiment).mem_mb),
+            runtime=each_attempt(cost_together(experiment).runtime),
         params:
             folder=subpath(input.manifest, parent=True),
             fingerprints=[

@@ -15,11 +15,8 @@ for experiment in EXPERIMENTS:
         conda:
             "../envs/environment.yaml"
         resources:
-            mem_mb=lambda wildcards, attempt, experiment=experiment: (
-                attempt
-                * (1000 + estimate(searched(experiment, wildcards).spec, 1).mem_mb)
-            ),
-            runtime=lambda wildcards, attempt: attempt * 720,
+            mem_mb=each_attempt(partial(search_memory, experiment)),
+            runtime=each_attempt(720),
         params:
             settings=lambda wildcards, experiment=experiment: (
                 searched(experiment, wildcards).spec.arguments()
@@ -51,6 +48,9 @@ for experiment in EXPERIMENTS:
             f"{RESULTS}/{experiment}/logs/choose.log",
         conda:
             "../envs/environment.yaml"
+        resources:
+            mem_mb=each_attempt(2000),
+            runtime=each_attempt(30),
         params:
             # Functions, as Snakemake would look for wildcards in the braces of a text.
             of=lambda wildcards, experiment=experiment: inline_yaml(

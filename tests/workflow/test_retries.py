@@ -1,0 +1,66 @@
+"""What a job asks for when it is tried again."""
+
+import os
+import re
+
+import yaml
+
+from admmbench import scaffold
+from tests.workflow import forked
+from tests.workflow.project import ROOT
+
+STUDY = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 20,
+    "seeds": 2,
+    "epsilon": [1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
+TUNED = [{"name": "objp", "label": "ObjP", "tune": {"params.a": {"start": 1}}}]
+EXPERIMENTS = {
+    "attacked": {"audit": {"repeats": 100}, "figures": [{"name": "error", "kind": "curves"}]},
+    "timed": {"timed": True},
+    "tuned": {"algorithms": TUNED, "tuning": {"trials": 1}},
+}
+# Jobs that Snakemake does itself.
+LOCAL = {"define", "overview", "all", "tune", "results"}
+
+
+def asked(folder, attempt, *targets):
+    """Memory and time that each rule asks for in an attempt."""
+    words = ["--dry-run", "--printshellcmds", "--cores", "1", "--attempt", str(attempt)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    status, shown = forked.snakemake(folder, [*words, *targets], environment)
+    assert status == 0, shown
+    found = {}
+    for block in re.split(r"^(?=(?:local)?rule \w+:$)", shown, flags=re.MULTILINE)[1:]:
+        (rule,) = re.findall(r"rule (\w+):", block)
+        kind = re.sub(r"^(run|time|audit|tune|choose|figures)_.*", r"\1", rule)
+        resources = dict(re.findall(r"\b(mem_mb|runtime)=(\w+)", block))
+        if rule not in LOCAL:
+            found[kind] = {name: int(value) for name, value in resources.items()}
+    return found
+
+
+def test_every_rule_asks_for_twice_and_three_times_its_memory_and_time(tmp_path):
+    folder = tmp_path / "study"
+    scaffold.write_study(folder)
+    for name, more in EXPERIMENTS.items():
+        text = yaml.safe_dump({**STUDY, **more})
+        (folder / f"config/experiments/{name}.yaml").write_text(text)
+    rules = set()
+    for target, names in {"all": "attacked, timed", "tune": "tuned"}.items():
+        (folder / "config/config.yaml").write_text(f"experiments: [{names}]\n")
+        first, *others = (asked(folder, attempt, target) for attempt in (1, 2, 3))
+        assert all(set(each) == {"mem_mb", "runtime"} for each in first.values()), first
+        for attempt, later in enumerate(others, start=2):
+            assert later == {
+                rule: {name: attempt * value for name, value in each.items()}
+                for rule, each in first.items()
+            }
+        rules |= set(first)
+    assert rules == {
+        *("prepare", "tune", "choose", "run", "time", "audit", "aggregate", "figures", "report")
+    }
