@@ -502,6 +502,71 @@ def test_arrays_frames_and_bunches_are_tables_too():
     assert "ranges of x0, x1, x2, x3" in spec.guarantee.conditions
 
 
+def test_series_are_matched_by_their_labels():
+    """As scikit-learn's users expect of pandas, in whatever order a merge left the records."""
+    frame, order = patients(), np.random.default_rng(1).permutation(120)
+    X, y, groups = frame.drop(columns=["label", "hospital"]), frame.label, frame.hospital
+    by_name = X.set_axis([f"p{n}" for n in range(120)])
+    for usual, other in ((X, X), (by_name, by_name)):
+        y, groups = y.set_axis(usual.index), groups.set_axis(usual.index)
+        wanted = from_arrays((usual.iloc[order], y.iloc[order]), groups.iloc[order])
+        for target, whose in ((y, groups), (y.iloc[::-1], groups), (y.iloc[order], groups)):
+            made = from_arrays((other.iloc[order], target), whose)
+            for name in ("X_train", "y_train", "X_test", "y_test"):
+                np.testing.assert_array_equal(getattr(made, name), getattr(wanted, name))
+            found, own = (each.attributes["hospital"] for each in (made, wanted))
+            np.testing.assert_array_equal(found.train, own.train)
+            np.testing.assert_array_equal(found.test, own.test)
+
+
+def test_groups_are_matched_with_the_targets_of_an_array():
+    X, codes, order = (
+        MASKED["numbers"],
+        pd.Series(CLASSES),
+        np.random.default_rng(1).permutation(60),
+    )
+    groups = pd.Series(np.arange(60) % 3)
+    made = from_arrays((X[order], codes.iloc[order]), groups)
+    wanted = from_arrays((X[order], CLASSES[order]), (np.arange(60) % 3)[order])
+    np.testing.assert_array_equal(made.attributes["group"].train, wanted.attributes["group"].train)
+
+
+def test_what_has_no_labels_is_matched_by_place():
+    frame, labels = patients(), np.arange(120)[::-1]
+    X, y = frame.drop(columns="label"), frame.label
+    for pair in (
+        (X, y.to_numpy()),
+        (X.set_axis(labels), y.set_axis(labels)),
+        (X.set_axis(["p"] * 120), y.set_axis(["p"] * 120)),  # the same labels in the same order
+    ):
+        np.testing.assert_array_equal(from_arrays(pair).y_train, from_arrays((X, y)).y_train)
+    array = X[["age", "bmi"]].to_numpy()
+    made, wanted = (from_arrays((array, each)) for each in (y.set_axis(labels), y.to_numpy()))
+    np.testing.assert_array_equal(made.y_train, wanted.y_train)
+
+
+LABELS = np.arange(60)
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (LABELS + 1, "it has no label 0,"),
+        (LABELS.astype(str), "it has no label 0,"),
+        ([*LABELS[:-1], 0], "several have the label 0,"),
+    ],
+)
+@pytest.mark.parametrize("which", ["dataset: y", "groups"])
+def test_series_with_other_labels_are_refused(which, labels, why):
+    X, y = pd.DataFrame(MASKED["numbers"]), pd.Series(CLASSES)
+    other = y.set_axis(labels)
+    pair, groups = ((X, y), other) if which == "groups" else ((X, other), None)
+    with pytest.raises(ValueError, match=f"^{which}: its index differs from .* and {why} so that"):
+        simulate(pair, "admm", groups=groups, rounds=1)
+    with pytest.raises(ValueError, match="several have the label"):
+        from_arrays((X.set_axis([*LABELS[:-1], 0]), y))
+
+
 MASK = np.zeros((60, 2), bool)
 MASK[3, 1] = True
 MASKED = {

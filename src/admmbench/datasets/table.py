@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -132,8 +132,9 @@ def from_arrays(data: Any, groups: Any = None, **columns: Any) -> Dataset:
     data
         Features of shape (n, J), as a DataFrame or an array, perhaps sparse, with targets of shape (n,), as a pair; or
         a Bunch of scikit-learn. What is masked is missing.
+        A Series is matched with a DataFrame, or another Series, by the labels of its index, and by place with an array.
     groups
-        Whose each record is, shape (n,); records are then shared out by it.
+        Whose each record is, shape (n,), matched likewise; records are then shared out by it.
     **columns
         Settings of `Table` on columns. Columns without a name are ``x0``, ``x1`` and so on; the target is ``target``
         and the group ``group``, unless they are Series with names.
@@ -194,7 +195,9 @@ def _with_columns(
     data: Any, groups: Any, columns: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, Columns]:
     """Table of arrays, and what is said of its columns."""
-    frame, target, classes = _frame(data)
+    X, y, names, classes = _parts(data)
+    y, groups = _in_order(y, (X,), "dataset: y"), _in_order(groups, (X, y), "groups")
+    frame, target, classes = _frame(X, y, names, classes)
     found = {**columns, "target": target}
     if classes:
         found["categories"] = {target: classes, **columns.get("categories", {})}
@@ -206,20 +209,43 @@ def _with_columns(
     return frame.fillna(np.nan).infer_objects(), given
 
 
-def _frame(data: Any) -> tuple[pd.DataFrame, str, list[str]]:
-    """Table of features and targets, name of the column of the targets, and names of classes of a Bunch."""
+def _parts(data: Any) -> tuple[Any, Any, Any, list[str]]:
+    """Features and targets, and of a Bunch the names of features and classes."""
+    if isinstance(data, Mapping) and {"data", "target"} <= data.keys():
+        classes = [str(name) for name in data.get("target_names", [])]
+        return data["data"], data["target"], data.get("feature_names"), classes
+    if not (isinstance(data, tuple | list) and len(data) == 2):
+        raise ValueError("dataset: expected a name, a mapping, a Dataset, a pair (X, y) or a Bunch")
+    return *data, None, []
+
+
+def _in_order(values: Any, others: Sequence[Any], what: str) -> Any:
+    """Put a Series into the order of the first of others that has index labels too; all else is matched by place."""
+    import pandas as pd  # slow to import
+
+    index = next(
+        (each.index for each in others if isinstance(each, pd.DataFrame | pd.Series)), None
+    )
+    if index is None or not isinstance(values, pd.Series) or len(values) != len(index):
+        return values
+    if values.index.equals(index):
+        return values
+    if index.is_unique and values.index.is_unique and index.isin(values.index).all():
+        return values.reindex(index)
+    repeated = [*index[index.duplicated()], *values.index[values.index.duplicated()]]
+    lacking = index[~index.isin(values.index)]
+    why = f"several have the label {repeated[0]}" if repeated else f"it has no label {lacking[0]}"
+    raise ValueError(
+        f"{what}: its index differs from that of the other records, and {why}, so that records cannot be matched by "
+        "label; give both the same labels, or call to_numpy() to match them by place"
+    )
+
+
+def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame, str, list[str]]:
+    """Table of features and targets, name of the column of the targets, and names of its classes if it has codes."""
     import pandas as pd  # slow to import
     from scipy import sparse
 
-    classes: list[str] = []
-    names = None
-    if isinstance(data, Mapping) and {"data", "target"} <= data.keys():
-        names = data.get("feature_names")
-        data, bunch = (data["data"], data["target"]), data
-        classes = [str(name) for name in bunch.get("target_names", [])]
-    if not (isinstance(data, tuple | list) and len(data) == 2):
-        raise ValueError("dataset: expected a name, a mapping, a Dataset, a pair (X, y) or a Bunch")
-    X, y = data
     if isinstance(X, pd.DataFrame):
         frame = X.set_axis([str(name) for name in X.columns], axis=1).reset_index(drop=True)
     else:

@@ -49,8 +49,8 @@ def simulate(
     ----------
     dataset
         Name or path of a plug-in, ``{"name": ..., setting: ...}``, or what `load_dataset` returns. Also a pair of
-        features and targets (arrays, or a DataFrame and a Series), or a Bunch of scikit-learn: these are prepared as
-        the data set ``table`` prepares a file.
+        features and targets (arrays, or a DataFrame and a Series, which are matched by their index), or a Bunch of
+        scikit-learn: these are prepared as the data set ``table`` prepares a file.
     algorithm
         Name in `list_algorithms`, or the path of a plug-in ending in ``.py``.
     params
@@ -99,7 +99,8 @@ def simulate(
     progress
         Called with the round and the number of rounds.
     groups
-        With arrays: whose each record is, shape (n,); there is an agent for each group if ``agents`` is absent.
+        With arrays: whose each record is, shape (n,), a Series matched by its index; there is an agent for each group
+        if ``agents`` is absent.
     device
         What computes: ``cpu``, or ``cuda`` for a GPU, which changes the result by rounding alone, see docs/gpu.md.
 
