@@ -19,7 +19,7 @@ from admmbench.audit.settings import AuditSettings
 from admmbench.audit.worlds import World, make_worlds, play, play_both, unshuffled
 from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.engine import threads
+from admmbench.engine import rounds, threads
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.frames.linearized import Linearized
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
@@ -185,6 +185,21 @@ def test_blocks_of_agents_change_nothing(monkeypatch):
     assert alone.epsilon_ledger == together.epsilon_ledger
     for one, other in zip(alone.findings[2:], together.findings[2:], strict=True):
         assert one.value == pytest.approx(other.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("trust", ["agents", "secure_sum"])
+def test_an_absent_agent_leaves_the_blocks_of_agents_as_they_are(monkeypatch, trust):
+    """Its neighbour has fewer records, and blocks have more agents where these have less work."""
+    given = {
+        "problem": {"loss": "softmax", "average": "agents"},
+        "privacy": {"unit": "agent", "trust": trust},
+    }
+    whole, less = (
+        rounds.bind(make_spec("dpsgd", **given), THREE, absent=absent) for absent in (None, 3)
+    )
+    monkeypatch.setattr(threads, "_BLOCK_WORK", 2 * less.work_per_agent)
+    assert [threads.block_size(each) for each in (whole, less)] == [1, 2]
+    assert short_audit("dpsgd", **given).complete
 
 
 def test_a_stated_total_is_that_of_all_rounds():

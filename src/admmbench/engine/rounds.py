@@ -230,7 +230,9 @@ def assemble(
     if device == "cuda":
         problem, strategy = on_device(spec, problem)
         size = problem.n_agents
-    size, budget = size or block_size(problem), spec.budget(problem)
+    # An absent agent counts, so that neighbours have the same blocks.
+    size = size or block_size(problem if absent is None else bind(spec, dataset))
+    budget = spec.budget(problem)
     blocks = []
     for start in range(0, problem.n_agents, size):
         agents = range(start, min(start + size, problem.n_agents))
