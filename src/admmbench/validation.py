@@ -32,7 +32,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 # YAML's infinity, and how people write it; and numbers that YAML 1.1 leaves as text, for those who read with it.
 _INFINITE = (".inf", "inf", "infty", "infinity")
 _LEFT_AS_TEXT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+")
-_MOST_BUDGET = 1e100
+_MOST = 1e100
 # Bytes of a file's name; what Snakemake and a file that is being written add comes to 255.
 _LONGEST = 200
 # Neither a file of results nor a figure can have these.
@@ -152,16 +152,21 @@ def _folder(text: str) -> str:
     return path
 
 
-def _budget(value: float) -> float:
-    """Refuse budgets whose squares are no numbers."""
-    if not (1 / _MOST_BUDGET <= value <= _MOST_BUDGET or value == math.inf):
-        raise ValueError(
-            f"expected {1 / _MOST_BUDGET:g} to {_MOST_BUDGET:g}, or .inf for no noise, got {value:g}"
-        )
+def _with_square(value: float, *, other: str = "") -> float:
+    """Refuse numbers whose squares are 0 or infinite in double precision."""
+    if not 1 / _MOST <= value <= _MOST:
+        raise ValueError(f"expected {1 / _MOST:g} to {_MOST:g}{other}, got {value:g}")
     return value
 
 
+def _budget(value: float) -> float:
+    """Refuse budgets whose squares are no numbers."""
+    return value if value == math.inf else _with_square(value, other=", or .inf for no noise")
+
+
 Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
+Length = Annotated[Number, Field(gt=0), AfterValidator(_with_square)]
+"""Of a vector, in any norm: bounds are made of squares of it."""
 PerhapsInfinite = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[PerhapsInfinite, Field(gt=0), AfterValidator(_budget)]
 Epsilons = Annotated[

@@ -93,6 +93,14 @@ from admmbench.files.core_yaml import parse_words
         ({"epsilon": 1e160}, r"^epsilon: expected 1e-100 to 1e\+100, or .inf for no noise"),
         ({"epsilon": 10**400}, "^epsilon: "),
         ({"privacy": {"total": 1e308}}, r"^privacy\.total: expected 1e-100 to 1e\+100"),
+        (
+            {"problem": {"loss": "softmax", "records": {"max_l1_norm": 1e-200}}},
+            r"^problem\.records\.max_l1_norm: expected 1e-100 to 1e\+100, got 1e-200",
+        ),
+        *(
+            ({"algorithm": name, "params": {"clip": 1e-200}}, r"^params\.clip: expected 1e-100 to")
+            for name in ("dp_fedavg", "dp_fedadmm", "nbafl")
+        ),
         ({"time_limit": "1:30:00"}, "^time_limit: expected a number, got '1:30:00'$"),
         ({"params": {"a": math.inf}}, r"^params\.a: expected a finite number, got inf$"),
         ({"params": {"a": math.nan}}, r"^params\.a: expected a number, got nan$"),

@@ -162,6 +162,16 @@ def test_what_no_record_moves_has_no_sensitivity_on_any_grid():
     assert (grid[1], bound[1]) == on_grid(2.0, 3.0)
 
 
+@pytest.mark.parametrize("bound", [1e-300, 1e-306, 1e-310, 5e-324])
+def test_a_small_sensitivity_has_a_grid_of_normal_numbers(bound):
+    """The inverse of a subnormal number is infinite, and no noise would be a number."""
+    grid, raised = mechanisms.on_grid(bound * ONES, apart=3.0)
+    assert np.isfinite(1 / grid).all()
+    assert (raised >= bound + 3 * grid).all()
+    noise = source(Privacy(1.0)).gaussian(Sensitivity(l2=bound * ONES))
+    assert np.isfinite(drawn(noise)).all()
+
+
 def test_no_noise_at_infinite_epsilon():
     noise = source(Privacy())
     assert noise.laplace(BOTH) == 0

@@ -13,6 +13,7 @@ from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
+from admmbench.validation import Length
 
 
 @dataclass
@@ -70,7 +71,7 @@ class DPFedADMM(OverRows):
     rho: Annotated[float, Field(gt=0)] = 0.01
     learning_rate: Annotated[float, Field(gt=0)] = 0.1
     local_updates: Annotated[int, Field(ge=1)] = 5
-    clip: Annotated[float, Field(gt=0)] = 1.0
+    clip: Length = 1.0
 
     @property
     def gradients(self) -> int:

@@ -12,6 +12,7 @@ from admmbench.frames.consensus import Models, OverRows
 from admmbench.privacy import Release
 from admmbench.problems.rows import RowParts
 from admmbench.sensitivity import Sensitivity
+from admmbench.validation import Length
 
 
 @parameters
@@ -53,7 +54,7 @@ class DPFedAvg(OverRows):
 
     learning_rate: Annotated[float, Field(gt=0)] = 0.005
     local_updates: Annotated[int, Field(ge=1)] = 20
-    clip: Annotated[float, Field(gt=0)] = 1.0
+    clip: Length = 1.0
 
     @property
     def gradients(self) -> int:

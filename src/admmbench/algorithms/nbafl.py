@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from admmbench.frames.base import (
     Array,
@@ -20,6 +19,7 @@ from admmbench.frames.base import (
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.exact import PerturbedSolution
 from admmbench.sensitivity import Sensitivity
+from admmbench.validation import Length
 
 
 @parameters
@@ -48,7 +48,7 @@ class NbAFL(PerturbedSolution):
     tune = {"rounds": 10, "params.rho": 0.25, "params.clip": 10}
     examples = ({"clip": 0.01},)
 
-    clip: Annotated[float, Field(gt=0)] = 10.0
+    clip: Length = 10.0
     bound: Literal["proved", "printed"] = "proved"
 
     def guarantee(self, sensitivity: Literal["local", "global"]) -> Guarantee:

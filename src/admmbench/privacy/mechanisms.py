@@ -235,7 +235,8 @@ def on_grid(bound: Array, apart: float) -> tuple[Array, Array]:
     """
     # A sensitivity of 0 has no scale; any grid does, as neighbours are equal.
     _, exponent = np.frexp(np.where(bound > 0, bound, 1.0) * _ROUNDING / apart)
-    grid = np.ldexp(0.5, exponent)
+    # The inverse of a subnormal number is infinite.
+    grid = np.ldexp(0.5, np.maximum(exponent, np.finfo(float).minexp + 1))
     return grid, np.where(bound > 0, bound + apart * grid, bound)
 
 

@@ -8,11 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from pydantic import Field
 
 from admmbench.datasets import DatasetInfo
 from admmbench.partition import ColumnSplit, Split
@@ -22,7 +21,7 @@ from admmbench.problems.newton import lbfgs
 from admmbench.problems.penalties import PENALTIES, Penalty, PenaltyName
 from admmbench.problems.used_columns import gather
 from admmbench.sensitivity import Sensitivity
-from admmbench.validation import Number, Strict
+from admmbench.validation import Length, Strict
 
 Array = NDArray[Any]
 # A search ends when a line search gains nothing more than rounding.
@@ -35,8 +34,8 @@ Sharing = Literal["rows", "columns", "constrained"]
 class RecordBounds(Strict):
     """Records are scaled down to these norms; None: bounded by the data set's domain alone."""
 
-    max_l1_norm: Annotated[Number, Field(gt=0)] | None = None
-    max_l2_norm: Annotated[Number, Field(gt=0)] | None = None
+    max_l1_norm: Length | None = None
+    max_l2_norm: Length | None = None
 
 
 @dataclass(frozen=True)
