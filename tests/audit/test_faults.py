@@ -631,6 +631,67 @@ def test_a_fault_of_any_round_or_place_is_found(broken, body, level, sentence):
     assert sentence in failed(short_audit(path))[level]
 
 
+def large(block):
+    """Whether an entry of the agents' records is large: so in all canaries, and not in all data sets."""
+    return f"({block}.parts._X.max() > 0.5)"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "sent.up[0] + 1e-13 * own",
+        "np.where(own > 0, np.nextafter(sent.up[0], sent.up[0].dtype.type(9)), sent.up[0])",
+        "np.copysign(sent.up[0].dtype.type(0), own)",
+        f"np.zeros_like(own, np.float32 if {large('block')} else np.float64)",
+        f"*sent.up * int({large('block')})",
+        f"np.zeros(own.shape[:2 + {large('block')}])",
+    ],
+    ids=["low bits", "last bit", "sign of zero", "type", "number of messages", "shape"],
+)
+def test_what_leaves_is_compared_bit_by_bit(broken, more):
+    body = f"""
+def round(self, t, state, federation):
+    (block,) = federation.blocks
+    at = np.repeat(state.w[None], len(block.parts.n_samples), axis=0)
+    own = block.parts.gradient(at, mean_over=1).value
+    sent = DPSGD.round(self, t, state, federation)
+    return Messages(sent.down, (*sent.up, {more}))
+"""
+    found = failed(short_audit(broken("DPSGD", body)))["coupling"]
+    assert re.match(r"Data leave without noise: (message 1|number of messages) of round", found)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "4.0 ** np.ceil(np.log2(block.parts._X.max()) / 2)",
+        "100.0 ** np.ceil(np.log10(np.linalg.norm(block.parts._X, axis=1).max()) / 2)",
+        "1 + (block.parts._y.max() > block.parts._y.min())",
+        "1 + np.where(np.arange(4) == 3, block.parts._X.max() > 0.5, 0)[:, None]",
+    ],
+    ids=["powers of 4", "powers of 100", "labels", "another agent"],
+)
+def test_a_scale_that_depends_on_records_in_coarse_steps(broken, part):
+    """No canary moves it."""
+    found = failed(
+        short_audit(broken("DPSGD", STEPS.format(body=f"return own + gaussian({part})")))
+    )
+    assert list(found) == ["coupling"]
+    assert found["coupling"].startswith("The scale of the noise depends on the data: in round 1")
+
+
+def test_a_grid_that_depends_on_records(broken):
+    body = f"""
+noise.enter(Approximate(4.0, 1e-3))
+grid = np.full_like(bound, 2.0**-20) * (1 + {large("block")})
+return own + noise.unentered(bound * 5, grid)
+"""
+    steps = STEPS.format(body=body.strip().replace("\n", "\n        "))
+    path = broken("DPSGD", 'release = Release("gaussian", "objective")\n' + steps)
+    found = failed(short_audit(path))["coupling"]
+    assert found.startswith("The grid of the noise depends on the data: in round 1")
+
+
 MEASURED = """
 variables = {"norm": ("1", "norm of a clean gradient")}
 

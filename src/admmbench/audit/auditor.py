@@ -31,7 +31,17 @@ from admmbench.audit.settings import (
     one_run_rounds,
     tape_bytes,
 )
-from admmbench.audit.worlds import Pair, Run, World, Worlds, make_worlds, play_both, unshuffled
+from admmbench.audit.worlds import (
+    Pair,
+    Run,
+    World,
+    Worlds,
+    make_worlds,
+    other_records,
+    play,
+    play_both,
+    unshuffled,
+)
 from admmbench.datasets import Dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
@@ -117,7 +127,8 @@ def _attack(
     parts = [range(start, min(start + size, n)) for start in range(0, n, size)]
     every: list[Seen] = []
     for worlds in make_worlds(pilot, data, rounds, names):
-        every.append(seen := Seen(spec, worlds, probe(spec, worlds, compared)))
+        probed = [*probe(spec, worlds, compared), *probe_other_records(spec, worlds, rounds)]
+        every.append(seen := Seen(spec, worlds, probed))
         for k, part in enumerate(parts, start=1):
             seeds = part, range(n + part.start, n + part.stop)
             pair = play_both(spec, (worlds.first, worlds.second), worlds.row, rounds, seeds)
@@ -271,6 +282,21 @@ def probe(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> list[Finding]
         found += _as_loud_as_possible(own, worlds, second, rounds)
     levels = {each.level for each in found}
     return [worst(each for each in found if each.level == level) for level in sorted(levels)]
+
+
+def probe_other_records(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) -> Iterator[Finding]:
+    """Give a run on data sets that have no record in common the same noisy values; nothing if they are not on tape.
+
+    Noise hides a record in the value that it is added to. Nothing else may depend on any number of records: one alone
+    may leave the scale of noise where it is, if that is rounded.
+    """
+    spec = spec.model_copy(update={"seeds": (0,)})
+    run = play(spec, worlds.first, rounds)
+    if run.uncovered or not np.isfinite(run.model).all():
+        return
+    for data in other_records(worlds.first.data):
+        other = play(spec, worlds.first._replace(data=data), rounds, run)
+        yield levels.coupling(run, other, worlds.canary)
 
 
 def _as_loud_as_possible(

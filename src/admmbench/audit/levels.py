@@ -26,8 +26,9 @@ _EQUAL = 2.0**-9
 _COMPARED = 16
 # Releases of which each is compared with each.
 _MOST_COMPARED = 2000
-# Both worlds do the same with the same values, in any precision: this is room for sums in another order.
-_EQUAL_SUMS = 1e-9
+# Both worlds do the same with the same values, to the last bit. Of secure sums they have other terms, so that a sum of
+# the loudest noise may be rounded in another way: by this part of the largest entry for each agent.
+_EQUAL_SUMS = 2.0**-50
 # Of sensitivities, which are computed in floating point.
 _ROUNDING = 1e-3
 _NAMES = {"laplace": "laplace", "gaussian": "norm", "spherical": "gamma"}
@@ -105,61 +106,68 @@ def _correlation(noise: Array) -> float:
 
 def coupling(first: Run, second: Run, canary: str) -> Finding:
     """Compare a run of the first world with the second world that has its noisy values."""
-    differences = list(_differences(first, second))
+    federation = first.federation
+    most = _EQUAL_SUMS * federation.problem.n_agents if federation.privacy.summed else 0.0
+    differences = [*_noises(first, second), *_differences(first, second)]
     value = float(np.max([size for size, _ in differences], initial=0))
-    fault = next(_noises(first, second), None)
-    if fault is None and not value <= _EQUAL_SUMS:
-        # The first in time is the cause of the others.
-        what = next(what for size, what in differences if not size <= _EQUAL_SUMS)
-        fault = f"Data leave without noise: {what} tells the worlds apart."
+    # The first in time is the cause of the others.
+    fault = next((sentence for size, sentence in differences if not size <= most), None)
     good = "With the same noisy values, both worlds send, keep and measure the same."
-    return checked(COUPLING, canary, value, _EQUAL_SUMS, fault, good)
+    return checked(COUPLING, canary, value, most, fault, good)
 
 
 def _differences(first: Run, second: Run) -> Iterator[tuple[float, str]]:
-    """How far what is public differs, in the order of rounds."""
+    """How far what is public differs, in the order of rounds, and that in words."""
     n_seeds = first.federation.problem.n_seeds
     for t, ours in first.public.items():
         theirs = second.public[t]
         for name in ours | theirs:
-            both = ours.get(name), theirs.get(name)
-            yield _difference(*both, n_seeds), f"{name} of round {t}"
+            apart = _difference(ours.get(name), theirs.get(name), n_seeds)
+            yield (
+                apart,
+                f"Data leave without noise: {name} of round {t} tells the worlds apart.",
+            )
 
 
 def _difference(one: Array | None, other: Array | None, n_seeds: int) -> float:
-    """Largest difference in units of the largest entry of its seed; NaN counts as equal to itself."""
-    if one is None or other is None or one.shape != other.shape:
+    """Largest difference in units of the largest entry of its seed; 0 if every bit is the same.
+
+    It is infinite where values are the same and bits are not (the sign of a zero), and where there is no size.
+    """
+    if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
         return math.inf
-    if not {one.dtype.kind, other.dtype.kind} <= set("biufc"):
-        return 0.0 if np.array_equal(one, other) else math.inf
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
-    if same.all():
+    if one.tobytes() == other.tobytes():
         return 0.0
+    if one.dtype.kind not in "biufc":
+        return math.inf
     seeds = [axis for axis, length in enumerate(one.shape) if length == n_seeds][-1:]
     others = tuple(axis for axis in range(one.ndim) if axis not in seeds)
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.where(same, 0, np.subtract(one, other, dtype=complex))).max(axis=others)
         found = apart / np.abs(one).max(axis=others)
     # Where both are 0 there is no difference; where one is no number, nothing is known.
-    return float(np.max(np.where(apart == 0, 0, found)))
+    return float(np.max(np.where(apart == 0, 0, found))) or math.inf
 
 
-def _noises(first: Run, second: Run) -> Iterator[str]:
-    """Releases must be as many, in the same rounds, of the same law and scale."""
+def _noises(first: Run, second: Run) -> Iterator[tuple[float, str]]:
+    """Releases must be as many, in the same rounds, with noise that is alike: how far they differ, and in words."""
     for ours, theirs in zip(first.tapes, second.tapes, strict=True):
         if [(each.t, each.law) for each in ours] != [(each.t, each.law) for each in theirs]:
-            yield "The number of releases, or their law, depends on the data."
+            yield math.inf, "The number of releases, or their law, depends on the data."
         pairs = (
             zip(*(each.parts for each in both), strict=True)
             for both in zip(ours, theirs, strict=False)
         )
-        for one, other in itertools.chain.from_iterable(pairs):
-            apart = _difference(one.scale, other.scale, one.scale.shape[1])
-            if not apart <= _EQUAL_SUMS:
-                yield (
-                    f"The scale of the noise depends on the data: in round {one.t} it differs by up to {apart:.2%} "
-                    "between the worlds, which tells them apart."
-                )
+        for (one, other), what in itertools.product(
+            itertools.chain.from_iterable(pairs), ("scale", "grid")
+        ):
+            apart = _difference(getattr(one, what), getattr(other, what), one.scale.shape[1])
+            yield (
+                apart,
+                f"The {what} of the noise depends on the data: in round {one.t} it differs by up to {apart:.2%} "
+                "between the worlds, which tells them apart.",
+            )
 
 
 def likelihood(pair: Pair, canary: str) -> Finding:

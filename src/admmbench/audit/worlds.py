@@ -111,7 +111,8 @@ class Run:
     def _known(self, t: int, sent: Messages) -> dict[str, Array]:
         """What must follow from what was released, each array once."""
         method, state, federation = self.method, self.state, self.federation
-        known: dict[str, Any] = {f"message {k}": each for k, each in enumerate(sent.up)}
+        known: dict[str, Any] = {"number of messages": (len(sent.up), len(sent.down))}
+        known |= {f"message {k}": each for k, each in enumerate(sent.up)}
         known |= {f"broadcast {k}": each for k, each in enumerate(sent.down)}
         kept = reach.variables(state).items()
         known |= {k: v for k, v in kept if k.split(".")[0] not in method.private_state}
@@ -349,6 +350,15 @@ def _with(data: Dataset, rows: Any, x: Array, y: Any) -> Dataset:
     X_train, y_train = data.X_train.copy(), data.y_train.copy()
     X_train[rows], y_train[rows] = x, y
     return replace(data, X_train=X_train, y_train=y_train)
+
+
+def other_records(data: Dataset) -> Iterator[Dataset]:
+    """Make data sets of the same sizes with other records: what depends on records in coarse steps differs in one."""
+    X, y = data.X_train, data.y_train
+    lowest, highest = np.full_like(y, y.min()), np.full_like(y, y.max())
+    others = (X / 2, lowest + highest - y), (X / 4, lowest), (X / 4**6, highest)
+    for records, targets in (*others, (np.full_like(X, X.max()), y[::-1])):
+        yield replace(data, X_train=records.astype(X.dtype), y_train=targets)
 
 
 def rows_of_agents(spec: RunSpec, data: Dataset) -> list[Array]:
