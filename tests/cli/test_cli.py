@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -348,7 +349,7 @@ def test_an_exception_in_a_check_shows_where(tmp_path, capsys):
     assert str(path) in shown
 
 
-def test_one_mistake_in_a_method_is_explained_once(tmp_path, capsys):
+def test_the_first_error_of_a_method_ends_its_checks(tmp_path, capsys):
     path = tmp_path / "wrong.py"
     main(["new", "method", "wrong", "--output", str(tmp_path)])
     step = "return sub.noise."
@@ -357,11 +358,11 @@ def test_one_mistake_in_a_method_is_explained_once(tmp_path, capsys):
     capsys.readouterr()
     assert main(["check", str(path)]) == 1
     shown = capsys.readouterr().out
-    # By the check that names the problem, and with its place; all others refer to that.
-    assert shown.count("has no attribute 'nose'") == 2
-    assert "    as above: " in shown
-    assert "rounds.py" not in shown
+    assert shown.count("✗") == 1
+    assert "    with problem: {" in shown
     assert f'File "{path}", line ' in shown
+    assert "rounds.py" not in shown
+    assert re.search(r"^\d+ checks, 1 failed, \d+ not run: mend the error first", shown, re.M)
     assert main(["check", str(path), "--traceback"]) == 1
     assert "rounds.py" in capsys.readouterr().out
 

@@ -62,7 +62,7 @@ METHODS = [
     (
         "works for every problem that it does not refuse",
         RAISES_IF.format("not sub.parts.whole.penalty.smooth"),
-        "'penalty': 'l1'.*RuntimeError: no",
+        '"penalty": "l1".*RuntimeError: no',
     ),
     (
         "what it measures has units and values",
@@ -141,6 +141,13 @@ METHODS = [
     (
         "worst case noise knows nothing of the records",
         NOISE.format("sub.noise.laplace(Sensitivity(l1=abs(gradient.value).sum((2, 3))))"),
+        "other records change the scale of its noise",
+    ),
+    (
+        "worst case noise knows nothing of the records",
+        NOISE.format(
+            "sub.noise.laplace(Sensitivity(l1=gradient.sensitivity.l1 * (1 + (sub.parts._X.max() > 0.5))))"
+        ),
         "other records change the scale of its noise",
     ),
     (
@@ -238,6 +245,65 @@ def test_rounding_by_the_place_in_the_batch_is_no_draw(tmp_path):
         (check,) = [check for check in of_method(str(path)) if check.name == name]
         with pytest.raises(AssertionError) if faulty else contextlib.nullcontext():
             check.run()
+
+
+SUMS = """
+from dataclasses import replace
+import numpy as np
+from admmbench.api import *
+from admmbench.algorithms.dpsgd import DPSGD
+from admmbench.sensitivity import Sensitivity
+
+@parameters
+class Broken(DPSGD):
+    '''Noisy gradients that hide less than is said.'''
+    examples = ()
+
+    def noisy_mean(self, value, sensitivity, federation, **more):
+        privacy = federation.privacy
+"""
+A_RECORD = "lambda parts: Sensitivity(l2=parts.gradient_bound / parts.n_samples.max())"
+OTHERS = "replace(federation, privacy=replace(privacy, participation={}, cohort={}))"
+AGENTS = '"unit": "agent", "trust": "secure_sum"'
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            f"if privacy.unit == 'agent': sensitivity = {A_RECORD}",
+            '{"unit": "agent"}: A release of agent 1 in round .* of what the ledger was told',
+        ),
+        (
+            f"if privacy.unit == 'agent' and privacy.summed: sensitivity = {A_RECORD}",
+            f"{{{AGENTS}}}: A release of the sum in round .* of what the ledger was told",
+        ),
+        (
+            f"federation = {OTHERS.format('min(1, 2 * privacy.participation)', '0')}",
+            f'{{{AGENTS}, "participation": 0.25}}: .*The canary takes part in .* a probability of 0.25',
+        ),
+        (
+            f"if privacy.cohort: federation = {OTHERS.format('0.5', '2')}",
+            f'{{{AGENTS}, "relation": "replace", "cohort": 1}}: .*takes part in .* a probability of 0.25',
+        ),
+    ],
+    ids=["agents", "sums of agents", "coins", "cohorts"],
+)
+def test_every_unit_and_participation_is_attacked(tmp_path, fault, message):
+    path = tmp_path / "broken.py"
+    path.write_text(
+        f"{SUMS}        {fault}\n"
+        "        return DPSGD.noisy_mean(self, value, sensitivity, federation, **more)\n"
+    )
+    found = fails(of_method(str(path)), "attacks find nothing")
+    assert re.search("with privacy: " + message, found), found
+
+
+def test_a_check_that_goes_on_from_a_checkpoint_says_nothing_of_it(caplog):
+    name = "going on from a checkpoint changes no bit"
+    (check,) = (check for check in of_method("outp") if check.name == f"{name} (paper)")
+    check.run()
+    assert not caplog.records
 
 
 def test_every_check_of_methods_is_broken_here():

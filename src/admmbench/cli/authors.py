@@ -149,10 +149,10 @@ def _check(options: argparse.Namespace) -> int:
 
     collect_garbage()
     console = Console(highlight=False, soft_wrap=True)
-    total = failed = 0
+    checks = list(contracts.of(options.name))
+    failed = left = 0
     first = dict[str, str]()  # the check that failed for a reason first
-    for check in contracts.of(options.name):
-        total += 1
+    for number, check in enumerate(checks, start=1):
         try:
             check.run()
         except Exception as error:
@@ -163,9 +163,14 @@ def _check(options: argparse.Namespace) -> int:
             first.setdefault(reason, check.name)
             for line in shown.splitlines():
                 console.print(f"    {line}", markup=False)
+            if not isinstance(error, AssertionError):
+                left = len(checks) - number  # most of them would only raise the same
+                break
         else:
             console.print(f"[green]✓[/] {check.name}")
-    console.print(f"{total} checks, " + (f"{failed} failed" if failed else "all hold"))
+    verdict = f"{failed} failed" if failed else "all hold"
+    undone = f", {left} not run: mend the error first, and check again" if left else ""
+    console.print(f"{len(checks)} checks, {verdict}{undone}")
     return int(failed > 0)
 
 
@@ -178,8 +183,9 @@ def _reason(error: Exception, options: argparse.Namespace) -> str:
         return str(error)
     if options.traceback:
         return "".join(traceback.format_exception(error)).rstrip()
-    cause = error.__cause__ if isinstance(error, AlgorithmError) and error.__cause__ else error
-    return raised(cause)
+    if isinstance(error, AlgorithmError) and error.__cause__:
+        return f"{error}\n{raised(error.__cause__)}"
+    return raised(error)
 
 
 @command(

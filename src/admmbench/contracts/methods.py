@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from admmbench.algorithms import resolve
 from admmbench.audit.auditor import audit
 from admmbench.audit.settings import AuditSettings
+from admmbench.audit.worlds import other_records
 from admmbench.contracts import Check, ensure
 from admmbench.contracts.made_up_data import written_by
 from admmbench.contracts.runs import (
@@ -35,6 +36,7 @@ from admmbench.contracts.runs import (
 )
 from admmbench.engine import rounds as engine
 from admmbench.engine.threads import workers
+from admmbench.files.core_yaml import inline_yaml
 from admmbench.frames.base import Guarantee
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
@@ -47,9 +49,21 @@ _ROUNDING, _PRECISION, _SMALL = 1e-4, 2e-3, 1e-5
 # Global models that a state may have besides the copies of all local ones.
 _GLOBAL_MODELS = 4
 _MISSPELT = "varaint"
-# Enough for what leaves without noise; bounds from so few runs show little.
+# Enough for what leaves without noise, and to see who takes part; bounds from so few runs show little.
 _ATTACKED = 24
-_ATTACKS = AuditSettings(rounds=3, repeats=24, canaries=["worst", "natural"])
+_FEW = AuditSettings(rounds=3, repeats=24, canaries=["worst", "natural"])
+_SAMPLED = AuditSettings(rounds=4, repeats=64, canaries=["worst"])
+_SUM = {"trust": "secure_sum"}
+_SUM_OF_AGENTS = {"unit": "agent", **_SUM}
+_ATTACKS: list[tuple[dict[str, Any], AuditSettings]] = [
+    ({}, _FEW),
+    (_SUM, _FEW),
+    ({"unit": "agent"}, _FEW),
+    (_SUM_OF_AGENTS, _FEW),
+    ({**_SUM_OF_AGENTS, "participation": 0.25}, _SAMPLED),
+    ({**_SUM_OF_AGENTS, "relation": "replace", "cohort": 1}, _SAMPLED),
+]
+"""What is protected from whom, and who takes part, as far as a method has totals for it; and how it is attacked."""
 
 
 def of_method(name: str) -> Iterator[Check]:
@@ -136,7 +150,8 @@ def works_for_every_problem_that_it_does_not_refuse(case: MethodCase) -> None:
         try:
             trace = engine.run_rounds(spec, setting.make(0)).dataset(spec, {})
         except engine.AlgorithmError as error:
-            raise AssertionError(f"with {setting.problem}: {error}") from error
+            text = f"with problem: {inline_yaml(setting.problem)}: {error}"
+            raise engine.AlgorithmError(text) from error.__cause__
         lost = trace.status.values != 0
         ensure(
             bool((np.isfinite(trace.train_loss.values[:, -1]) | lost).all()),
@@ -363,12 +378,12 @@ def worst_case_noise_knows_nothing_of_the_records(case: MethodCase) -> None:
     if case.method.guarantee("global").kind == "none":
         return
     # Equal seeds draw equal numbers, which the scale multiplies.
-    one, other = (
-        after_start(case.trace(dataset=case.setting.make(seed), sensitivity="global"))
-        for seed in (0, 1)
+    usual, *others = (
+        after_start(case.trace(dataset=data, sensitivity="global")).noise_magnitude
+        for data in (case.data, case.setting.make(1), *other_records(case.data))
     )
     ensure(
-        np.allclose(one.noise_magnitude, other.noise_magnitude, rtol=1e-6),
+        all(np.array_equal(usual, other) for other in others),
         "with sensitivity: global other records change the scale of its noise, which its guarantee excludes",
     )
 
@@ -377,13 +392,18 @@ def attacks_find_nothing(case: MethodCase) -> None:
     """With ``sensitivity: global`` all that leaves is noisy, and moves no further than the ledger is told."""
     if case.method.guarantee("global").kind == "none":
         return
-    for trust in ("agents", "secure_sum") if case.cls.sums_only else ("agents",):
-        given: dict[str, Any] = {"delta": 1e-3, "rounds": _ATTACKED, "privacy": {"trust": trust}}
-        found = audit(case.spec(sensitivity="global", **given), case.data, _ATTACKS)
+    for privacy, attacks in _ATTACKS:
+        given: dict[str, Any] = {"delta": 1e-3, "rounds": _ATTACKED, "privacy": privacy}
+        if "unit" in privacy:
+            given["problem"] = {**case.setting.problem, "average": "agents"}
+        if privacy and case.refusal(sensitivity="global", **given) is not None:
+            continue
+        found = audit(case.spec(sensitivity="global", **given), case.data, attacks)
         sentences = {each.level: each.sentence for each in reversed(found.failures)}
-        ensure(found.passed is not False, " ".join(reversed(sentences.values())))
+        where = f"with privacy: {inline_yaml(privacy)}: " if privacy else ""
+        ensure(found.passed is not False, where + " ".join(reversed(sentences.values())))
         foreign = not case.cls.__module__.startswith("admmbench.")
-        ensure(not (foreign and found.uncovered), found.summary)
+        ensure(not (foreign and found.uncovered), where + found.summary)
 
 
 def divergence_is_recorded(case: MethodCase) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,10 +131,10 @@ class MethodCase:
         one_round = {"rounds": 1, "evaluate_every": 1} if self.cls.one_shot else {}
         return RunSpec(**{**given, **changes, **one_round})
 
-    def refusal(self, setting: Setting) -> str | None:
-        """Return the message with which a problem is refused."""
+    def refusal(self, setting: Setting | None = None, **changes: Any) -> str | None:
+        """Return the message with which a problem is refused, or changed arguments."""
         try:
-            self.spec(setting)
+            self.spec(setting, **changes)
         except ValidationError as error:
             return "; ".join(messages(error, None))
         return None
@@ -168,6 +169,15 @@ class Halfway(Checkpoint):
     def __init__(self, path: Path, t: int) -> None:
         super().__init__(path, {}, math.inf)
         self._t = t
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Load the state that was saved; that a run goes on is no news here."""
+        log = logging.getLogger(Checkpoint.__module__)
+        log.disabled = True
+        try:
+            super().load(snapshot)
+        finally:
+            log.disabled = False
 
     def after_round(self, snapshot: Snapshot) -> None:
         """Save the round and end the run."""
