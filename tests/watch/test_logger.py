@@ -213,7 +213,7 @@ def test_tuning_ends_with_what_it_found(snakemake, monkeypatch):
 def test_a_dry_run_shows_a_table_once(snakemake):
     other = Snakemake(dryrun=True)
     other.begins()
-    other.says("rule a", "job_info")
+    other.says("rule a", "job_info", output=[])
     other.says("Job stats", "run_info", stats=COUNTS)
     other.says("Reasons: ...")
     lines = other.ends()
@@ -242,6 +242,21 @@ def test_a_dry_run_has_one_row_for_rules_that_are_alike():
     stats = {"prepare": 1, "run_mnist_a_1": 3, "run_mnist_b_2": 2, "suite_run_a": 1, "total": 7}
     rows = [line.split() for line in watching._table(stats).splitlines()]
     assert rows == [["prepare", "1"], ["run", "5"], ["suite_run", "1"], ["total", "7"]]
+
+
+def test_a_dry_run_says_why(snakemake):
+    """Rules that make no file, such as the target, have no reason of their own."""
+    other = Snakemake(dryrun=True)
+    other.begins()
+    for rule, files in {"figures_small": ["a.svg"], "all": []}.items():
+        facts = {"rule_name": rule, "output": files, "reason": "Missing output files: a.svg"}
+        other.says("rule ...", "job_info", jobid=1, **facts)
+    other.says("Job stats", "run_info", stats=COUNTS)
+    lines = other.ends()
+    assert [line for line in lines if "never made" in line] == [
+        "figures: never made, or removed (1 job)"
+    ]
+    assert lines[-1].startswith("This was a dry-run")
 
 
 def test_a_dry_run_may_show_each_job(snakemake):

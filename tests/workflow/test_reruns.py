@@ -1,10 +1,12 @@
 """What is made again after which change: the table of docs/reproducing.md, through Snakemake."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -156,6 +158,30 @@ def test_a_change_renews(project, name):
     renewed, change = CHANGES[name]
     change(project)
     assert project.planned_jobs() == renewed
+
+
+METHODS = ", ".join(each["label"] for each in ALGORITHMS)
+# What a dry run says of a change.
+REASONS = {
+    "an algorithm": "ObjP: its code changed (1 job)",
+    "the engine": f"{METHODS}: shared code changed (3 jobs)",
+    "a numerical package": f"{METHODS}: numpy {np.__version__} -> 999.0 (3 jobs)",
+    "another epsilon": f"{METHODS}: never made, or removed (3 jobs)",
+    "reading the data": "prepare: its code changed (1 job)",
+    "a label": "define: its settings changed (1 job)",
+    "a claim": "report: its settings changed (1 job)",
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_dry_run_says_why(project, name):
+    _, change = CHANGES[name]
+    change(project)
+    shown = project.run("--dry-run")
+    line = REASONS[name]
+    titles, _, words = line.partition(": ")
+    (found,) = re.findall(rf"^(.*): {re.escape(words)}$", shown, re.MULTILINE)
+    assert sorted(found.split(", ")) == sorted(titles.split(", "))
 
 
 def test_nothing_is_made_again(project):

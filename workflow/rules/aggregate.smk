@@ -15,9 +15,8 @@ rule define:
     localrule: True
     params:
         # A parameter that depends on the output is no reason to write it again; Snakemake does not show this long text.
-        digest=lambda wildcards: fingerprint.of_text(
-            definition(wildcards.experiment, wildcards.definition)
-        ),
+        digest=lambda wildcards: "definition "
+        + fingerprint.of_text(definition(wildcards.experiment, wildcards.definition)),
         text=lambda wildcards, output: definition(
             wildcards.experiment, wildcards.definition
         ),

@@ -69,7 +69,8 @@ rule report:
         runtime=each_attempt(30),
     params:
         # Their content counts, not where they are installed.
-        claims=fingerprint.of_text(
+        claims="claims "
+        + fingerprint.of_text(
             "".join(path.read_text("utf-8") for path in find_all("claims").values())
         ),
         kept=KEPT,

@@ -34,11 +34,27 @@ def of_run(spec: RunSpec) -> str:
 
     The data set's module is not part of it: prepared data are an input, and `of_dataset` covers what prepares them.
     """
-    loss = sys.modules[spec.as_problem.module]
-    inside, files = _inside_and_files([algorithms.find_module(spec.algorithm), loss])
+    return of_text(json.dumps([parts(spec), packages(spec)]))
+
+
+def parts(spec: RunSpec) -> dict[str, str]:
+    """Hash the code of a run by its parts: the file of the ``method``, that of the ``loss``, and ``shared`` code."""
+    modules = algorithms.find_module(spec.algorithm), sys.modules[spec.as_problem.module]
+    method, loss = (Path(str(module.__file__)) for module in modules)
     problem = type(spec.as_problem).__module__
-    packages = (*_NUMERICAL, *spec.method.packages)
-    return of_modules(("admmbench.jobs.simulate", problem, *inside), files, packages)
+    return {
+        "method": meaning(method),
+        "loss": meaning(loss),
+        "shared": of_modules(
+            ("admmbench.jobs.simulate", problem, *imports(method), *imports(loss))
+        ),
+    }
+
+
+def packages(spec: RunSpec) -> dict[str, str]:
+    """Return the versions of packages that may change a run's numbers, by name."""
+    names = (*_NUMERICAL, *spec.method.packages)
+    return {name: importlib.metadata.version(name) for name in names}
 
 
 def of_text(text: str) -> str:
@@ -89,7 +105,6 @@ def _inside_and_files(modules: Iterable[ModuleType]) -> tuple[list[str], tuple[P
 def of_modules(
     roots: tuple[str, ...],
     files: tuple[Path, ...] = (),
-    packages: tuple[str, ...] = (),
     data: tuple[Path, ...] = (),
 ) -> str:
     """Hash what a job can reach.
@@ -100,8 +115,6 @@ def of_modules(
         Modules of this package, of which the import closure counts.
     files
         Modules outside it.
-    packages
-        Other packages, of which the versions count.
     data
         Files that are no modules, of which the bytes count.
     """
@@ -114,8 +127,6 @@ def of_modules(
     _MEANINGS.close()
     for file in data:
         digest.update(f"{file.name}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    versions = {name: importlib.metadata.version(name) for name in packages}
-    digest.update(json.dumps(versions).encode())
     return digest.hexdigest()[:16]
 
 

@@ -26,6 +26,7 @@ def describe(spec: RunSpec, dataset: Dataset, device: Device = "cpu") -> dict[st
     return {
         "title": f"{spec.algorithm} on {dataset.name}",
         **requested(spec),
+        "code": _json(fingerprint.parts(spec)),
         "dataset_note": dataset.note,
         "shares": scheme.shares(dataset),
         "n_train": scheme.n_train(dataset),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from admmbench.study.config import Study
     from admmbench.watch.board import Board
     from admmbench.watch.failure_report import Remains
+    from admmbench.watch.reasons import Reasons
 
 # Of the log of a job that failed.
 _LAST_LINES = 20
@@ -86,6 +87,7 @@ class LogHandler(LogHandlerBase):
         self._each_job = self.common_settings.dryrun and self.common_settings.printshellcmds
         self._watched: Watched | None = None
         self._board: Board | None = None
+        self._reasons: Reasons | None = None
         self._cluster = self._told = self._tuned = False
         self._events: dict[str, Callable[[Any], None]] = {
             LogEvent.RESOURCES_INFO: self._resources,
@@ -109,12 +111,17 @@ class LogHandler(LogHandlerBase):
             self.handleError(record)
 
     def close(self) -> None:
-        """End the display, and say how the study ended and how to continue."""
+        """End the display, and say how the study ended and how to continue; or why jobs are to be done."""
         super().close()
         if board := self._board:
             self._board = None
             board.stop()
             self._print(self._conclusion(board))
+        if reasons := self._reasons:
+            self._reasons = None
+            for line in reasons.lines():
+                self._print(line)
+            self._print("\nThis was a dry-run: nothing was made. -p shows each job and why.")
 
     def _say(self, record: logging.LogRecord) -> None:
         """Show a message as Snakemake does."""
@@ -153,6 +160,7 @@ class LogHandler(LogHandlerBase):
         from admmbench.tuning.outdated import outdated
         from admmbench.watch.board import Board
         from admmbench.watch.expected import expected, of_rule
+        from admmbench.watch.reasons import Reasons
 
         study = self._watched.study
         for name, experiment in () if self._told else study.experiments.items():
@@ -170,7 +178,7 @@ class LogHandler(LogHandlerBase):
                     if (job := of_rule(planned, rule))
                 )
                 self._print(f"{outlook(study, self._watched.cores, seconds)}\n")
-                self._print("This was a dry-run: nothing was made. -p shows each job and why.")
+                self._reasons = Reasons(study)
             return
         for name in self._watched.replaced:
             self._print(
@@ -187,6 +195,8 @@ class LogHandler(LogHandlerBase):
         self._board.show()
 
     def _started(self, record: Any) -> None:
+        if self._reasons and record.output:
+            self._reasons.add(_kind(record.rule_name), record.output, record.reason)
         if self._board:
             log = next(iter(record.log), "")
             self._board.start(record.jobid, record.rule_name, record.wildcards, log)
@@ -250,5 +260,10 @@ def _table(counts: Mapping[str, int]) -> str:
     """Lay out the numbers of jobs; methods and experiments have rules of their own, which share a row here."""
     rows: Counter[str] = Counter()
     for rule, count in counts.items():
-        rows[re.sub(r"(^|_)(run|time|audit|tune|choose|figures)_.*", r"\1\2", rule)] += count
+        rows[_kind(rule)] += count
     return "\n".join(f"{rule:10}  {count:6}" for rule, count in rows.items())
+
+
+def _kind(rule: str) -> str:
+    """Name what a rule does, without the method or experiment that it does it for."""
+    return re.sub(r"(^|_)(run|time|audit|tune|choose|figures)_.*", r"\1\2", rule)

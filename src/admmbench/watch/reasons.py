@@ -1,0 +1,122 @@
+"""Why a study makes files again: Snakemake's reasons, in the words of the study."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from admmbench.engine.spec import RunSpec
+from admmbench.jobs import fingerprint, seal
+from admmbench.study.config import AUDITS, TUNING, Study
+
+# What Snakemake says, and what it means to a study. Of parameters, a fingerprint alone is about code.
+_NEVER_MADE = "Missing output files"
+_MEANINGS = {
+    "Forced execution": "it was asked for",
+    "Incomplete output files": "it was interrupted",
+    "Input files updated by another job": "its input is made again",
+    "Set of input files has changed": "it has other input files",
+    "Code has changed": "its rule changed",
+    "Software environment definition has changed": "its environment changed",
+}
+_NEWER = re.compile("Updated input files: ([^;]+)")
+_CHANGED = re.compile("Params have changed since last execution: .*before: (.*) now: (.*)")
+_FINGERPRINT = re.compile(r"'([0-9a-f]{16})'")
+# Parts of a run's code, see `admmbench.jobs.fingerprint.parts`.
+_PARTS = {
+    "method": "its code changed",
+    "loss": "the code of its loss changed",
+    "shared": "shared code changed",
+}
+
+
+class Reasons:
+    """Reasons of jobs to be done, by method where a job is about one.
+
+    Parameters
+    ----------
+    study
+        The configuration.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._labels = _labels(study)
+        self._runs = {
+            f"{study.runs_folder(name)}/{run.path}": run.spec
+            for name, experiment in study.experiments.items()
+            for run in experiment.runs
+        }
+        self._titles = defaultdict[str, Counter[str]](Counter)
+        self._code_changes: dict[tuple[str, ...], list[str]] = {}
+
+    def add(self, title: str, files: Sequence[str], reason: str) -> None:
+        """Take a job.
+
+        Parameters
+        ----------
+        title
+            What to call it if it is about no method.
+        files
+            What it makes.
+        reason
+            Snakemake's sentence.
+        """
+        if len(files) == 1:
+            title = self._labels.get(files[0], title)
+        for words in self._explain(reason, files[0]):
+            self._titles[words][title] += 1
+
+    def lines(self) -> Iterator[str]:
+        """Return a line for each reason, which names the jobs that have it."""
+        for words, titles in self._titles.items():
+            count = titles.total()
+            yield f"{', '.join(titles)}: {words} ({count} {'job' if count == 1 else 'jobs'})"
+
+    def _explain(self, reason: str, file: str) -> Iterator[str]:
+        if _NEVER_MADE in reason:
+            yield "never made, or removed"
+            return
+        yield from (meaning for said, meaning in _MEANINGS.items() if said in reason)
+        yield from (f"{newer} is newer" for newer in _NEWER.findall(reason))
+        for changed in _CHANGED.findall(reason):
+            both = " ".join(changed).replace("<nothing exclusive>", "")
+            if codes := tuple(_FINGERPRINT.findall(both)):
+                spec = self._runs.get(file)
+                if codes not in self._code_changes:
+                    found = _code_changes(Path(file), spec) if spec else [_PARTS["method"]]
+                    self._code_changes[codes] = [*found]
+                yield from self._code_changes[codes]
+            if re.search(r"\w", _FINGERPRINT.sub("", both)):
+                yield "its settings changed"
+
+
+def _labels(study: Study) -> dict[str, str]:
+    """What to call the jobs about methods, by the file that they make."""
+    found = {}
+    for name, experiment in study.experiments.items():
+        folder = Path(study.config.results, name)
+        for file, search in experiment.searches.items():
+            found[str(folder / TUNING / file)] = f"tuning of {search.label}"
+        for file, run in experiment.audits.items():
+            found[str(folder / AUDITS / file)] = f"attacks on {run.label}"
+        for run in experiment.runs:
+            found.setdefault(f"{study.runs_folder(name)}/{run.path}", run.label)
+    return found
+
+
+def _code_changes(file: Path, spec: RunSpec) -> Iterator[str]:
+    """Say what of the code, and of packages, is another than when a run was made, as far as its file tells."""
+    try:
+        made = seal.read(file).attrs
+        code, versions = (json.loads(made[name]) for name in ("code", "versions"))
+    except (seal.StaleResultError, LookupError):  # it is damaged, or an earlier version made it
+        yield _PARTS["method"]
+        return
+    now = fingerprint.parts(spec)
+    yield from (words for part, words in _PARTS.items() if code[part] != now[part])
+    for name, version in fingerprint.packages(spec).items():
+        if versions.get(name) != version:
+            yield f"{name} {versions.get(name)} -> {version}"
