@@ -222,6 +222,9 @@ def test_methods_of_two_papers_do_not_look_alike():
     shapes = {(look.linestyle, look.marker) for look in found.values()}
     lines = {(look.color, look.linestyle) for look in found.values()}
     assert len(shapes) == len(lines) == len(methods)
+    many = {f"a {number}": {1.0: 0.1} for number in range(40)}
+    many_looks = looks(build(many).assign_coords(method=("algorithm", [*map(str, range(40))])))
+    assert len({(look.color, look.linestyle) for look in many_looks.values()}) == 40
     alone = looks(ds.sel(algorithm=["a dp_admm", "a pvp", "a dvp"]))
     assert alone["a dp_admm"] == found["a outp"]
 

@@ -39,7 +39,7 @@ _MARKERS = {
     "s": "square",
     "D": "diamond",
     "^": "triangle",
-    "v": "triangle2",
+    "v": "down",
     "P": "cross",
     "<": "left",
     ">": "right",
@@ -171,8 +171,7 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
 
 def _look(look: style.Look) -> dict[str, Any]:
     """Colour, dashes in widths of the line, and marker."""
-    dashes = [] if isinstance(look.linestyle, str) else look.linestyle[1]
-    return {"color": look.color, "dashes": dashes, "marker": _MARKERS[look.marker]}
+    return {"color": look.color, "dashes": look.dashes, "marker": _MARKERS[look.marker]}
 
 
 def _metrics(results: xr.Dataset) -> list[str]:

@@ -2,13 +2,13 @@
 
 const MARGINS = { top: 28, bottom: 42 };
 const MARKERS_PER_LINE = 7;
-// Symbols that Plot lacks: triangles to the left and right, and a filled x (its own is strokes alone).
-const arrow = (way) => ({
+// Symbols that Plot lacks: triangles to the left, to the right and down, and a filled x (its own is strokes alone).
+const arrow = (x, y) => ({
   draw(context, size) {
     const r = Math.sqrt(size / 1.3);
-    context.moveTo(way * r, 0);
-    context.lineTo(-0.6 * way * r, 0.9 * r);
-    context.lineTo(-0.6 * way * r, -0.9 * r);
+    context.moveTo(x * r, y * r);
+    context.lineTo((-0.6 * x - 0.9 * y) * r, (0.9 * x - 0.6 * y) * r);
+    context.lineTo((-0.6 * x + 0.9 * y) * r, (-0.9 * x - 0.6 * y) * r);
     context.closePath();
   },
 });
@@ -20,7 +20,7 @@ const times = {
     context.closePath();
   },
 };
-const SYMBOLS = { left: arrow(-1), right: arrow(1), times };
+const SYMBOLS = { left: arrow(-1, 0), right: arrow(1, 0), down: arrow(0, 1), times };
 const symbolOf = (marker) => SYMBOLS[marker] ?? marker;
 
 const asSeeds = (curve, view) => {
