@@ -240,7 +240,6 @@ def described(**given: object) -> SimpleNamespace:
             "params": {},
             "chosen": {},
             "searches": {},
-            "one_run": lambda budget: {},
             **given,
         }
     )

@@ -165,7 +165,7 @@ def test_values_that_do_not_depend_on_the_seed_decide_nothing():
     assert row["difference"] == "10.00, the same for all seeds"
     assert (row["only"], row["lowest"]) == ("lowest, the same for all seeds", "A")
     (row,) = rows(build({"A": {1.0: 0.2}, "B": {1.0: 0.2}}, spread=0.0))
-    assert (row["only"], row["group"]) == ("", ["A", "B"])
+    assert (row["only"], row["lowest"]) == ("the only method", "A = B")
 
 
 def test_the_one_method_that_is_left_does_not_lead():

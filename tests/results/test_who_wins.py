@@ -12,7 +12,7 @@ from scipy import stats
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import answer
 from admmbench.results import deciding
-from admmbench.results.who_wins import compare, mean_ranks, standings
+from admmbench.results.who_wins import compare, marks, mean_ranks, names, standings
 from admmbench.results.wording import listed
 from tests.made import INF, build, totals
 
@@ -46,7 +46,8 @@ def table(means, labels):
     )
     stated = means.copy(data=np.full(means.shape, ""))
     compared = means.copy(data=np.ones(means.shape, bool))
-    return xr.Dataset({"mean": means, "compared": compared, "added": stated})
+    same = means["algorithm"].broadcast_like(means)
+    return xr.Dataset({"mean": means, "compared": compared, "added": stated, "same_as": same})
 
 
 def study(values, epsilon=1.0, **given):
@@ -299,7 +300,8 @@ def test_a_method_behind_the_runner_up_may_be_the_one_that_is_undecided():
 def test_equal_differences_have_an_interval_without_width_where_seeds_draw_nothing():
     values = {"ObjP": [0.25, 0.25, 0.25], "ObjT": [0.5, 0.5, 0.5], "OutP": [0.25, 0.25, 0.25]}
     ds = study(values)
-    ds["train_loss"][:] = 1.0
+    for place, label in enumerate(values):
+        ds["train_loss"].loc[{"algorithm": label}] = 1.0 + place
     found = compare([ds]).isel(cell=0)
     own = found.sel(algorithm="ObjT", rival="ObjP")
     assert own["difference"] == own["difference_lower"] == own["difference_upper"] == 0.25
@@ -321,13 +323,82 @@ def test_a_few_seeds_that_agree_by_chance_decide_nothing():
     assert compare([same]).isel(cell=0)["seeds"] == np.inf
 
 
-def test_two_names_of_one_run_are_equivalent():
-    ds = study({"ObjP": [0.10, 0.11, 0.12], "ObjPM": [0.10, 0.11, 0.12]})
-    ds["train_loss"].loc[{"algorithm": "ObjPM"}] = ds["train_loss"].sel(algorithm="ObjP")
-    ds["status"].loc[{"algorithm": "ObjPM", "seed": 2}] = (
-        Outcome.NOT_RUN
-    )  # one of them may have fewer seeds
-    assert (compare([ds]).isel(cell=0)["standing"] == "equivalent").all()
+def named_twice(label, of, **given):
+    """The studied methods, and one of them under another name too."""
+    ds = study({**CLEAR, label: CLEAR[of]}, **given)
+    for name in ("test_error", "train_loss"):
+        ds[name].loc[{"algorithm": label}] = ds[name].sel(algorithm=of)
+    return ds
+
+
+def test_two_names_of_one_run_are_one_rival():
+    """The comparison is that without the second name, which has what the first one has."""
+    ds = named_twice("ObjPM", "ObjP")
+    ds["status"].loc[{"algorithm": "ObjPM", "seed": 3}] = Outcome.NOT_RUN  # it may have fewer seeds
+    found, once = compare([ds]), compare([study(CLEAR)])
+    assert found.comparisons == once.comparisons == 3
+    for name in ("level", "difference_lower", "standing", "rank_upper", "seeds", "lowest"):
+        assert found[name].reindex_like(once[name]).equals(once[name]), name
+    assert found["same_as"].values.tolist() == [["ObjP", "ObjT", "OutP", "ObjP"]]
+    assert marks(found).sel(algorithm="ObjPM") == marks(found).sel(algorithm="ObjP") == "winner"
+    assert names(found)["ObjPM"] == names(found)["ObjP"] == ["ObjP", "ObjPM"]
+    ranks = mean_ranks(found).to_series().to_dict()
+    assert ranks == {"ObjP": 1, "ObjPM": 1, "ObjT": 2, "OutP": 3}
+    content = answer.content(found, {})
+    assert content["short"] == "ObjP = ObjPM wins on MNIST at ε = 1."
+    assert [row["label"] for row in content["matrix"]["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
+    (beside,) = content["groups"][0]["beside"]
+    assert [row["label"] for row in beside["rows"]] == ["ObjP = ObjPM", "ObjT", "OutP"]
+    assert beside["control"] == "ObjP = ObjPM"
+    (row,) = content["groups"][0]["rows"]
+    assert (row["lowest"], row["runner_up"]) == ("ObjP = ObjPM", "ObjT")
+    assert "ObjP = ObjPM: one method on MNIST at ε = 1" in content["notes"][-1]
+
+
+def test_values_that_differ_once_are_those_of_two_methods():
+    """Errors are counts, which may agree; so may rounds before the last."""
+    for name, place in (("train_loss", {"round": 300}), ("train_loss", {"round": 100})):
+        ds = named_twice("ObjPM", "ObjP")
+        ds[name].loc[{"algorithm": "ObjPM", "seed": 2, **place}] *= 1 + 1e-15
+        assert compare([ds])["same_as"].values.tolist() == [["ObjP", "ObjT", "OutP", "ObjPM"]]
+
+
+def test_the_name_with_more_seeds_stands_for_a_rival():
+    """And one that the study was stated with stands for one that was added."""
+    ds = named_twice("ObjPM", "ObjP")
+    ds["status"].loc[{"algorithm": "ObjP", "seed": 3}] = Outcome.NOT_RUN
+    assert compare([ds])["same_as"].values.tolist() == [["ObjPM", "ObjT", "OutP", "ObjPM"]]
+    added = ds.assign_attrs(added='["ObjPM"]')
+    found = compare([added])
+    assert found["same_as"].values.tolist() == [["ObjP", "ObjT", "OutP", "ObjP"]]
+    assert (found["added"] == "").all()
+    assert found.comparisons == 3
+
+
+def test_a_method_that_is_another_one_at_one_budget_alone_is_itself_elsewhere():
+    first = named_twice("ObjPM", "ObjP")
+    values = {"ObjP": [0.30, 0.31, 0.32, 0.33], "ObjPM": CLEAR["ObjP"], "ObjT": CLEAR["ObjT"]}
+    second = study({**values, "OutP": CLEAR["OutP"]}, name="other", dataset="adult")
+    found = compare([first, second])
+    assert names(found)["ObjPM"] == ["ObjPM"]
+    assert found.comparisons == 3 + 6
+    assert mean_ranks(found).to_series().to_dict() == {
+        "ObjPM": 1,
+        "ObjP": 2,
+        "ObjT": 2,
+        "OutP": 3.5,
+    }
+    content = answer.content(found, {})
+    assert content["short"].endswith("Never shown to be behind: ObjPM.")
+
+
+def test_two_names_alone_are_one_method_that_beat_nobody():
+    ds = named_twice("ObjPM", "ObjP").sel(algorithm=["ObjP", "ObjPM"])
+    found = compare([ds, study(CLEAR, name="other", dataset="adult")])
+    # The level is that of the other row alone.
+    assert found["level"][1] == compare([study(CLEAR)])["level"][0]
+    short = answer.content(found, {})["short"]
+    assert "ObjP = ObjPM is the only method on MNIST at ε = 1." in short
 
 
 def test_one_seed_decides_nothing():

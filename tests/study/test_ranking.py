@@ -1,12 +1,14 @@
 """What `admmbench rank` asks: an experiment on a table, whose methods are tuned alike."""
 
+import numpy as np
 import pytest
 import yaml
 
-from admmbench import scaffold
+from admmbench import scaffold, simulate
 from admmbench.cli import main
 from admmbench.study.config import ConfigError, check_experiment, read
 from admmbench.study.ranking import NAME, Question, experiment
+from admmbench.tuning.settings import apply
 from admmbench.watch import study
 from tests.datasets.test_table import patients
 
@@ -62,6 +64,37 @@ def test_all_methods_that_suit_take_part():
     assert content["algorithms"][0].get("noise") is None
 
 
+def test_two_names_of_one_method_are_tuned_and_run_once():
+    content, _ = asked()
+    labels = {method["name"]: method["label"] for method in content["algorithms"]}
+    assert labels["outp"] == "outp = dp_admm"
+    assert "dp_admm" not in labels
+    content, _ = asked(methods=["dp_admm", "objp"])
+    assert content["algorithms"][0]["label"] == "dp_admm"
+
+
+@pytest.mark.parametrize("target", ["label", "ward", "bmi"])
+def test_names_of_one_method_give_the_same_numbers_along_the_same_axes(target):
+    """In rankings of two classes, of several, and of numbers, wherever a search looks."""
+    data = {**TABLE, "target": target}
+
+    def search(name):
+        content, _ = asked(methods=[name, "dp_gd"], dataset=data)
+        found = check_experiment({**content, "dataset": data}).searches.values()
+        return next(each for each in found if each.label.startswith(name))
+
+    def run(search):
+        away = {path: 1.5 * axis.at(0) for path, axis in search.axes.items()}
+        return simulate(**apply({**away, "rounds": 4}, search.spec.complete()))
+
+    second = search("dp_admm")
+    first = search(second.spec.method.same_as(second.spec.as_problem))
+    assert first.axes == second.axes
+    one, other = run(first), run(second)
+    for metric in (one.attrs["metric"], "train_loss", "epsilon_total"):
+        assert np.array_equal(one[metric], other[metric]), metric
+
+
 def test_a_plug_in_takes_part(tmp_path):
     scaffold.write("method", "mine", tmp_path)
     content, _ = asked(methods=["mine.py", "objp"])
@@ -102,6 +135,7 @@ def test_paths_of_a_second_file_follow(tmp_path):
     ("changes", "message"),
     [
         ({"methods": ["objp"]}, "fewer than two"),
+        ({"methods": ["outp", "dp_admm"]}, r"fewer than two methods \(outp = dp_admm is one\)"),
         ({"methods": ["objp", "dp_gd"], "seeds": 1251}, "seeds\n.*less than or equal to 1250"),
         ({"methods": ["objp", "admm"]}, "sends everything without noise"),
         ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),

@@ -76,6 +76,10 @@ class DPADMM(OutputPerturbation):
         if self.step_size == "nonsmooth":
             require("step_size: nonsmooth", ("bounded subgradient",), problem)
 
+    def same_as(self, problem: Problem) -> str:
+        """The step size of theorem 4 is that of OutP, which ryu2021 made of this method."""
+        return "outp" if self._smooth(problem) else ""
+
     def _smooth(self, problem: Problem) -> bool:
         if self.step_size == "auto":
             return problem.penalty.smooth

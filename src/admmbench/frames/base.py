@@ -271,6 +271,10 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if these parameters do not suit a problem or the number of agents."""
 
+    def same_as(self, problem: Problem) -> str:
+        """Name the method that this one coincides with on a problem, step by step; empty if there is none."""
+        return ""
+
     @property
     def family(self) -> str:
         """Mechanism that methods share: they have one colour in figures. Empty for a method that stands alone."""

@@ -12,7 +12,7 @@ import xarray as xr
 
 from admmbench.report import picture
 from admmbench.results import deciding, statistics
-from admmbench.results.who_wins import marks, mean_ranks, runner_up
+from admmbench.results.who_wins import marks, mean_ranks, names
 from admmbench.results.wording import (
     about,
     confidence,
@@ -27,6 +27,7 @@ from admmbench.results.wording import (
 )
 
 if TYPE_CHECKING:
+    from admmbench.figures.style import Look
     from admmbench.study.experiment import Experiment
 
 _AHEAD = {"better": "better than the best and leads"}
@@ -40,11 +41,16 @@ _BEHIND_THE_BEST = {
 
 MOST_NAMED = 3
 """Number of methods that a cell of a table names before it says how many more there are."""
+_LEFT = "the only one left"
 # As the head of the page names.
 _MOST_EVERYWHERE = 12
 
 
-def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> dict[str, Any]:
+def content(
+    comparison: xr.Dataset,
+    experiments: Mapping[str, Experiment],
+    looks: Mapping[str, Mapping[str, Look]] | None = None,
+) -> dict[str, Any]:
     """Gather everything that the template shows.
 
     Parameters
@@ -53,6 +59,8 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
         What `admmbench.results.who_wins.compare` found.
     experiments
         Definitions of its experiments, by name, as far as they are known.
+    looks
+        How figures of each experiment draw its methods, see `admmbench.figures.style.looks`; without, no pictures.
 
     Returns
     -------
@@ -73,14 +81,16 @@ def content(comparison: xr.Dataset, experiments: Mapping[str, Experiment]) -> di
         "added": " ".join(_of_added(rows, _BEHIND_THE_BEST)),
         "marks": picture.key(comparison),
         "parts": incomplete(zip(places, comparison["dataset_note"].values, strict=True)),
-        "groups": list(_groups(comparison, rows)),
+        "groups": list(_groups(comparison, rows, looks or {})),
         "mixed": len({each["unit"] for each in rows}) > 1,
         "matrix": _matrix(comparison, rows),
         "notes": [*_notes(comparison, places), *_one_run(rows)],
     }
 
 
-def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _groups(
+    comparison: xr.Dataset, rows: list[dict[str, Any]], looks: Mapping[str, Mapping[str, Look]]
+) -> Iterator[dict[str, Any]]:
     """Rows of the experiments, one after another."""
     both = zip(cells(comparison), rows, strict=True)
     for name, group in itertools.groupby(both, key=lambda each: each[1]["experiment"]):
@@ -90,7 +100,7 @@ def _groups(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> Iterator[dict
             "place": own[0]["place"],
             "note": own[0]["note"],
             "unit": own[0]["unit"],
-            "picture": picture.draw(comparison, name),
+            "picture": picture.draw(comparison, name, looks[name]) if name in looks else "",
             "rows": own,
             "beside": [_beside_control(cell) for cell in of_experiment],
         }
@@ -177,9 +187,8 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             which = "All methods that it was stated with" if each["added"] else "All methods"
             sentences.append(f"{which} lost runs on {here}.")
         if each["alone"]:
-            sentences.append(
-                f"{each['alone']} is the only one left on {here}: all others lost runs."
-            )
+            others = ": all others lost runs" if each["left"] == _LEFT else ""
+            sentences.append(f"{each['alone']} is {each['left']} on {here}{others}.")
     if undecided := [each for each in rows if each["undecided"]]:
         number = len(undecided)
         open_places = _all_open(rows)
@@ -195,9 +204,12 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
             text += f": {' to '.join(ends)} seeds {'' if number == 1 else 'each '}would decide "
             text += "it" if number == 1 else "them"
         sentences.append(f"{text}.")
-    behind = comparison["standing"].isin(["worse", ""]).any("cell").values
-    everywhere = comparison["algorithm"].values[~behind]
-    if len(rows) > 1 and len(everywhere):
+    own = names(comparison)
+    out = marks(comparison).isin(["worse", ""]) | (comparison["added"] != "")
+    behind = out.any("cell").values
+    ahead = comparison["algorithm"].values[~behind].tolist()
+    everywhere = list(dict.fromkeys(_all_names(label, own) for label in ahead))
+    if len(rows) > 1 and everywhere:
         sentences.append(f"Never shown to be behind: {_few(everywhere, _MOST_EVERYWHERE)}.")
     return " ".join(sentences)
 
@@ -265,11 +277,10 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
     place
         Name of its data.
     experiment
-        Its definition, which knows how settings were found, and which methods are one run.
+        Its definition, which knows how settings were found.
     """
     epsilon, lowest = float(cell["epsilon"]), str(cell["lowest"].item())
-    same = {} if experiment is None else experiment.one_run(epsilon)
-    behind = runner_up(cell["mean"].where(cell["added"] == ""), same.get(lowest, [lowest]))
+    same, behind = names(cell), str(cell["runner_up"].item())
     own = cell.sel(algorithm=lowest) if lowest else None
     second = cell.sel(algorithm=behind) if behind else None
     difference = ("difference", "difference_lower", "difference_upper")
@@ -277,14 +288,15 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
     badges = (
         {} if experiment is None else {each: badge(experiment, each, epsilon) for each in group}
     )
-    undecided, group = _each_once(undecided, same), _each_once(group, same)
+    undecided, group = ([_all_names(each, same) for each in some] for some in (undecided, group))
     return {
         **_name(cell, place),
         "same": same,
         "badges": {_all_names(each, same): text for each, text in badges.items()},
         "badge": next(iter(badges.values())) if len(set(badges.values())) == 1 else "",
         "winner": group[0] if len(group) == 1 else "",
-        "alone": next(iter(_ascending(cell, "alone")), ""),
+        "alone": "".join(_all_names(each, same) for each in _ascending(cell, "alone")),
+        "left": _LEFT if (cell["lost"].where(cell["compared"], 0) > 0).any() else "the only method",
         "group": group,
         "undecided": undecided,
         "named": some(group or undecided, MOST_NAMED),
@@ -292,7 +304,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "seeds": about(float(cell["seeds"])),
         "added": [
             {
-                "label": label,
+                "label": _all_names(label, same),
                 "verdict": str(cell["added"].sel(algorithm=label).item()),
                 "difference": _interval(cell.sel(algorithm=label, rival=lowest), *difference)
                 if lowest
@@ -300,9 +312,9 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
             }
             for label in _added(cell)
         ],
-        "lowest": lowest,
+        "lowest": _all_names(lowest, same),
         "error": "–" if own is None else _interval(own, "mean", "lower", "upper"),
-        "runner_up": behind,
+        "runner_up": _all_names(behind, same),
         "error_behind": "–" if second is None else _number(second, "mean"),
         "difference": "–" if second is None else _interval(second.sel(rival=lowest), *difference),
         "over_records": "" if second is None else _over_records(second.sel(rival=lowest)),
@@ -320,11 +332,6 @@ def badge(experiment: Experiment, label: str, epsilon: float) -> str:
     return "stated settings" if stated else "default settings"
 
 
-def _each_once(labels: Iterable[str], same: Mapping[str, list[str]]) -> list[str]:
-    """Name methods that are one run once, with all their names."""
-    return list(dict.fromkeys(_all_names(label, same) for label in labels))
-
-
 def _added(comparison: xr.Dataset) -> list[str]:
     """Labels of methods that were added after the study was stated, and compete."""
     joined = comparison["added"] != ""
@@ -333,6 +340,7 @@ def _added(comparison: xr.Dataset) -> list[str]:
 
 
 def _all_names(label: str, same: Mapping[str, list[str]]) -> str:
+    """Name a method by all labels that have its values, see `admmbench.results.who_wins.names`."""
     return " = ".join(same.get(label, [label]))
 
 
@@ -340,12 +348,14 @@ def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
     """All methods that compete in a row, by their mean: bounds of their rank, and each beside the control."""
     control = str(cell["control"].item())
     beside = cell.sel(rival=control) if control in cell["rival"].values else None
-    means = cell["mean"].sortby(cell["mean"]).dropna("algorithm")
+    same = names(cell)
+    means = cell["mean"].where(cell["same_as"] == cell["algorithm"])
+    means = means.sortby(means).dropna("algorithm")
     rows = []
     for label in map(str, means["algorithm"].values):
         own = cell.sel(algorithm=label)
         ranks = dict.fromkeys(f"{float(own[f'rank_{end}']):.0f}" for end in ("lower", "upper"))
-        found = {"label": label, "error": _number(own, "mean")}
+        found = {"label": _all_names(label, same), "error": _number(own, "mean")}
         found["rank"] = "added" if own["added"] else " to ".join(ranks)
         found |= {"difference": "–", "over_records": "", "chance": "–"}
         if beside is not None and label != control:
@@ -360,7 +370,8 @@ def _beside_control(cell: xr.Dataset) -> dict[str, Any]:
             if not math.isnan(part):
                 found["chance"] = f"{part:.0f} % [{low:.0f} to {high:.0f}]"
         rows.append(found)
-    return {"epsilon": given(float(cell["epsilon"])), "control": control, "rows": rows}
+    epsilon = given(float(cell["epsilon"]))
+    return {"epsilon": epsilon, "control": _all_names(control, same), "rows": rows}
 
 
 def _over_records(pair: xr.Dataset) -> str:
@@ -393,27 +404,20 @@ def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any
     ranks = mean_ranks(comparison).to_series()
     compared = comparison["algorithm"].values[comparison["compared"].any("cell").values]
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
-    everywhere = {
-        label: [
-            other
-            for other in order
-            if all(other in each["same"].get(label, [label]) for each in rows)
-        ]
-        for label in order
-    }
-    columns = list(cells(comparison))
+    same = names(comparison)
+    columns = list(cells(comparison.assign(mark=marks(comparison))))
     spans = itertools.groupby(rows, key=lambda head: head["experiment"])
     return {
         "spans": [{**group[0], "size": len(group)} for _, own in spans for group in [list(own)]],
         "epsilons": [head["epsilon"] for head in rows],
         "rows": [
             {
-                "label": " = ".join(everywhere[label]),
+                "label": _all_names(label, same),
                 "rank": f"{ranks[label]:.2f}" if label in ranks else "–",
                 "cells": [_of_method(cell.sel(algorithm=label)) for cell in columns],
             }
             for label in order
-            if everywhere[label][0] == label
+            if same[label][0] == label
         ],
         "floors": [_number(cell, "floor") for cell in columns],
     }
@@ -423,7 +427,7 @@ def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
         "error": _number(cell, "mean"),
-        "standing": str(marks(cell).item()),
+        "standing": str(cell["mark"].item()),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }
 
@@ -456,14 +460,15 @@ def _notes(comparison: xr.Dataset, places: list[str]) -> list[str]:
 
 
 def _one_run(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say which methods tuning made one."""
+    """Say which methods have the same values, as after a search that made one of them the other."""
     found: dict[str, list[str]] = {}
     for each in rows:
-        for names in _each_once(each["same"], each["same"]):
-            found.setdefault(names, []).append(f"{each['place']} at ε = {each['epsilon']}")
+        for labels in dict.fromkeys(tuple(own) for own in each["same"].values() if len(own) > 1):
+            where = found.setdefault(" = ".join(labels), [])
+            where.append(f"{each['place']} at ε = {each['epsilon']}")
     return [
-        f"{names}: one run on {together(where)}, as they have the same settings there."
-        for names, where in found.items()
+        f"{labels}: one method on {together(where)}, with the same values at all seeds."
+        for labels, where in found.items()
     ]
 
 

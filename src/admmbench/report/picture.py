@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 from markupsafe import Markup, escape
 
-from admmbench.results.who_wins import marks
+from admmbench.results.who_wins import marks, names
 from admmbench.results.wording import given
+
+if TYPE_CHECKING:
+    from admmbench.figures.style import Look
 
 # In units of the picture, which are pixels on a wide screen.
 _WIDTH, _HEIGHT = 336, 236
@@ -22,34 +25,23 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 116, 8, 32
 _LINE, _LETTER = 12.5, 6.6
 # Between the marks of two methods at one budget, and of all of them.
 _ASIDE, _MOST_ASIDE = 1.6, 24
-# Radius of the mark of a method that is in the running, and what the mark means. One that was added later and is better
-# looks like a winner.
-_DOTS = {"winner": 5, "better": 5, "equivalent": 3, "undecided": 2.4}
+# Half the height of the mark of a method that is in the running, and what its size and filling mean. One that was added
+# later and is better looks like a winner.
+_DOTS = {"winner": 5.5, "better": 5.5, "equivalent": 3.5, "undecided": 3}
 _MEANING = {
     "winner": "winner",
     "equivalent": "equivalent to the lowest",
     "undecided": "undecided",
 }
-# Lines of methods that are in the running; dark enough for a white ground.
-_COLORS = ("#0173b2", "#d55e00", "#029e73", "#b5517f", "#8a6d00", "#5b4fb0", "#2f3437", "#a0522d")
+# Lines of the others.
+_BEHIND = "#c4c9ce"
 
 
-class Style(NamedTuple):
-    """How the line of a method looks."""
-
-    color: str
-    dashes: str = ""
-
-
-_BEHIND = Style("#c4c9ce")
-
-
-def draw(comparison: xr.Dataset, experiment: str) -> Markup:
+def draw(comparison: xr.Dataset, experiment: str, looks: Mapping[str, Look]) -> Markup:
     """Draw the rows of one experiment.
 
-    Methods that are in the running at some budget have a colour, the interval of their mean, and a name; the others are
-    grey, and leave the picture where their errors are far above. A method looks the same in the pictures of all
-    experiments.
+    Methods that are in the running at some budget have the look of the figures, the interval of their mean, and a name;
+    the others are grey, and leave the picture where their errors are far above.
 
     Parameters
     ----------
@@ -57,6 +49,8 @@ def draw(comparison: xr.Dataset, experiment: str) -> Markup:
         What `admmbench.results.who_wins.compare` found.
     experiment
         Its name.
+    looks
+        How its figures draw its methods, by label, see `admmbench.figures.style.looks`.
 
     Returns
     -------
@@ -64,9 +58,12 @@ def draw(comparison: xr.Dataset, experiment: str) -> Markup:
         An SVG element; empty if no method has a mean.
     """
     comparison = comparison.assign(mark=marks(comparison))
-    styles = _styles(comparison)
     whole = comparison.isel(cell=(comparison["experiment"] == experiment).values).sortby("epsilon")
     whole = whole.isel(algorithm=whole["mean"].notnull().any("cell").values)
+    # Labels that are one method everywhere have one line.
+    same = {labels[0]: " = ".join(labels) for labels in names(whole).values()}
+    whole = whole.sel(algorithm=[*same]).assign_coords(algorithm=[*same.values()])
+    styles = {name: looks[label] for label, name in same.items()}
     running = whole["mark"].isin(list(_DOTS))
     ends = whole["upper"].fillna(whole["mean"]).where(running)
     if not running.any():
@@ -98,14 +95,6 @@ def key(comparison: xr.Dataset) -> dict[str, str]:
     return {mark: text for mark, text in _MEANING.items() if (found == mark).any()}
 
 
-def _styles(comparison: xr.Dataset) -> dict[str, Style]:
-    """Give every method that is in the running somewhere a look of its own."""
-    running = comparison["mark"].isin(list(_DOTS)).any("cell").values
-    looks = [Style(color, dashes) for dashes in ("", "5 2", "1.5 1.5") for color in _COLORS]
-    labels = comparison["algorithm"].values[running].tolist()
-    return {label: looks[turn % len(looks)] for turn, label in enumerate(labels)}
-
-
 class _Scale:
     """Places of errors between two ends of the picture, with some room; what is beyond the second is far beyond it."""
 
@@ -132,7 +121,7 @@ def _curves(
     whole: xr.Dataset,
     shown: tuple[float, float],
     last: dict[str, float],
-    styles: dict[str, Style],
+    styles: dict[str, Look],
     height: float,
 ) -> list[str]:
     """Error against total: a curve for each method, and the names of those in the running at the ends of theirs."""
@@ -141,11 +130,12 @@ def _curves(
     behind = [label for label in whole["algorithm"].values if label not in styles]
     step = min(_ASIDE, _MOST_ASIDE / len(styles))
     parts = _axes(whole, x, y, floor)
-    parts += [_line(whole.sel(algorithm=label), x, y, _BEHIND) for label in behind]
-    for turn, (label, style) in enumerate(styles.items()):
+    parts += [_path(_line(whole.sel(algorithm=label), x, y), _BEHIND, 1.2) for label in behind]
+    for turn, (label, look) in enumerate(styles.items()):
         own = whole.sel(algorithm=label)
         aside = step * (turn - (len(styles) - 1) / 2)  # so that intervals do not hide each other
-        parts += [_line(own, x, y, style), *_points(own, x, y, style.color, aside)]
+        parts.append(_path(_line(own, x, y), look.color, 1.2, look.dashes))
+        parts += _points(own, x, y, look, aside)
     return parts + _names([y(last[label]) for label in styles], styles, height)
 
 
@@ -157,7 +147,7 @@ def _ranked(cell: xr.Dataset) -> tuple[list[str], float]:
 
 
 def _rows(
-    cell: xr.Dataset, high: float, shown: tuple[float, float], styles: dict[str, Style]
+    cell: xr.Dataset, high: float, shown: tuple[float, float], styles: dict[str, Look]
 ) -> list[str]:
     """Draw a row for each method of one total: name, interval and mark.
 
@@ -175,17 +165,18 @@ def _rows(
     parts.append(_text((start + end) / 2, floor + 28, title, "middle"))
     for turn, label in enumerate(ranked):
         own, y = cell.sel(algorithm=label), _TOP + high * (turn + 0.5)
-        color = styles.get(label, _BEHIND).color
+        look = styles.get(label)
+        color = look.color if look else _BEHIND
         mean, lower, upper = (float(own[name]) for name in ("mean", "lower", "upper"))
-        name = _short(label, start - 6)
-        parts.append(_text(start - 6, y + 3.5, name, "end", color if label in styles else None))
+        parts.append(_text(start - 6, y + 3.5, _short(label, start - 6), "end", bool(look)))
         if x(mean) > end:
             parts.append(_text(end, y + 3.5, f"{_tick(cell, mean, 3)} →", "end"))
             continue
         if not math.isnan(lower):
             ends = f"M{max(x(lower), start):.1f} {y:.1f}H{min(x(upper), end):.1f}"
             parts.append(f'<path d="{ends}" stroke="{color}"/>')
-        parts.append(_mark(x(mean), y, str(own["mark"].item()), color))
+        marker = look.marker if look else "o"
+        parts.append(_mark(x(mean), y, str(own["mark"].item()), color, marker))
     return parts
 
 
@@ -213,15 +204,23 @@ def _short(label: str, room: float) -> str:
     return label if len(label) <= most else f"{label[: most - 1].rstrip()}…"
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", color: str | None = None) -> str:
-    fill = f' fill="{color}"' if color else ""
+def _text(x: float, y: float, text: str, anchor: str = "start", dark: bool = False) -> str:
+    fill = ' fill="#1d2125"' if dark else ""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{fill}>{escape(text)}</text>'
 
 
-def _mark(x: float, y: float, how: str, color: str) -> str:
-    """A circle: large where a method wins, full where it is equivalent, hollow where nothing is decided."""
+def _mark(x: float, y: float, how: str, color: str, marker: str) -> str:
+    """The marker of a method: large where it wins, full where it is equivalent, hollow where nothing is decided."""
     size, fill = _DOTS.get(how, 1.5), "#fff" if how == "undecided" else color
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" stroke="{color}"/>'
+    how_drawn = f'class="mark" fill="{fill}" stroke="{color}"'
+    if marker in ("", "o"):
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" {how_drawn}/>'
+    from matplotlib.markers import MarkerStyle  # slow to import
+
+    shape = MarkerStyle(marker)
+    corners: Any = shape.get_path().transformed(shape.get_transform()).to_polygons()[0]
+    places = (f"{x + 2 * size * a:.1f} {y - 2 * size * b:.1f}" for a, b in corners[:-1])
+    return f'<path d="M{"L".join(places)}Z" {how_drawn}/>'
 
 
 def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale, floor: float) -> list[str]:
@@ -237,18 +236,20 @@ def _axes(whole: xr.Dataset, x: Sequence[float], y: _Scale, floor: float) -> lis
     return [*parts, _text((_LEFT + right) / 2, floor + 28, title, "middle")]
 
 
-def _line(own: xr.Dataset, x: Sequence[float], y: _Scale, style: Style) -> str:
+def _line(own: xr.Dataset, x: Sequence[float], y: _Scale) -> str:
     means = own["mean"].values
     places = [f"{a:.1f} {y(b):.1f}" for a, b in zip(x, means, strict=True) if not math.isnan(b)]
-    return _path(f"M{'L'.join(places)}", style, 1.2)
+    return f"M{'L'.join(places)}"
 
 
-def _path(way: str, style: Style, width: float) -> str:
-    dashes = f' stroke-dasharray="{style.dashes}"' if style.dashes else ""
-    return f'<path d="{way}" fill="none" stroke="{style.color}" stroke-width="{width}"{dashes}/>'
+def _path(way: str, color: str, width: float, dashes: Sequence[float] = ()) -> str:
+    """A line, with dashes in its widths."""
+    sizes = " ".join(f"{width * dash:.2g}" for dash in dashes)
+    dashed = f' stroke-dasharray="{sizes}"' if sizes else ""
+    return f'<path d="{way}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>'
 
 
-def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: float) -> list[str]:
+def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, look: Look, aside: float) -> list[str]:
     """Marks of a method where it is in the running, with the interval of its mean."""
     parts = []
     for place, cell in zip(x, (own.isel(cell=number) for number in range(len(x))), strict=True):
@@ -258,14 +259,15 @@ def _points(own: xr.Dataset, x: Sequence[float], y: _Scale, color: str, aside: f
         mean, low, high = (float(cell[name]) for name in ("mean", "lower", "upper"))
         at = place + aside
         if not math.isnan(low):
-            parts.append(f'<path d="M{at:.1f} {y(low):.1f}V{y(high):.1f}" stroke="{color}"/>')
-        parts.append(_mark(at, y(mean), how, color))
+            way = f"M{at:.1f} {y(low):.1f}V{y(high):.1f}"
+            parts.append(f'<path d="{way}" stroke="{look.color}"/>')
+        parts.append(_mark(at, y(mean), how, look.color, look.marker))
     return parts
 
 
-def _names(places: Sequence[float], styles: Mapping[str, Style], height: float) -> list[str]:
-    """Names at the right, none on another, each with a line to the end of its curve."""
-    start, right = _WIDTH - _RIGHT - 8, _WIDTH - _RIGHT + 6
+def _names(places: Sequence[float], styles: Mapping[str, Look], height: float) -> list[str]:
+    """Names at the right, none on another, each with its marker and a line to the end of its curve."""
+    start, right = _WIDTH - _RIGHT - 8, _WIDTH - _RIGHT + 12
     found = list(places)
     for turn in range(1, len(found)):  # lowest errors first, which are lowest on the page
         found[turn] = min(found[turn], found[turn - 1] - _LINE)
@@ -275,7 +277,8 @@ def _names(places: Sequence[float], styles: Mapping[str, Style], height: float) 
         found[turn] = max(found[turn] + (over if turn + 1 == len(found) else 0), above)
     found[0] = min(found[0], height - 4)
     parts = []
-    for (label, style), place, curve in zip(styles.items(), found, places, strict=True):
-        parts.append(_path(f"M{start} {curve:.1f}L{right - 2} {place:.1f}", style, 0.6))
-        parts.append(_text(right, place + 3.5, _short(label, _WIDTH - right), color=style.color))
+    for (label, look), place, curve in zip(styles.items(), found, places, strict=True):
+        parts.append(_path(f"M{start} {curve:.1f}L{right - 6} {place:.1f}", look.color, 0.6))
+        parts.append(_mark(right - 6, place, "equivalent", look.color, look.marker))
+        parts.append(_text(right, place + 3.5, _short(label, _WIDTH - right), dark=True))
     return parts

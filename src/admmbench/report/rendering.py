@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from admmbench.claims.decisions import FIRM, MEANING, Judgement
 from admmbench.claims.selection import Verdict
-from admmbench.figures import drawing
+from admmbench.figures import drawing, style
 from admmbench.report import answer, attacks, explore, standings, tables
 from admmbench.report.environment import TEMPLATES
 from admmbench.results import deciding, reference, statistics
@@ -122,13 +122,14 @@ def render(
     experiments = [section.results for section in sections]
     definitions = {section.name: section.experiment for section in sections}
     leading = standings.content(experiments, definitions)
+    looks = {section.name: style.looks(section.results) for section in sections}
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
         configuration=configuration,
         version=version("admmbench"),
         missing=missing,
-        answer={} if comparison is None else answer.content(comparison, definitions),
+        answer={} if comparison is None else answer.content(comparison, definitions, looks),
         standings=leading,
         parts=_incomplete(sections, leading),
         about_totals=_about_totals(experiments),

@@ -56,7 +56,7 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[dict[s
         own = results.sel(algorithm=cell["algorithm"].values[cell["compared"].values])
         yield {
             **known,
-            "only": _only(cell, known["runner_up"]) if lowest else "",
+            "only": _only(cell, known["left"]) if lowest else "",
             "title": results.attrs["title"],
             "budget": "" if math.isinf(epsilon) else f"ε = {given(epsilon)}",
             "which": _which(results, own),
@@ -66,10 +66,11 @@ def _rows(results: xr.Dataset, experiment: Experiment | None) -> Iterator[dict[s
         }
 
 
-def _only(cell: xr.Dataset, runner_up: str) -> str:
+def _only(cell: xr.Dataset, left: str) -> str:
     """Why the lowest value is no lead; empty if it is one, or a tie."""
+    runner_up = str(cell["runner_up"].item())
     if not runner_up:
-        return "the only one left"
+        return left
     if int(cell["runs"].max()) == 1:
         return "lowest of one seed"
     gap = cell.sel(algorithm=runner_up, rival=str(cell["lowest"].item()))

@@ -233,8 +233,7 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
 
     An error is a count of test records over their number n. So a few seeds may have the same difference by chance,
     which says nothing of how far it varies: it is taken to vary by half of a record, ``1 / (2 n)``. That is not done
-    where seeds draw nothing that tells two methods apart: each has one training loss at all seeds, or both have the
-    same at every seed, as two names of one run do.
+    where seeds draw nothing that tells two methods apart: each has one training loss at all seeds.
 
     Parameters
     ----------
@@ -248,11 +247,8 @@ def resolution(ds: xr.Dataset) -> xr.DataArray:
     """
     if not is_fraction(ds):
         return xr.DataArray(0.0)
-    losses = final(ds, "train_loss").reset_coords(drop=True)
-    rivals = _of_rivals(losses)
-    one = same_for_all_seeds(losses)
-    alike = ((losses == rivals) | losses.isnull() | rivals.isnull()).all("seed")
-    return ~((one & _of_rivals(one)) | alike) * (1 / (2 * ds.attrs["n_test"]))
+    one = same_for_all_seeds(final(ds, "train_loss").reset_coords(drop=True))
+    return ~(one & _of_rivals(one)) * (1 / (2 * ds.attrs["n_test"]))
 
 
 def interval(

@@ -11,8 +11,10 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
@@ -25,6 +27,7 @@ FEASIBLE = 0.01
 _FILLS = {
     "compared": False,
     "excluded": False,
+    "same_as": "",
     "standing": "",
     "added": "",
     "verdict": "",
@@ -40,6 +43,9 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     Cells are the rows of `admmbench.results.deciding`, which judges them: intervals of differences hold together at
     `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
     Pairs count whether or not runs were lost, so that results do not choose the number of comparisons.
+
+    Methods with the same values in every evaluated round at all seeds, such as two names of one run, are one rival: the
+    first of them, or the one that was run with more seeds.
 
     Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
     stated with, two at least, at the level of `admmbench.results.deciding.level_of_added`.
@@ -59,6 +65,8 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         experiments. Values are in the unit of the metric.
 
         - ``compared``, ``excluded``: methods that are rivals in a cell, and those that ran at its budget and are not.
+        - ``same_as``: label of the rival that a method has the values of, mostly its own. Pairs, standings and verdicts
+          are of such rivals alone; `marks` and `names` give them to the other methods.
         - ``guarantee``: what the total of a rival is worth. ``runs``, ``lost``: its runs, and those without a model.
         - ``mean``, ``lower``, ``upper``: over seeds, with the t interval of each method by itself.
         - ``difference``, ``difference_lower``, ``difference_upper``: ``algorithm`` minus ``rival``, paired by seed,
@@ -129,7 +137,34 @@ def marks(comparison: xr.Dataset) -> xr.DataArray:
     comparison
         What :func:`compare` found, or a cell of it.
     """
-    return comparison["standing"].where(comparison["added"] == "", comparison["added"])
+    own = comparison["standing"].where(comparison["added"] == "", comparison["added"])
+    return _of_same(own, comparison)
+
+
+def names(comparison: xr.Dataset) -> dict[str, list[str]]:
+    """Return for each rival the labels of all methods that have its values in every cell, in their order.
+
+    Parameters
+    ----------
+    comparison
+        What :func:`compare` found, or a cell of it.
+    """
+    same = comparison["same_as"].where(comparison["compared"], "").transpose("algorithm", ...)
+    found: dict[str, list[str]] = {}
+    for label, own in zip(same["algorithm"].values, same.values.tolist(), strict=True):
+        if any(own):  # else it is no rival
+            found.setdefault(str(own), []).append(str(label))
+    return {label: labels for labels in found.values() for label in labels}
+
+
+def _of_same(values: xr.DataArray, comparison: xr.Dataset) -> xr.DataArray:
+    """Give methods with the values of a rival what the rival has."""
+    values, same = xr.broadcast(values, comparison["same_as"])
+    places = same.copy(
+        data=same.indexes["algorithm"].get_indexer(same.values.ravel()).reshape(same.shape)
+    )
+    taken = np.take_along_axis(values.values, places.values, values.get_axis_num("algorithm"))
+    return values.copy(data=taken)
 
 
 def lead(results: xr.Dataset) -> xr.Dataset | None:
@@ -184,31 +219,33 @@ def _by_objective(results: xr.Dataset) -> xr.Dataset:
 
 
 def _together(cells: Sequence[_Cell]) -> xr.Dataset | None:
-    """Compare the rivals of all cells that were stated with two."""
-    cells = [cell for cell in cells if cell.pairs]
+    """Compare the rivals of all cells that were stated with two methods, perhaps two names of one rival."""
+    cells = [cell for cell in cells if len({*cell.labels} - {*statistics.added(cell.facts)}) > 1]
     if not cells:
         return None
-    parts = [_compared(cell, len(cells)) for cell in cells]
+    rows = max(sum(cell.pairs > 0 for cell in cells), 1)
+    parts = [_compared(cell, rows) for cell in cells]
     labels = list(dict.fromkeys(str(label) for part in parts for label in part["algorithm"].values))
     fills = {name: _FILLS.get(str(name), np.nan) for name in parts[0].data_vars}
     alike = [part.reindex(algorithm=labels, rival=labels, fill_value=fills) for part in parts]
     together = xr.concat(
         alike, "cell", data_vars="all", coords="all", compat="equals", join="exact"
     )
+    together["same_as"] = together["same_as"].where(together["compared"], together["algorithm"])
     return together.assign_attrs(comparisons=sum(cell.pairs for cell in cells))
 
 
-def runner_up(means: xr.DataArray, lowest: Sequence[str]) -> str:
-    """Return the label of the lowest mean over ``algorithm`` but those of ``lowest``; empty if there is none."""
-    others = means.where(~means["algorithm"].isin(lowest))
+def _runner_up(means: xr.DataArray, lowest: str) -> str:
+    """Return the label of the lowest mean over ``algorithm`` but that of ``lowest``; empty if there is none."""
+    others = means.where(means["algorithm"] != lowest)
     return str([*others.sortby(others).dropna("algorithm")["algorithm"].values, ""][0])
 
 
 def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     """Rank methods by their means in each cell, 1 for the lowest, and average over the cells.
 
-    Equal means share a rank, and methods that lost runs share the last. Methods that were added have none, so that the
-    ranks of others stay.
+    Equal means share a rank, and methods that lost runs share the last. Methods that are one rival count once. Methods
+    that were added have none, so that the ranks of others stay.
 
     Parameters
     ----------
@@ -220,14 +257,16 @@ def mean_ranks(comparison: xr.Dataset) -> xr.DataArray:
     xarray.DataArray
         Over the methods that are rivals in all cells, the lowest first.
     """
-    from scipy.stats import rankdata  # takes a second
-
     everywhere = (comparison["compared"] & (comparison["added"] == "")).all("cell").values
-    means = comparison["mean"].isel(algorithm=everywhere).transpose("cell", "algorithm")
-    # Means of the same errors in another order may differ in their last digits.
-    ranks = rankdata(means.round(12).fillna(np.inf), axis=1)
-    found = means.isel(cell=0, drop=True).copy(data=ranks.mean(axis=0))
-    return found.isel(algorithm=np.argsort(found.values, kind="stable"))
+    of_rivals = comparison[["mean", "same_as"]].isel(algorithm=everywhere)
+    ranks = {}
+    for place in range(comparison.sizes["cell"]):
+        cell = of_rivals.isel(cell=place, drop=True).reset_coords(drop=True).to_dataframe()
+        # Means of the same errors in another order may differ in their last digits.
+        means = cell["mean"].round(12).fillna(np.inf).groupby(cell["same_as"]).first()
+        ranks[place] = cell["same_as"].map(means.rank())
+    found = pd.DataFrame(ranks).mean(axis=1).sort_values(kind="stable")
+    return xr.DataArray(found, dims="algorithm")
 
 
 @dataclass(frozen=True)
@@ -237,7 +276,41 @@ class _Cell:
     facts: xr.Dataset
     floor: dict[str, float | str]
     epsilon: float
-    rivals: list[str]
+    labels: list[str]
+
+    @cached_property
+    def same_as(self) -> dict[str, str]:
+        """For each label the rival whose values it has: one that the cell was stated with, and with the most seeds."""
+        at = self.facts.sel(epsilon=self.epsilon, algorithm=self.labels)
+        ran = (at["status"] != Outcome.NOT_RUN).transpose("algorithm", "seed").values
+        metrics = dict.fromkeys((at.attrs["metric"], "train_loss"))
+        values = [statistics.after_start(at[name]) for name in metrics]
+        values = [each.transpose("algorithm", "seed", "round").values for each in values]
+
+        def same(first: int, second: int) -> bool:
+            both = ran[first] & ran[second]
+            pairs = [(each[first, both], each[second, both]) for each in values]
+            return all(np.array_equal(*pair, equal_nan=True) for pair in pairs) and all(
+                np.isfinite(own).any() for own, _ in pairs
+            )
+
+        later = statistics.added(self.facts)
+        order = sorted(
+            range(len(self.labels)), key=lambda k: (self.labels[k] in later, -ran[k].sum())
+        )
+        rivals: list[int] = []
+        found = {}
+        for place in order:
+            rival = next((each for each in rivals if same(each, place)), place)
+            if rival == place:
+                rivals.append(place)
+            found[self.labels[place]] = self.labels[rival]
+        return found
+
+    @property
+    def rivals(self) -> list[str]:
+        """Methods, each under one of its labels."""
+        return [label for label in self.labels if self.same_as[label] == label]
 
     @property
     def added(self) -> dict[str, int]:
@@ -290,10 +363,13 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     """Compare the rivals of one cell of so many."""
     at = cell.facts.sel(epsilon=cell.epsilon)
     ran = at["status"] != Outcome.NOT_RUN
-    compared, stated = (at["algorithm"].isin(labels) for labels in (cell.rivals, cell.stated))
+    compared, stated = (at["algorithm"].isin(labels) for labels in (cell.labels, cell.stated))
     values = statistics.unlost(at, at.attrs["metric"]).where(compared)
     redrawn = statistics.redrawn(at)
     means = statistics.interval(values, redrawn=redrawn)
+    values = values.where(at["algorithm"].isin(cell.rivals))
+    same_as = [cell.same_as.get(str(label), str(label)) for label in at["algorithm"].values]
+    control = str(at.attrs.get("control", ""))
     looks, margin = statistics.looks(at), statistics.margin(at)
     judged = max(len(looks), 1)
     level = deciding.level_of_pairs(cell.pairs, rows, judged)
@@ -315,6 +391,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
         {
             "compared": compared,
             "excluded": ran.any("seed") & ~compared,
+            "same_as": ("algorithm", same_as),
             "guarantee": at["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
             "lost": at["status"].isin(FAILED).sum("seed"),
@@ -325,14 +402,16 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "deviation": deviation,
             "verdict": verdict,
             "standing": standing,
-            "added": beside.where(beside != "", "not compared").where(compared & ~stated, ""),
+            "added": beside.where(beside != "", "not compared").where(
+                at["algorithm"].isin([*cell.added]), ""
+            ),
             **{f"rank_{end}": rank[end] for end in ("lower", "upper")},
             "chance": chance["mean"],
             **{f"chance_{end}": chance[end] for end in ("lower", "upper")},
             "reach_over_records": _over_records(at, values, levels),
-            "control": str(at.attrs.get("control", lowest)),
+            "control": cell.same_as.get(control, control) or lowest,
             "lowest": lowest,
-            "runner_up": runner_up(means["mean"].where(stated), [lowest]),
+            "runner_up": _runner_up(means["mean"].where(stated), lowest),
             "seeds": _needed(
                 pairs.mean("seed"), deviation, verdict, standing, lowest, margin, level, redrawn
             ),
@@ -344,7 +423,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
         }
     )
     metric = at.attrs["metric"]
-    rival = at.sel(algorithm=cell.rivals[0])
+    rival = at.sel(algorithm=cell.labels[0])
     facts = {
         **{name: at.attrs[name] for name in ("experiment", "dataset", "dataset_note", "metric")},
         **{name: at[metric].attrs[name] for name in ("long_name", "units")},

@@ -472,14 +472,6 @@ class Experiment(Strict):
         same = (each for each in at_budget.values() if each and each.space == space)
         return next((each for each in same if each.of == of), None)
 
-    def one_run(self, budget: float) -> dict[str, list[str]]:
-        """Name the methods that are one run at a budget, as tuning made them: for each label, all that are."""
-        labels: dict[str, dict[str, None]] = {}
-        for run in self.runs:
-            if run.spec.stated_budget == budget:
-                labels.setdefault(run.path, {})[run.label] = None
-        return {label: [*own] for own in labels.values() if len(own) > 1 for label in own}
-
     @cached_property
     def audits(self) -> dict[str, Run]:
         """Choose the runs to attack, by file name: every noisy method at each finite budget, or at those asked for."""

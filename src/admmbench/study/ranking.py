@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -75,21 +76,26 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
     ConfigError
         If a method that is named does not suit, or something else is wrong.
     ValueError
-        If fewer than two methods suit.
+        If fewer than two methods suit, two names of one method among them.
     """
     info = datasets.describe(question.dataset)
-    content, methods, left_out = _frame(question, info), [], []
+    content, suitable, same_as, left_out = _frame(question, info), {}, {}, []
     for name in question.methods or _candidates():
         method = _method(name, question.noise, info)
         try:
-            check_experiment({**content, "algorithms": [method]}, name)
-            methods.append(method)
+            alone = check_experiment({**content, "algorithms": [method]}, name)
         except ConfigError as error:
             if question.methods:
                 raise
             left_out.append(" ".join(str(error).split()))
+            continue
+        suitable[name] = method
+        spec = next(iter(alone.searches.values())).spec
+        same_as[name] = spec.method.same_as(spec.as_problem)
+    methods = _each_once(suitable, same_as)
     if len(methods) < 2:
-        raise ValueError("--methods: there is nothing to rank with fewer than two methods")
+        one = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
+        raise ValueError(f"--methods: there is nothing to rank with fewer than two methods{one}")
     optimum = {"label": "without privacy", "epsilon": math.inf, "rounds": 1}
     content["algorithms"] = [*methods, {"name": _of_role("optimum")[0], **optimum}]
     check_experiment(content)
@@ -135,6 +141,15 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
     if len(question.total) > 1:
         content["figures"].append({"name": "totals", "kind": "tradeoff", "metric": metric})
     return content
+
+
+def _each_once(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Keep one of methods that coincide, with the labels of all: one search and one run do for them."""
+    labels: dict[str, list[str]] = {}
+    for name, method in methods.items():
+        first = same_as[name] if same_as[name] in methods else name
+        labels.setdefault(first, []).insert(0 if first == name else 1, method["label"])
+    return [{**methods[name], "label": " = ".join(own)} for name, own in labels.items()]
 
 
 def _candidates() -> list[str]:
