@@ -360,6 +360,48 @@ def test_a_name_of_a_column_that_no_result_can_have_is_refused(table):
 # Other formats
 
 
+def leaf_content(rows=6, targets=6, samples=6, **changes):
+    """A LEAF file of three users, each with these counts."""
+    rng = np.random.default_rng(0)
+    users = ["u", "v", "w"]
+    data = {
+        user: {"x": rng.random((rows, 4)).tolist(), "y": rng.integers(0, 2, targets).tolist()}
+        for user in users
+    }
+    return {"users": users, "num_samples": [samples] * 3, "user_data": data} | changes
+
+
+LEAF_FAULTS = {
+    "few rows": (leaf_content(targets=8, samples=8), "'u' differ in number: 6 in x, 8 in y, 8 in"),
+    "many rows": (leaf_content(rows=12), "user 'u' differ in number: 12 in x, 6 in y, 6 in num"),
+    "other number": (leaf_content(samples=7), "differ in number: 6 in x, 6 in y, 7 in num_samples"),
+    "few numbers": (leaf_content(num_samples=[6]), "num_samples has 1 numbers for 3 users"),
+    "unlisted": (
+        leaf_content(users=["u", "v"], num_samples=[6, 6]),
+        "users lacks 'w' of user_data",
+    ),
+    "no data": (leaf_content(users=["u", "v", "x"]), "users lacks 'w' of user_data"),
+    "only listed": (leaf_content(users=[*"uvwx"], num_samples=[6] * 4), "it has no 'x'"),
+}
+
+
+@pytest.mark.parametrize("fault", LEAF_FAULTS)
+@pytest.mark.parametrize("part", ["", "train", "test"])
+def test_leaf_files_whose_counts_or_users_differ_are_refused(fault, part, folder):
+    content, message = LEAF_FAULTS[fault]
+    path = "x.json"
+    if part:
+        path = "leaf"
+        for each in ("train", "test"):
+            (folder / path / each).mkdir(parents=True)
+            (folder / path / each / "x.json").write_text(json.dumps(leaf_content()))
+        (folder / path / part / "x.json").write_text(json.dumps(content))
+    else:
+        (folder / path).write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        describe({"name": "table", "path": path})
+
+
 def test_libsvm_files_have_features_by_number(folder):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (60, 5)), rng.choice([-1, 1], 60)

@@ -214,6 +214,7 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
         for file in files:
             content = json.loads(read_bytes(file), object_pairs_hook=_each_once)
             different(content["users"], "users")
+            _check_users(content)
             for user in content["users"]:
                 rows = content["user_data"][user]
                 if rows["y"]:
@@ -225,6 +226,21 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
         return pd.DataFrame(features, columns=names).assign(**{LABELS["leaf"]: y, USER: users})
 
     return [read(files) for files in tables]
+
+
+def _check_users(content: dict[str, Any]) -> None:
+    """Refuse a LEAF file that does not say of each record whose it is; ValueError names the user."""
+    users, data = content["users"], content["user_data"]
+    if unlisted := [user for user in data if user not in users]:
+        raise ValueError(f"users lacks {unlisted[0]!r} of user_data; add it, or remove its records")
+    sizes = content.get("num_samples", [len(data[user]["y"]) for user in users])
+    if len(sizes) != len(users):
+        raise ValueError(f"num_samples has {len(sizes)} numbers for {len(users)} users")
+    for user, size in zip(users, sizes, strict=True):
+        counts = {"x": len(data[user]["x"]), "y": len(data[user]["y"]), "num_samples": size}
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{count} in {name}" for name, count in counts.items())
+            raise ValueError(f"records of user {user!r} differ in number: {said}; mend the file")
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
