@@ -1,8 +1,12 @@
 """Tables of users: from a file to arrays, and what a run on them says."""
 
+import bz2
+import gzip
+import io
 import json
 import lzma
 import shutil
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +17,15 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
 from admmbench.contracts.datasets import of_dataset
-from admmbench.datasets import DatasetError, describe, key, normalize, open_as, prepare
+from admmbench.datasets import (
+    DatasetError,
+    _table_columns,
+    describe,
+    key,
+    normalize,
+    open_as,
+    prepare,
+)
 from admmbench.datasets.table import from_arrays
 from admmbench.engine.spec import RunSpec
 from admmbench.study.address import Address, dataset_folder
@@ -357,7 +369,375 @@ def test_a_name_of_a_column_that_no_result_can_have_is_refused(table):
     assert str(caught.value).startswith("patients.csv: columns.2: ")
 
 
+# Identifiers are text
+
+LONG = [1582218195625938945 + number for number in range(5)]
+
+
+def sites(values):
+    """A table whose group has these values, over and over."""
+    frame = patients()[["age", "label"]]
+    return frame.assign(site=pd.Series([*values] * 120, dtype=object)[:120])
+
+
+BY_SITE = {"name": "table", "target": "label", "group": "site"}
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+@pytest.mark.parametrize("gap", [True, False])
+def test_long_identifiers_stay_different_beside_a_gap(end, gap, folder):
+    frame = sites(LONG)
+    if gap:
+        frame.loc[7, "site"] = None
+    if end == "csv":
+        frame.to_csv("t.csv", index=False)
+    else:
+        frame.assign(site=frame.site.astype("Int64")).to_parquet("t.parquet")
+    data = load_dataset({**BY_SITE, "path": f"t.{end}", "missing": "drop"})
+    assert data.attributes["site"].values == tuple(map(str, LONG))
+    assert data.n_train + data.n_test == 120 - gap
+    as_target = {**BY_SITE, "path": f"t.{end}", "target": "site", "group": "", "missing": "drop"}
+    assert describe(as_target).class_names == tuple(map(str, LONG))
+    as_feature = {**BY_SITE, "path": f"t.{end}", "group": "", "kinds": {"site": "category"}}
+    assert describe({**as_feature, "missing": "impute"}).n_features == 1 + 5 + 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.ma.masked_array(LONG * 24, np.arange(120) == 7),
+        pd.array([*LONG, None] * 20, dtype="Int64"),
+        pd.Series([*LONG, None] * 20, dtype=object),
+        [str(number) for number in LONG] * 24,
+    ],
+    ids=["masked", "nullable", "objects", "text"],
+)
+def test_long_groups_of_arrays_stay_different(given):
+    frame = patients()
+    made = from_arrays((frame[["age"]], frame.label), groups=given, missing="drop")
+    assert made.attributes["group"].values == tuple(map(str, LONG))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_identifiers_that_floats_have_merged_are_refused(kind, folder):
+    frame = sites(LONG)
+    frame["site"] = frame.site.astype(kind)
+    frame.to_parquet("t.parquet")
+    message = r"site: 15822\d{14} is a float, .*; store them as text"
+    with pytest.raises(ValueError, match=message):
+        describe({**BY_SITE, "path": "t.parquet"})
+    with pytest.raises(ValueError, match=message):
+        from_arrays((frame[["age"]], frame.label), groups=frame.site)
+    frame["site"] = (np.arange(120) % 3).astype(kind)
+    made = from_arrays((frame[["age"]], frame.label), groups=frame.site)
+    assert made.attributes["site"].values == ("0", "1", "2")
+
+
+def test_other_spellings_are_other_identifiers(folder):
+    spellings = ["7", "007", " 7", "7 ", "7.0", "7e0"]
+    sites(spellings).to_csv("t.csv", index=False)
+    as_group = load_dataset({**BY_SITE, "path": "t.csv"})
+    assert sorted(as_group.attributes["site"].values) == sorted(spellings)
+    as_target = {"name": "table", "path": "t.csv", "target": "site"}
+    assert sorted(describe(as_target).class_names) == sorted(spellings)
+    sites(spellings).to_csv("two.csv", index=False)
+    sites(["7"]).to_csv("t.csv", index=False)  # where pandas alone would read numbers
+    both = load_dataset({**BY_SITE, "path": "t.csv", "test": "two.csv"})
+    assert sorted(both.attributes["site"].values) == sorted(spellings)
+
+
+def test_a_column_is_text_in_both_files_or_in_none(folder):
+    codes = {"name": "table", "path": "t.csv", "test": "two.csv", "target": "label"}
+    for path, values in (("t.csv", ["007", "7", "8"]), ("two.csv", ["x", "y", "007"])):
+        sites(values).to_csv(path, index=False)
+    data = load_dataset({**codes, "group": "site"})
+    assert data.attributes["site"].values == ("007", "7", "8", "x", "y")
+    with pytest.raises(ValueError, match=r"'x' \(row 121"):
+        describe(codes)
+
+
+def test_blanks_behind_all_separators_belong_to_these(folder):
+    rows = "".join(f"{n % 20}, {'ab'[n % 2]}, {n % 3}\n" for n in range(60))
+    for name, content in (("a.csv", rows), ("b.csv", rows.replace(" ", ""))):
+        (folder / name).write_text(f"age, label, site\n{content}")
+    one, other = (load_dataset({**BY_SITE, "path": name}) for name in ("a.csv", "b.csv"))
+    assert one.class_names == other.class_names == ("a", "b")
+    np.testing.assert_array_equal(one.X_train, other.X_train)
+
+
+# Text among numbers
+
+
+def doses(values, separator=","):
+    """A table with a column of text, 300 rows."""
+    rng = np.random.default_rng(0)
+    ages, labels = rng.integers(20, 80, 300), rng.choice(["no", "yes"], 300)
+    cells = zip(ages, values, labels, strict=True)
+    lines = [separator.join((str(age), f'"{value}"', label)) for age, value, label in cells]
+    return separator.join(("age", "dose", "label")) + "\n" + "\n".join(lines) + "\n"
+
+
+VALUES = np.random.default_rng(1).uniform(0.1, 9, 300).round(2)
+PLAIN = [f"{value:.2f}" for value in VALUES]
+AMONG: dict[str, Any] = {
+    "a dash": (lambda k, v: "-" if k in (3, 50) else v, {"na_values": ["-"]}),
+    "words": (lambda k, v: "n.a." if k % 30 == 3 else v, {"na_values": {"dose": ["n.a."]}}),
+    "a limit": (lambda k, v: "<0.1" if k == 3 else v, {"na_values": ["<0.1"]}),
+    "infinity": (lambda k, v: "inf" if k == 3 else v, {"na_values": ["inf"]}),
+    "a decimal comma": (lambda k, v: v.replace(".", ","), {"decimal": ","}),
+    "thousands": (lambda k, v: f"{float(v) * 1234:,.2f}", {"thousands": ","}),
+    "both, as in Europe": (
+        lambda k, v: f"{float(v) * 1234:_.2f}".replace(".", ",").replace("_", "."),
+        {"decimal": ",", "thousands": "."},
+    ),
+    "percent": (lambda k, v: f"{v}%", None),
+    "a currency": (lambda k, v: f"€ {v}", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("among", AMONG)
+@pytest.mark.parametrize("place", ["feature", "target"])
+def test_text_among_numbers_is_named_with_what_helps(among, place, folder):
+    write, settings = AMONG[among]
+    values = [write(k, value) for k, value in enumerate(PLAIN)]
+    (folder / "t.csv").write_text(doses(values))
+    spec = {"name": "table", "path": "t.csv", "target": "label" if place == "feature" else "dose"}
+    with pytest.raises(ValueError, match=r"^t\.csv: dose: .*is no number; set ") as caught:
+        simulate(spec, "objp", rounds=1, seeds=1)
+    said = str(caught.value)
+    odd = next(value for k, value in enumerate(values) if value != PLAIN[k])
+    assert f"{odd!r} (row {values.index(odd) + 1}" in said
+    assert "kinds: {dose: category}" in said
+    assert all(f"{setting}: " in said for setting in settings or ())
+    assert ("leave_out" in said) == (place == "feature")
+    if settings is None:
+        assert "without a sign" in said
+        return
+    missing = [k for k, value in enumerate(values) if value != PLAIN[k]]
+    if "na_values" in settings:
+        with pytest.raises(ValueError, match=rf"values are missing: dose \({len(missing)}\)"):
+            describe({**spec, **settings})
+    data = load_dataset({**spec, **settings, "missing": "drop", "ranges": {"age": [0, 99]}})
+    assert data.n_train + data.n_test == 300 - len(missing) * ("na_values" in settings)
+    if place == "feature" and "na_values" not in settings:
+        (folder / "plain.csv").write_text(doses(PLAIN))
+        plain = load_dataset({**spec, "path": "plain.csv", "ranges": {"age": [0, 99]}})
+        np.testing.assert_allclose(data.X_train, plain.X_train, atol=1e-4)
+
+
+def test_signs_that_can_be_read_in_two_ways_are_shown_in_both(folder):
+    (folder / "t.csv").write_text(doses([f"{value * 12345:,.0f}" for value in VALUES]))
+    spec = {"name": "table", "path": "t.csv", "target": "label"}
+    with pytest.raises(ValueError, match=r"thousands: ',' if '.*' is .*, or decimal: ',' if '"):
+        describe(spec)
+    # A group of thousands has three digits, whatever pandas makes of it.
+    (folder / "t.csv").write_text(doses(PLAIN))
+    with pytest.raises(ValueError, match=r"dose: 300 of 300 values, .* is no number; set decimal"):
+        describe({**spec, "decimal": ",", "thousands": "."})
+    with pytest.raises(ValueError, match="thousands: ',' is the decimal point"):
+        describe({**spec, "decimal": ",", "thousands": ","})
+
+
+def test_text_in_arrays_and_parquet_is_read_as_in_csv(folder):
+    frame = pd.DataFrame({"age": np.arange(300) % 50, "dose": PLAIN, "label": ["a", "b"] * 150})
+    frame.to_parquet("t.parquet")
+    frame.to_csv("t.csv", index=False)
+    spec = {"name": "table", "target": "label"}
+    made = [load_dataset({**spec, "path": f"t.{end}"}) for end in ("csv", "parquet")]
+    made.append(from_arrays((frame[["age", "dose"]], frame.label)))
+    for other in made[1:]:
+        np.testing.assert_array_equal(other.X_train, made[0].X_train)
+    frame.loc[3, "dose"] = "-"
+    with pytest.raises(ValueError, match=r"dose: 1 of 300 values, such as '-' \(row 4\)"):
+        from_arrays((frame[["age", "dose"]], frame.label))
+    kept = from_arrays((frame[["age", "dose"]], frame.label), na_values=["-"], missing="impute")
+    assert kept.n_features == 3
+
+
+def test_a_categorical_has_categories_whatever_they_look_like():
+    frame = pd.DataFrame({"age": np.arange(60) % 9, "grade": pd.Categorical(["1", "2", "3"] * 20)})
+    assert from_arrays((frame, CLASSES)).n_features == 1 + 3 + 1
+    assert from_arrays((frame[["age"]], frame.grade)).class_names == ("1", "2", "3")
+
+
+def test_numbers_may_stand_for_missing_values(folder):
+    frame = sites(["a", "b"]).assign(
+        bmi=np.where(np.arange(120) % 40 == 3, -9, np.arange(120) % 30)
+    )
+    frame.to_csv("t.csv", index=False)
+    spec = {**BY_SITE, "path": "t.csv"}
+    for values in ([-9], [-9.0], ["-9"], {"bmi": [-9], "age": [1000]}):
+        with pytest.raises(ValueError, match=r"values are missing: bmi \(3\)"):
+            describe({**spec, "na_values": values})
+    with pytest.raises(ValueError, match="na_values: unknown column 'bmo'; did you mean 'bmi'"):
+        describe({**spec, "na_values": {"bmo": [-9]}})
+
+
+def test_dates_with_a_gap_are_dates(folder):
+    days = pd.date_range("2020-01-01", periods=300).strftime("%d.%m.%Y").tolist()
+    days[3] = "-"
+    (folder / "t.csv").write_text(doses(days))
+    summary = describe({"name": "table", "path": "t.csv", "target": "label"}).summary
+    assert "left out: dose (dates)" in summary
+
+
+# Words that may be missing values
+
+
+def test_words_are_classes_of_the_target(folder):
+    words = ["None", "NA", "nan", "null", "?"]
+    (folder / "t.csv").write_text(doses(words * 60))
+    spec = {"name": "table", "path": "t.csv", "target": "dose"}
+    assert sorted(describe(spec).class_names) == sorted(words)
+    with pytest.raises(ValueError, match=r"values are missing: dose \(60\); .*dropna: \[dose\]"):
+        describe({**spec, "na_values": ["?"]})
+    stated = {"categories": {"dose": words[::-1]}}
+    assert describe({**spec, **stated}).class_names == tuple(words[::-1])
+
+
+def test_words_are_missing_elsewhere_unless_they_are_stated(folder):
+    (folder / "t.csv").write_text(doses(["NA", "DE", "FR"] * 100))
+    spec = {"name": "table", "path": "t.csv", "target": "label"}
+    with pytest.raises(
+        ValueError,
+        match=r"missing: dose \(100\); .*; NA in text is missing unless keep_default_na: false",
+    ):
+        describe(spec)
+    for settings in ({"categories": {"dose": ["DE", "NA", "FR"]}}, {"keep_default_na": False}):
+        assert describe({**spec, **settings}).n_features == 1 + 3 + 1
+    dropped = describe({**spec, "missing": "drop"})
+    assert "records dropped, as values are missing: 100" in dropped.summary
+
+
+def test_pandas_takes_the_same_words_for_missing_values():
+    words = [*_table_columns._EMPTY - {"?"}, "a", "-"]
+    read = pd.read_csv(io.StringIO("word,n\n" + "".join(f"{word},1\n" for word in words)))
+    assert read.word.isna().tolist() == [word not in ("a", "-") for word in words]
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"label": ["no", "yes", "maybe"]}, "categories.label: no record is of maybe"),
+        ({"ward": ["a", "b", "C"]}, "categories.ward: no record has C, and c are none of them"),
+        ({"ward": ["x", "y"]}, "categories.ward: no record has x, y, and a, b, c are none"),
+    ],
+)
+def test_stated_categories_that_no_record_has_are_refused(stated, message, table):
+    with pytest.raises(ValueError, match=message):
+        describe({**table, "categories": stated})
+    # A value that no record happens to have may be stated, and others may be left out.
+    for ward in (["a", "b", "c", "d"], ["a", "b"]):
+        load_dataset({**table, "categories": {"ward": ward}})
+
+
+def test_records_without_a_target_can_be_dropped_while_features_are_imputed(table):
+    frame = patients()
+    frame.loc[[3, 4], "bmi"] = np.nan
+    frame.loc[[4, 7], "label"] = None
+    frame.to_csv("patients.csv", index=False)
+    with pytest.raises(
+        ValueError, match=r"dropna: \[label\] .* and missing: impute for the others"
+    ):
+        describe(table)
+    info = describe({**table, "dropna": ["label"], "missing": "impute"})
+    assert info.n_train + info.n_test == 118
+    assert {"records dropped, as values are missing: 2", "missing values, imputed: bmi (1)"} < {
+        *info.summary
+    }
+    with pytest.raises(ValueError, match=r"values are missing: bmi \(1\)"):
+        describe({**table, "dropna": ["label"]})
+    with pytest.raises(ValueError, match="dropna: unknown column 'lable'; did you mean 'label'"):
+        describe({**table, "dropna": ["lable"]})
+
+
+def test_classes_of_a_bunch_without_a_record_are_left_out():
+    names = ["none", "no", "yes"]
+    bunch = {"data": MASKED["numbers"], "target": CLASSES + 1, "target_names": names}
+    assert from_arrays(bunch).class_names == ("no", "yes")
+
+
 # Other formats
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])
+def test_separators_are_found(separator, table):
+    frame = patients().drop(columns="patient id")
+    frame.to_csv("other.csv", index=False, sep=separator)
+    data = load_dataset({**table, "path": "other.csv"})
+    assert data.n_features == load_dataset(table).n_features
+
+
+@pytest.mark.parametrize(
+    ("end", "compress"), [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress)]
+)
+def test_compressed_tables_are_read(end, compress, table, folder):
+    (folder / f"t.csv.{end}").write_bytes(compress((folder / "patients.csv").read_bytes()))
+    data = load_dataset({**table, "path": f"t.csv.{end}"})
+    np.testing.assert_array_equal(data.X_train, load_dataset(table).X_train)
+    (folder / f"bad.csv.{end}").write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(ValueError, match=f"^bad.csv.{end}: cannot be read as csv"):
+        describe({**table, "path": f"bad.csv.{end}"})
+
+
+def test_other_archives_are_refused(table, folder):
+    (folder / "t.csv.zip").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"\.zip files are not unpacked; unpack it, or compress"):
+        describe({**table, "path": "t.csv.zip"})
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_folder_has_the_parts_of_a_table(end, table, folder):
+    (folder / "parts").mkdir()
+    (folder / "parts/_SUCCESS").touch()
+    frame = patients()
+    for number in range(3):
+        part = frame[40 * number : 40 * number + 40]
+        if end == "csv":
+            part.to_csv(f"parts/part-{number}.csv", index=False)
+        else:
+            part.to_parquet(f"parts/part-{number}.parquet", index=False)
+    data = load_dataset({**table, "path": "parts"})
+    np.testing.assert_array_equal(data.X_train, load_dataset(table).X_train)
+    assert len(data.checksums) == 3
+    other = frame.rename(columns={"bmi": "BMI"})
+    getattr(other, f"to_{end}")(f"parts/part-4.{end}", index=False)
+    with pytest.raises(ValueError, match="not all files of the folder have the column BMI"):
+        describe({**table, "path": "parts"})
+    (folder / "parts/x.json").touch()
+    with pytest.raises(ValueError, match="files of several formats"):
+        describe({**table, "path": "parts"})
+
+
+def test_files_without_names_are_given_some(table, folder):
+    frame = patients()[["age", "bmi", "label"]]
+    frame.to_csv("t.csv", index=False)
+    frame.to_csv("u.csv", index=False, header=False)
+    spec = {"name": "table", "path": "u.csv", "target": "label"}
+    with pytest.raises(ValueError, match=r"unknown column 'label' .* is a record, state names: "):
+        describe(spec)
+    with pytest.raises(ValueError, match=r"target: .*; if the first line is a record, state names"):
+        describe({**spec, "target": ""})
+    (folder / "same.csv").write_text("5,1,1\n3,1,2\n")
+    with pytest.raises(ValueError, match=r"have the name 1; .* is a record, state names: "):
+        describe({**spec, "path": "same.csv"})
+    named = {**spec, "names": ["age", "bmi", "label"]}
+    wanted = load_dataset({**spec, "path": "t.csv"})
+    np.testing.assert_array_equal(load_dataset(named).X_train, wanted.X_train)
+    with pytest.raises(ValueError, match="names: 2 names for 3 columns; name every column"):
+        describe({**named, "names": ["age", "label"]})
+    frame.to_parquet("u.parquet")
+    with pytest.raises(ValueError, match=r"dataset\.names: parquet files have their own"):
+        describe({**named, "path": "u.parquet"})
+
+
+def test_features_that_do_not_fit_in_memory_are_refused(folder):
+    (folder / "t.svm").write_text("".join(f"{n % 2} {n + 1}:1 {2**30 - 1}:1\n" for n in range(9)))
+    with pytest.raises(ValueError, match=r"9 records of 1,073,741,824 features .*; 10 features"):
+        describe({"name": "table", "path": "t.svm"})
+    X = sparse.csr_array(([1.0], ([0], [2**30 - 1])), shape=(9, 2**30))
+    with pytest.raises(ValueError, match=r"9 records of 1,073,741,824 features .*; 1 features"):
+        from_arrays((X, np.arange(9) % 2))
 
 
 def leaf_content(rows=6, targets=6, samples=6, **changes):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from admmbench.datasets._base import Arrays, Attribute
 from admmbench.validation import Number, Strict, Text, checked, meant
@@ -25,8 +26,20 @@ _MOST_CATEGORIES, _MOST_CLASSES = 100, 20
 # Rows from which on a column with another value in each is one of identifiers.
 _FEW_ROWS = 20
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d.*)?")
-# Names that a message or a summary spells out.
-_SHOWN = 12
+# Names that a message or a summary spells out, and rows of a value.
+_SHOWN, _ROWS_SHOWN = 12, 3
+# Text that stands for a missing value: an empty cell, what pandas takes for it, and what UCI has.
+_EMPTY = frozenset(
+    ["", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
+)
+_EMPTY |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
+# Share of values from which on a column of text is one of numbers, with some in the way.
+_MOSTLY = 0.9
+# Decimal points with signs between thousands, as people write them; and other signs beside a number.
+_FORMS = ((".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"))
+_SIGNS = "%‰$€£¥<>≤≥~≈ \u00a0"
+#: What to do about a file without names.
+RECORD = "if the first line is a record, state names: [...], one for each column"
 
 
 def _range(ends: tuple[float, float]) -> tuple[float, float]:
@@ -36,6 +49,7 @@ def _range(ends: tuple[float, float]) -> tuple[float, float]:
 
 
 Range = Annotated[tuple[Number, Number], AfterValidator(_range)]
+Value = str | int | float | bool
 
 
 class Columns(Strict):
@@ -51,21 +65,48 @@ class Columns(Strict):
     ranges: dict[str, Range] | Range = {}
     """Range of each number that a record may have, for scaling, by column, or one range for all numbers. It is found
     in the training part for columns that are absent, which a total of privacy does not cover."""
-    categories: dict[str, Annotated[list[str | int | float | bool], Field(min_length=1)]] = {}
+    categories: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     """Values that a record may have, by column; the classes in their order, for the target. They are found in the
     training part (classes in both) for columns that are absent, which a total of privacy does not cover."""
     missing: Literal["refuse", "drop", "impute"] = "refuse"
     """What becomes of records with a missing value: refuse the table, drop these records, or impute the value: the
     median of the training part (the middle, if the range is stated), and no category."""
+    dropna: list[str] = []
+    """Columns, such as the target, without whose value a record is dropped, whatever `missing` says of the others."""
+    na_values: list[Value] | dict[str, list[Value]] = []
+    """Values that stand for a missing one, besides an empty cell: of all columns, or by column."""
+    keep_default_na: bool = True
+    """Whether texts such as NA, None and ? in a CSV file are missing values, but for the target and for categories that
+    are stated."""
+    decimal: Literal[".", ","] = "."
+    """Decimal point of numbers in text."""
+    thousands: Annotated[str, Field(pattern=r"^[^\w+-]?$")] = ""
+    """What stands between the thousands of numbers in text; empty for nothing."""
     test: (
         Annotated[float, Field(gt=0, lt=1)]
-        | Annotated[dict[str, str | int | float | bool], Field(min_length=1, max_length=1)]
+        | Annotated[dict[str, Value], Field(min_length=1, max_length=1)]
         | str
     ) = 0.2
     """Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
     {part: test}; or the path of a second file."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of that draw, whatever the seeds of runs are."""
+
+    @model_validator(mode="after")
+    def _two_signs(self) -> Self:
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"thousands: {self.thousands!r} is the decimal point; state another decimal"
+            )
+        return self
+
+    @property
+    def texts(self) -> set[str] | None:
+        """Return the columns to read as text, whatever they look like; None for all, if numbers have another form."""
+        if (self.decimal, self.thousands) != (".", ""):
+            return None
+        categories = {name for name, kind in self.kinds.items() if kind == "category"}
+        return self.beside | categories | self.categories.keys()
 
     @property
     def beside(self) -> set[str]:
@@ -81,6 +122,14 @@ class Columns(Strict):
     def range_of(self, name: str) -> Range | None:
         """Return the range that is stated for a column."""
         return self.ranges.get(name) if isinstance(self.ranges, dict) else self.ranges
+
+    def empty_of(self, name: str) -> set[str]:
+        """Return the texts that stand for a missing value in a column because a user says so."""
+        values = (
+            self.na_values.get(name, []) if isinstance(self.na_values, dict) else self.na_values
+        )
+        numbers = {_text(float(value)) for value in values if _is_number(value)}
+        return {_text(value).strip() for value in values} | numbers
 
     def stated(self, name: str) -> bool:
         """Tell whether a user says all about a column, so that no record is asked."""
@@ -148,10 +197,13 @@ def check(frame: pd.DataFrame, given: Columns) -> None:
         )
 
 
-def different(names: Iterable[str], what: str = "columns") -> None:
+def different(names: Iterable[str], what: str = "columns", hint: str = "") -> None:
     """Refuse columns of one name, as nobody could say which is meant; or whatever else has names."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"several {what} have the name {_listed(repeated)}; rename all but one")
+        hint = f"; {hint}" * bool(hint)
+        raise ValueError(
+            f"several {what} have the name {_listed(repeated)}; rename all but one{hint}"
+        )
 
 
 def _compound(values: pd.Series[Any]) -> str:
@@ -194,12 +246,19 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
             raise ValueError(f"test: the second file lacks {_listed(lacking)}")
         frame = pd.concat([frame, second[frame.columns]], ignore_index=True)
     frame = frame.reset_index(drop=True)
-    frame[given.left_out] = None  # lists cannot be compared with infinity, as is done next
-    frame = frame.replace([np.inf, -np.inf], np.nan)
+    frame[given.left_out] = None  # lists cannot be compared with text, as is done next
+    empty = set[str]()
+    for name in frame.columns.difference(given.left_out):
+        frame[name], words = _without_empty(frame[name], given)
+        empty |= words
     tests = np.arange(len(frame)) >= n_first if second is not None else None
     if isinstance(given.test, dict):
         ((name, value),) = given.test.items()
-        tests = (_texts(frame[name]) == _text(value)).to_numpy()
+        texts = identifiers(frame[name])
+        tests = (texts == _text(value)).to_numpy()
+        if not tests.any():
+            there = _listed(_sorted(texts.dropna()))
+            raise ValueError(f"test: no record is in the test part, as {name} is {there}")
 
     seen = frame if tests is None else frame[~tests]
     kinds, why = {}, {}
@@ -207,7 +266,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         if name not in given.beside:
             kinds[name], why[name] = _kind(name, seen[name], given)
     used = [name for name, kind in kinds.items() if kind != "leave_out"]
-    keep = _without_missing(frame, used, given)
+    keep = _without_missing(frame, used, given, empty)
     frame, tests = frame[keep], None if tests is None else tests[keep]
     y, class_names = _targets(frame[given.target], given)
     if tests is None:
@@ -226,6 +285,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     X = features.made
     arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
     lines = [
+        *([f"records dropped, as values are missing: {(~keep).sum():,}"] if not keep.all() else []),
         _said_of_target(given.target, y, class_names, tests),
         *features.lines,
         *([f"missing values, imputed: {imputed}"] if gaps else []),
@@ -252,16 +312,19 @@ def _check_names(frame: pd.DataFrame, given: Columns) -> None:
     """Refuse columns that are not there, and a table without a target."""
     columns = list(frame.columns)
     if not given.target:
-        raise ValueError(f"target: name the column of the targets: {_listed(columns)}")
+        raise ValueError(
+            f"target: name the column of the targets: {_listed(columns)}{_hint(columns)}"
+        )
     named = {"target": [given.target], "group": [given.group] if given.group else []}
-    for key in ("kinds", "ranges", "categories", "test"):
+    named["dropna"] = given.dropna
+    for key in ("kinds", "ranges", "categories", "na_values", "test"):
         value = getattr(given, key)
         named[key] = list(value) if isinstance(value, dict) else []
     for key, names in named.items():
         for name in names:
             if name not in columns:
                 near = meant(name, columns) or f" (there are {_listed(columns)})"
-                raise ValueError(f"{key}: unknown column {name!r}{near}")
+                raise ValueError(f"{key}: unknown column {name!r}{near}{_hint(columns)}")
     if given.group == given.target:
         raise ValueError(f"group: {given.group!r} is the target")
     for name in given.kinds:
@@ -269,6 +332,10 @@ def _check_names(frame: pd.DataFrame, given: Columns) -> None:
             raise ValueError(f"categories: {name!r} is a number in kinds")
     if isinstance(given.ranges, dict) and (both := given.ranges.keys() & given.categories):
         raise ValueError(f"ranges: {min(both)!r} has categories too; give one of them")
+
+
+def _hint(columns: Sequence[str]) -> str:
+    return f"; {RECORD}" if any(map(_is_number, columns)) else ""
 
 
 def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]:
@@ -283,19 +350,22 @@ def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]
         return "number", ""
     present = values.dropna()
     numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
-    if numeric and given.range_of(name) is not None:
+    numbers = numeric or _are_numbers(values, given)
+    if numbers and given.range_of(name) is not None:
         return "number", ""
     if types.is_datetime64_any_dtype(values):
         return "leave_out", "dates"
     if present.empty or (present.iloc[0] == present).all():
         return "leave_out", "one value" if len(present) else "no value"
-    many = len(present) >= _FEW_ROWS and present.is_unique
-    if numeric:
-        whole = types.is_integer_dtype(values)
+    text = present if numeric else _texts(present)
+    many = len(present) >= _FEW_ROWS and text.is_unique
+    if numbers:
+        whole = types.is_integer_dtype(values) if numeric else text.str.fullmatch(r"\d+").all()
         return ("leave_out", "another number in each row") if whole and many else ("number", "")
-    text = _texts(present)
-    if text.map(lambda value: bool(_DATE.fullmatch(value.strip()))).all():
+    if text.map(lambda value: bool(_DATE.fullmatch(value.strip()))).mean() >= _MOSTLY:
         return "leave_out", "dates"
+    if _mostly_numbers(present, given):
+        return "number", ""  # which says what is in the way
     if many:
         return "leave_out", "another text in each row"
     if (count := text.nunique()) > _MOST_CATEGORIES:
@@ -303,24 +373,51 @@ def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]
     return "category", ""
 
 
-def _without_missing(frame: pd.DataFrame, used: Sequence[str], given: Columns) -> NDArray[np.bool_]:
+def _without_empty(values: pd.Series[Any], given: Columns) -> tuple[pd.Series[Any], set[str]]:
+    """Mark as missing what stands for a missing value; returns also the texts that do so by default."""
+    from pandas.api import types  # slow to import
+
+    name = str(values.name)
+    own, default = given.empty_of(name), {""}
+    texts = _is_text(values)
+    if not (texts or own):
+        return values, set()
+    if texts and given.keep_default_na and name != given.target:
+        default |= _EMPTY - {_text(value) for value in given.categories.get(name, [])} - own
+    spelled = _texts(values).astype("string").str.strip()
+    empty = spelled.isin(own | default).to_numpy()
+    # Whole numbers beside a gap would become floats, which long ones do not fit in.
+    kept = values.astype(object) if types.is_integer_dtype(values) and empty.any() else values
+    return kept.mask(empty), {*spelled[empty]} & default - {""}
+
+
+def _without_missing(
+    frame: pd.DataFrame, used: Sequence[str], given: Columns, empty: set[str]
+) -> NDArray[np.bool_]:
     """Find the rows to keep; ValueError if values are missing that nobody says what to do about."""
     whose = [name for name in (given.target, given.group) if name]
     needed = whose if given.missing == "impute" else [*whose, *used]
+    keep = frame[given.dropna].notna().all(axis=1).to_numpy()
     gaps = frame[needed].isna()
-    counts = gaps.sum()
+    counts = gaps[keep].sum()
     lacking = [f"{name} ({counts[name]:,})" for name in needed if counts[name]]
-    if not lacking or given.missing == "drop":
-        keep = ~gaps.any(axis=1).to_numpy()
-        if not keep.any():
-            raise ValueError(
-                f"missing: drop leaves no record, as values are missing: {_listed(lacking)}"
-            )
-        return keep
-    fix = "missing: drop"
-    if given.missing == "refuse" and not counts[whose].any():
-        fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"
-    raise ValueError(f"values are missing: {_listed(lacking)}; set {fix}")
+    if given.missing == "drop":
+        keep = keep & ~gaps.any(axis=1).to_numpy()
+    elif lacking:
+        fix = "missing: drop"
+        if given.missing == "refuse" and not counts[whose].any():
+            fix = "missing: impute or missing: drop, or leave the column out by kinds: {...: leave_out}"
+        elif lost := [name for name in whose if counts[name]]:
+            fix += f", or dropna: [{_listed(lost)}] to drop only records without it"
+            fix += " and missing: impute for the others" * (len(lost) < len(lacking))
+        said = f"; {_listed(sorted(empty))} in text is missing unless keep_default_na: false"
+        raise ValueError(
+            f"values are missing: {_listed(lacking)}; set {fix}{said if empty else ''}"
+        )
+    if not keep.any():
+        how = "missing: drop" if lacking else f"dropna: [{_listed(given.dropna)}]"
+        raise ValueError(f"{how} leaves no record, as values are missing: {_listed(lacking)}")
+    return keep
 
 
 def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -332,17 +429,22 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
         raise ValueError(f"kinds: the target {given.target!r} cannot be left out")
     if kind is None and given.target not in given.categories:
         numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
-        classes = not numeric or (
-            values.nunique() <= _MOST_CLASSES and bool((values % 1 == 0).all())
-        )
-        kind = "category" if classes else "number"
+        if numeric or _are_numbers(values, given):
+            whole = (_numbers(values, given) % 1 == 0).all()
+            kind = "category" if values.nunique() <= _MOST_CLASSES and whole else "number"
+        else:  # numbers say what is in the way
+            kind = "number" if _mostly_numbers(values, given) else "category"
     if kind == "number":
-        return _numbers(values).to_numpy(np.float32), ()
-    texts = _texts(values)
+        return _numbers(values, given).to_numpy(np.float32), ()
+    texts = identifiers(values)
     names = [_text(value) for value in given.categories.get(given.target, [])] or _sorted(texts)
     if others := sorted(set(texts) - set(names)):
         raise ValueError(
             f"categories.{given.target}: {_listed(others)} is none of {_listed(names)}"
+        )
+    if unused := [name for name in names if name not in set(texts)]:
+        raise ValueError(
+            f"categories.{given.target}: no record is of {_listed(unused)}; leave it out"
         )
     if len(names) < 2:
         raise ValueError(f"target: {given.target!r} has one value, {names[0]!r}")
@@ -399,7 +501,7 @@ class _Features:
 
         if not names:
             return np.empty((len(self._frame), 0))
-        numbers = pd.DataFrame({name: _numbers(self._frame[name]) for name in names})
+        numbers = pd.DataFrame({name: _numbers(self._frame[name], self._given) for name in names})
         own, ends, middle, beyond = numbers[self._training], {}, {}, []
         for name in names:
             stated = self._given.range_of(name)
@@ -422,12 +524,17 @@ class _Features:
 
         if not names:
             return np.empty((len(self._frame), 0))
-        texts = pd.DataFrame({name: _texts(self._frame[name]) for name in names})
+        texts = pd.DataFrame({name: identifiers(self._frame[name]) for name in names})
         own, values, other = texts[self._training], [], []
         for name in names:
             stated = [_text(value) for value in self._given.categories.get(name, [])]
             values.append(np.array(stated or _sorted(own[name].dropna()), object))
             none = (texts[name].notna() & ~texts[name].isin(values[-1])).sum()
+            if none and (unused := sorted({*stated} - {*texts[name]})):
+                others = _sorted({*texts[name].dropna()} - {*stated})
+                raise ValueError(
+                    f"categories.{name}: no record has {_listed(unused)}, and {_listed(others)} are none of them"
+                )
             other += [f"{name} ({none:,})"] * bool(none)
         encoder = OneHotEncoder(
             categories=values, handle_unknown="ignore", sparse_output=False
@@ -461,41 +568,137 @@ def _attributes(
     for attribute, alike in columns.items():
         name = alike[0] if len(alike) == 1 or alike[0] == given.group else attribute
         if name in alike:
-            texts = _texts(frame[name]).fillna("missing")
+            texts = identifiers(frame[name]).fillna("missing")
             values = _sorted(texts)
             found[attribute] = Attribute.of(values, texts[~tests], texts[tests])
     return found
 
 
-def _numbers(values: pd.Series[Any]) -> pd.Series[float]:
-    """Read numbers; ValueError for what is none."""
+def _numbers(values: pd.Series[Any], given: Columns) -> pd.Series[float]:
+    """Read numbers; ValueError for what is none, with the settings that help."""
+    from pandas.api import types  # slow to import
+
+    numeric = types.is_numeric_dtype(values)
+    numbers = values if numeric else _read(_texts(values), given.decimal, given.thousands)
+    found = numbers.astype(float)
+    bad = values.notna() & ~np.isfinite(found)
+    if bad.any():
+        raise ValueError(_in_the_way(values.dropna(), bad[values.notna()], given))
+    return found
+
+
+def _is_text(values: pd.Series[Any]) -> bool:
+    """Tell whether a column is of text or of objects, in which numbers may be; a Categorical has none."""
+    from pandas.api import types  # slow to import
+
+    return bool(types.is_string_dtype(values.dtype))
+
+
+def _are_numbers(values: pd.Series[Any], given: Columns) -> bool:
+    """Tell whether all that is present in a column of text is a number."""
+    if not _is_text(values):
+        return False
+    texts = _texts(values.dropna())
+    return bool(_read(texts, given.decimal, given.thousands).notna().all())
+
+
+def _mostly_numbers(values: pd.Series[Any], given: Columns) -> bool:
+    """Tell whether most of a column of text are numbers, in whatever form, perhaps with signs beside them."""
+    if not _is_text(values):
+        return False
+    counts = _texts(values).value_counts()
+    bare = counts.index.to_series().str.strip(_SIGNS)
+    forms = [(given.decimal, given.thousands), *_FORMS]
+    read = max(counts[_read(bare, *form).notna()].sum() for form in forms)
+    return bool(read >= _MOSTLY * counts.sum())
+
+
+def _read(texts: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[float]:
+    """Read numbers of a form; what is none is NaN. A group of thousands has three digits."""
     import pandas as pd  # slow to import
 
-    try:
-        return pd.to_numeric(values).astype(float)
-    except (ValueError, TypeError):
-        bad = next(value for value in values.dropna() if not _is_number(value))
-        raise ValueError(
-            f"{values.name}: {bad!r} is no number; set kinds: {{{values.name}: category}}"
-        ) from None
+    if (decimal, thousands) != (".", ""):
+        groups = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|" if thousands else ""
+        form = rf"\s*[+-]?(?:{groups}\d*)(?:{re.escape(decimal)}\d*)?(?:[eE][+-]?\d+)?\s*"
+        texts = texts.where(texts.str.fullmatch(form, na=False))
+        texts = texts.str.replace(thousands, "", regex=False) if thousands else texts
+        texts = texts.str.replace(decimal, ".", regex=False)
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
+    return numbers.where(np.isfinite(numbers))
+
+
+def _in_the_way(values: pd.Series[Any], bad: pd.Series[bool], given: Columns) -> str:
+    """Say which values of a column are no numbers, in which rows they are, and which settings help."""
+    name, own = str(values.name), (given.decimal, given.thousands)
+    texts = _texts(values)
+    numbers = {form: _read(texts, *form) for form in (own, *_FORMS)}
+    # The form that reads most values, by as few settings as can be.
+    effort = {form: -sum(np.not_equal(form, own)) for form in numbers}
+    rank = {form: (numbers[form].notna().sum(), effort[form]) for form in numbers}
+    best = [form for form in numbers if rank[form] == max(rank.values())]
+    fixes = []
+    for form in best if own not in best else ():
+        words = zip(("decimal", "thousands"), form, own, strict=True)
+        settings = [f"{key}: {sign!r}" for key, sign, other in words if sign != other]
+        example = numbers[form].dropna().index[0]
+        value = f"{texts[example]!r} is {numbers[form][example]:.12g}"
+        fixes.append(f"{' and '.join(settings)} if {value}")
+    left = texts[numbers[best[0]].isna()]
+    if 0 < len(left) < len(texts) / 2:
+        fixes.append(f"na_values: {_some([*left.unique()])} if they are missing")
+    fixes.append(f"kinds: {{{name}: category}}")
+    fixes += [f"kinds: {{{name}: leave_out}}"] * (name not in given.beside)
+    if _read(left.str.strip(_SIGNS), *best[0]).notna().any():
+        fixes.append("write numbers without a sign beside them")
+    shown = []
+    for value in texts[bad].unique()[:_ROWS_SHOWN]:
+        rows = [f"{row + 1:,}" for row in texts.index[texts == value][:_ROWS_SHOWN]]
+        shown.append(f"{value!r} (row {', '.join(rows)})")
+    return (
+        f"{name}: {bad.sum():,} of {len(texts):,} values, such as {', '.join(shown)}: each is no number; "
+        f"set {', or '.join(fixes)}"
+    )
+
+
+def _some(values: Sequence[str]) -> str:
+    """List some values as YAML has them."""
+    more = ", ..." if len(values) > _SHOWN else ""
+    return f"[{', '.join(map(repr, values[:_SHOWN]))}{more}]"
 
 
 def _is_number(value: Any) -> bool:
     try:
-        float(value)
+        return not math.isnan(float(value))
     except (ValueError, TypeError):
         return False
-    return True
 
 
 def _text(value: Any) -> str:
     """Spell a value as in a file: whole numbers without a point."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    return str(value)
+
+
+def identifiers(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Spell values; ValueError for floats that are whole numbers with more digits than these keep."""
+    from pandas.api import types  # slow to import
+
+    if types.is_float_dtype(values):
+        exact = 2.0 ** (np.finfo(values.to_numpy().dtype).nmant + 1)
+        if (long := values.abs().between(exact, np.inf, inclusive="neither")).any():
+            raise ValueError(
+                f"{values.name}: {values[long].iloc[0]:.0f} is a float, in which numbers of so many digits may be "
+                "equal that were not; store them as text or as integers"
+            )
+    return _texts(values)
 
 
 def _texts(values: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd  # slow to import
+
+    if isinstance(values.dtype, pd.StringDtype):
+        return values
     return values.astype(object).map(_text, na_action="ignore")
 
 

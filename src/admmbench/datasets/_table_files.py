@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
+import gzip
 import hashlib
 import io
 import json
 import lzma
 import re
 import warnings
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+import zlib
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from admmbench.datasets._fetch import read_bytes
-from admmbench.datasets._table_columns import different
+from admmbench.datasets._table_columns import RECORD, different
 from admmbench.validation import expanded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Formats, with the suffixes of their files; behind each, ``.xz`` may follow.
+#: Formats, with the suffixes of their files; behind each, one of `_COMPRESSED` may follow.
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),
@@ -34,36 +37,53 @@ FORMATS = {
 LABELS = {"libsvm": "label", "leaf": "y"}
 #: Column that says whose a row of a LEAF file is.
 USER = "user"
-# What stands for a missing value, besides what pandas takes for one.
-_MISSING = ["?"]
-_SEPARATORS = ",;\t"
+# What opens compressed files, by their suffixes.
+_COMPRESSED: dict[str, Callable[[Path], Any]] = {
+    ".xz": lzma.open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+}
+# Formats of which a folder may have the parts of one table.
+_IN_PARTS = ("leaf", "parquet", "csv")
+# Cells of a table in memory, at most: 8 GiB in double precision.
+_MOST_CELLS = 2**30
+_SEPARATORS = ",;\t|"
+# Name of what follows a separator at the end of a record.
+_END = "\0"
 _QUOTED = re.compile('"[^"]*"')
 # What is raised of a file that is damaged, or of another format.
 _UNREADABLE = (
     *(ValueError, TypeError, KeyError, OverflowError, RecursionError),
-    *(OSError, EOFError, lzma.LZMAError),
+    *(OSError, EOFError, lzma.LZMAError, zlib.error),
 )
 
 
 def sources(path: str) -> list[Path]:
-    """List the files of a table: the one that is named, or the JSON files of a folder in the order of their names.
+    """List the files of a table: the one that is named, or those of a folder in the order of their names.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there is none, or files of several formats.
     """
     place = expanded(path)
     if place.is_file():
         return [place]
     if not place.is_dir():
         raise ValueError(f"there is no file {path!r}")
-    found = sorted(each for each in place.iterdir() if _suffix(each) in FORMATS["leaf"])
+    # Programs that write parts begin the names of other files so.
+    files = sorted(file for file in place.iterdir() if file.name[0] not in "._")
+    parts = {kind: [x for x in files if _suffix(x) in FORMATS[kind]] for kind in _IN_PARTS}
+    found = [kind for kind in _IN_PARTS if parts[kind]]
     if not found:
         raise ValueError(
-            f"the folder {path!r} has neither .json files, as LEAF writes them, nor folders train and test of these"
+            f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files nor folders train and test of these"
         )
-    return found
+    if len(found) > 1:
+        raise ValueError(
+            f"the folder {path!r} has files of several formats, {', '.join(found)}; leave those of one"
+        )
+    return parts[found[0]]
 
 
 def parts_of(path: str) -> tuple[str, str] | None:
@@ -108,6 +128,11 @@ def format_of(path: str) -> str:
         If it is that of no format.
     """
     suffix = _suffix(sources(path)[0])
+    if suffix in (".zip", ".zst", ".7z", ".tar", ".tgz"):
+        raise ValueError(
+            f"dataset.path: {path!r}: {suffix} files are not unpacked; unpack it, or compress the table by "
+            f"{', '.join(_COMPRESSED)}"
+        )
     for name, suffixes in FORMATS.items():
         if suffix in suffixes:
             return name
@@ -117,11 +142,31 @@ def format_of(path: str) -> str:
 
 
 def _suffix(path: Path) -> str:
-    return Path(path.stem if path.suffix == ".xz" else path.name).suffix.lower()
+    compressed = path.suffix.lower() in _COMPRESSED
+    return Path(path.stem if compressed else path.name).suffix.lower()
 
 
-def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
+def _content(path: Path) -> bytes:
+    """Return the content of a file, decompressed if its suffix says so."""
+    with _COMPRESSED.get(path.suffix.lower(), partial(open, mode="rb"))(path) as stream:
+        return stream.read()
+
+
+def read_tables(
+    paths: Sequence[str], kind: str, names: Sequence[str], texts: Collection[str] | None
+) -> list[pd.DataFrame]:
     """Read tables of one format: one, or a second one with the test part.
+
+    Parameters
+    ----------
+    paths
+        Where they are.
+    kind
+        Name of the format.
+    names
+        Of the columns of CSV files whose first line is a record; empty if it has the names.
+    texts
+        Columns of CSV files whose values are text, as it is written there, whatever they look like; None for all.
 
     Raises
     ------
@@ -129,7 +174,8 @@ def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
         If a file is none of this format; the message names it.
     """
     try:
-        return _READERS[kind]([sources(path) for path in paths])
+        files = [sources(path) for path in paths]
+        return _read_csv(files, names, texts) if kind == "csv" else _READERS[kind](files)
     except ImportError:
         raise ValueError(
             f"{' and '.join(paths)}: Parquet needs the package pyarrow: pip install 'admmbench[parquet]'"
@@ -143,46 +189,94 @@ def read_tables(paths: Sequence[str], kind: str) -> list[pd.DataFrame]:
         raise ValueError(f"{' and '.join(paths)}: cannot be read as {kind}: {said}") from None
 
 
-def _read_csv(tables: list[list[Path]]) -> list[pd.DataFrame]:
-    """Read text with names in its first line, separated by what stands there most often."""
+def _read_csv(
+    tables: list[list[Path]], names: Sequence[str], texts: Collection[str] | None
+) -> list[pd.DataFrame]:
+    """Read text; a column is text in all files, as it is written there, unless all its values are numbers."""
+    from pandas.api import types  # slow to import
+
+    contents = [[_content(file) for file in files] for files in tables]
+    frames = [[_parse_csv(each, names, texts) for each in parts] for parts in contents]
+    columns = [
+        (str(name), values) for parts in frames for frame in parts for name, values in frame.items()
+    ]
+    mixed = {name for name, values in columns if not types.is_numeric_dtype(values)}
+    if any(name in mixed and types.is_numeric_dtype(values) for name, values in columns):
+        texts = {*(texts or ()), *mixed}
+        frames = [[_parse_csv(each, names, texts) for each in parts] for parts in contents]
+    return [_stacked(parts) for parts in frames]
+
+
+def _parse_csv(content: bytes, names: Sequence[str], texts: Collection[str] | None) -> pd.DataFrame:
+    """Read one text; columns are separated by what stands most often in its first line, or else by blanks."""
     import pandas as pd  # slow to import
 
-    def read(content: bytes) -> pd.DataFrame:
-        # A name in quotes may contain any of the separators.
-        first = _QUOTED.sub("", content.split(b"\n", 1)[0].decode("utf-8-sig"))
-        form: dict[str, Any] = {"sep": max(_SEPARATORS, key=first.count), "skipinitialspace": True}
-        # Of two columns of one name, the second would be read under another one.
-        names = pd.read_csv(
-            io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, **form
-        )
-        different(name for name in names.iloc[0] if name)
-        # Of fields that have no name the first would be left for the index, and those beyond left out.
-        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
-            try:
-                return pd.read_csv(
-                    io.BytesIO(content),
-                    na_values=_MISSING,
-                    low_memory=False,
-                    index_col=False,
-                    **form,
-                )
-            except pd.errors.ParserWarning:
-                raise ValueError(
-                    "rows have more fields than the first line has names; name every column"
-                ) from None
+    stream = io.BytesIO(content)
+    # A name in quotes may contain any of the separators.
+    first, second = (_QUOTED.sub("", stream.readline().decode("utf-8-sig")) for _ in range(2))
+    separator = max(_SEPARATORS, key=first.count)
+    blanks = separator not in first and len(first.split()) > 1
+    form: dict[str, Any] = {"sep": r"\s+" if blanks else separator}
+    row = pd.read_csv(
+        io.BytesIO(content), header=None, nrows=1, dtype=str, na_filter=False,
+        skipinitialspace=True, **form,
+    ).iloc[0]  # fmt: skip
+    if names and len(names) != len(row):
+        raise ValueError(f"names: {len(names)} names for {len(row)} columns; name every column")
+    # Of two columns of one name, the second would be read under another one.
+    if not names:
+        different((name for name in row if name), hint=RECORD)
+    header = None if names else 0
+    columns = [name or f"Unnamed: {place}" for place, name in enumerate(names or row)]
+    # Blanks after all separators belong to these, and otherwise to the values.
+    record = second if header == 0 else first
+    spaced = 0 < record.count(separator) == record.count(f"{separator} ")
+    # A separator at the end of each record is no field.
+    ends = [_END] * (header == 0 and record.count(separator) == len(row) and not blanks)
+    # Of fields that have no name the first would be left for the index, and those beyond left out.
+    with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+        try:
+            frame = pd.read_csv(
+                io.BytesIO(content),
+                header=header,
+                names=[*columns, *ends],
+                dtype=str if texts is None else dict.fromkeys([*texts, *ends], str),
+                na_filter=False,
+                low_memory=False,
+                index_col=False,
+                skipinitialspace=spaced,
+                **form,
+            )
+            if ends and frame.pop(_END).any():
+                raise pd.errors.ParserWarning
+            return frame
+        except pd.errors.ParserWarning:
+            raise ValueError(
+                "rows have more fields than the first line has names; name every column"
+            ) from None
 
-    return [read(read_bytes(file)) for (file,) in tables]
+
+def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Join the parts of a table; ValueError if their columns differ."""
+    import pandas as pd  # slow to import
+
+    for part in parts:
+        if other := {*part.columns} ^ {*parts[0].columns}:
+            raise ValueError(f"not all files of the folder have the column {min(map(str, other))}")
+    return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
 
 def _read_parquet(tables: list[list[Path]]) -> list[pd.DataFrame]:
-    import pandas as pd  # slow to import
+    import pyarrow.parquet
 
     def read(content: bytes) -> pd.DataFrame:
-        frame = pd.read_parquet(io.BytesIO(content))
+        # Whole numbers beside a gap would become floats, which identifiers of 19 digits do not fit in.
+        table = pyarrow.parquet.read_table(io.BytesIO(content))
+        frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
         # The file has it as a column like any other.
         return frame.reset_index([name for name in frame.index.names if name is not None])
 
-    return [read(read_bytes(file)) for (file,) in tables]
+    return [_stacked([read(_content(file)) for file in files]) for files in tables]
 
 
 def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
@@ -190,17 +284,29 @@ def _read_libsvm(tables: list[list[Path]]) -> list[pd.DataFrame]:
     import pandas as pd  # slow to import
     from sklearn.datasets import load_svmlight_files
 
-    contents = [io.BytesIO(read_bytes(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
+    contents = [io.BytesIO(_content(file).removeprefix(codecs.BOM_UTF8)) for (file,) in tables]
     found = load_svmlight_files(contents, dtype=np.float32, zero_based=True)
     widest = max(X.shape[1] for X in found[::2])
     frames = []
     for X, y in zip(found[::2], found[1::2], strict=True):
         X.resize(X.shape[0], widest)
-        frame = pd.DataFrame(X.toarray(), columns=[str(number) for number in range(widest)])
+        frame = pd.DataFrame(dense(X), columns=[str(number) for number in range(widest)])
         if all(part[:, [0]].nnz == 0 for part in found[::2]):
             frame = frame.drop(columns="0")  # the file counts from 1
         frames.append(frame.assign(**{LABELS["libsvm"]: y.astype(np.float64)}))
     return frames
+
+
+def dense(X: Any) -> NDArray[Any]:
+    """Write out a sparse matrix; ValueError if it is too large for that."""
+    rows, columns = X.shape
+    if rows * columns > _MOST_CELLS:
+        used = len(np.unique(X.tocoo().col))
+        raise ValueError(
+            f"{rows:,} records of {columns:,} features do not fit in memory, as zeros are stored too; {used:,} "
+            "features are used: number these from 1, or hash them to fewer, such as 4,096"
+        )
+    return np.asarray(X.toarray())
 
 
 def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
@@ -212,7 +318,7 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
         y: list[Any] = []
         users: list[str] = []
         for file in files:
-            content = json.loads(read_bytes(file), object_pairs_hook=_each_once)
+            content = json.loads(_content(file), object_pairs_hook=_each_once)
             different(content["users"], "users")
             _check_users(content)
             for user in content["users"]:
@@ -250,7 +356,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _READERS: dict[str, Callable[[list[list[Path]]], list[pd.DataFrame]]] = {
-    "csv": _read_csv,
     "parquet": _read_parquet,
     "libsvm": _read_libsvm,
     "leaf": _read_leaf,

@@ -19,7 +19,7 @@ from admmbench.datasets._fetch import DatasetError
 from admmbench.datasets._table_columns import Columns, Prepared
 from admmbench.files import digest, write
 from admmbench.files.cache import Cache
-from admmbench.validation import checked
+from admmbench.validation import Text, checked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,7 @@ class Settings(Columns):
 
     path: str
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
+    names: list[Text] = []
 
 
 class Table(DatasetDefinition):
@@ -51,6 +52,8 @@ class Table(DatasetDefinition):
         the data set's identity, and not where it is.
     format
         csv, parquet, libsvm or leaf; by the suffix of the file if absent.
+    names
+        Names of all columns of a CSV file whose first line is a record.
     target
         Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there.
     group
@@ -65,6 +68,17 @@ class Table(DatasetDefinition):
     missing
         What becomes of records with a missing value: refuse the table, drop them, or impute the value: the median of
         the training part (the middle, if the range is stated), and no category.
+    dropna
+        Columns, such as the target, without whose value a record is dropped, whatever `missing` says of the others.
+    na_values
+        Values that stand for a missing one, such as ["-", "n.a."], besides an empty cell: of all columns, or by column.
+    keep_default_na
+        Whether texts such as NA, None and ? in a CSV file are missing values, but for the target and for categories
+        that are stated.
+    decimal
+        Decimal point of numbers in text.
+    thousands
+        What stands between the thousands of numbers in text; empty for nothing.
     test
         Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
         {part: test}; or the path of a second file or folder.
@@ -98,6 +112,10 @@ class Table(DatasetDefinition):
         if kind == "leaf":
             own["group"] = given.group or _table_files.USER
             own["kinds"] = {_table_files.LABELS[kind]: "category", **given.kinds}
+        if kind != "csv":  # other formats have names, and say what is missing
+            own["keep_default_na"] = False
+            if given.names:
+                raise ValueError(f"dataset.names: {kind} files have their own; leave it out")
         complete = given.model_copy(update=own).model_dump(mode="json")
         self.describe(complete)
         return complete
@@ -185,6 +203,10 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
         Settings of the data set.
     """
     frame, given = _with_columns(data, groups, {})
+    # Whole numbers have no point, as classes and groups of arrays have none.
+    frame[given.target] = frame[given.target].convert_dtypes()
+    if given.group:
+        frame[given.group] = _table_columns.identifiers(frame[given.group])
     content = frame.to_csv(index=False).encode()
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.csv"
     write(path, content)
@@ -198,15 +220,14 @@ def _with_columns(
     X, y, names, classes = _parts(data)
     y, groups = _in_order(y, (X,), "dataset: y"), _in_order(groups, (X, y), "groups")
     frame, target, classes = _frame(X, y, names, classes)
-    found = {**columns, "target": target}
+    found = {"keep_default_na": False, **columns, "target": target}
     if classes:
         found["categories"] = {target: classes, **columns.get("categories", {})}
     if groups is not None:
         found["group"] = _add(frame, groups, "group", "groups")
     given = checked(Columns, found, "")
     _table_columns.check(frame, given)
-    # An array of objects, such as the values of a table, has numbers in columns too, and other words for missing.
-    return frame.fillna(np.nan).infer_objects(), given
+    return frame, given
 
 
 def _parts(data: Any) -> tuple[Any, Any, Any, list[str]]:
@@ -249,7 +270,7 @@ def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame
     if isinstance(X, pd.DataFrame):
         frame = X.set_axis([str(name) for name in X.columns], axis=1).reset_index(drop=True)
     else:
-        array = _array(X.toarray() if sparse.issparse(X) else X)
+        array = _array(_table_files.dense(X) if sparse.issparse(X) else X)
         if array.ndim != 2:
             raise ValueError(f"dataset: features have shape {array.shape}, expected (n, J)")
         frame = pd.DataFrame(
@@ -260,13 +281,18 @@ def _frame(X: Any, y: Any, names: Any, classes: list[str]) -> tuple[pd.DataFrame
     known = np.isin(codes, range(len(classes))).all() and not np.ma.is_masked(codes)
     if len(classes) > 1 and codes.ndim == 1 and known:
         y = pd.Series(np.array(classes, object)[codes.astype(int)], name=getattr(y, "name", None))
+        classes = [name for name in classes if (y == name).any()]
     else:
         classes = []
     return frame, _add(frame, y, "target", "dataset: y"), classes
 
 
 def _array(values: Any) -> np.ma.MaskedArray[Any, Any]:
-    """Make an array that keeps which values are masked: pandas takes these for missing ones."""
+    """Make an array that keeps which values are masked, and whole numbers beside a gap, which are no floats."""
+    from pandas.api.types import is_extension_array_dtype  # slow to import
+
+    if is_extension_array_dtype(values):
+        values = values.astype(object)
     return np.ma.asanyarray(values)
 
 
@@ -280,7 +306,12 @@ def _add(frame: pd.DataFrame, values: Any, name: str, what: str) -> str:
     name = str(getattr(values, "name", None) or name)
     while name in frame.columns:
         name += "_"
-    frame[name] = array
+    # Whole numbers beside a masked one would become floats, which long ones do not fit in.
+    column = array.data
+    if np.ma.is_masked(array):
+        column = column.astype(object)
+        column[np.ma.getmaskarray(array)] = None
+    frame[name] = column
     return name
 
 
@@ -304,7 +335,7 @@ def _made(settings: str, checksums: tuple[tuple[str, str], ...]) -> tuple[Arrays
     """Read and prepare a table of these checksums; the last one is kept, as it is described before it is read."""
     given = Settings(**json.loads(settings))
     paths = _paths(given.model_dump())
-    frames = _table_files.read_tables(paths, given.format)
+    frames = _table_files.read_tables(paths, given.format, given.names, given.texts)
     for path, frame in zip(paths, frames, strict=True):
         with _named(path):
             _table_columns.check(frame, given)
