@@ -23,6 +23,16 @@ def test_a_file_of_one_s_own_takes_the_place_of_an_installed_one(tmp_path):
     assert SNAKEFILE.is_file()
 
 
+def test_a_file_may_end_in_yml(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    own = tmp_path / "experiments/quick.yml"
+    own.write_text((CONFIG / "experiments/quick.yaml").read_text())
+    assert find_all("experiments", tmp_path)["quick"] == own
+    own.with_suffix(".yaml").write_text(own.read_text())
+    with pytest.raises(ValueError, match=r"quick\.ya?ml and .*quick\.ya?ml have one name; remove"):
+        find_all("experiments", tmp_path)
+
+
 def test_tuned_settings_are_installed_too(tmp_path):
     study = config.load({"experiments": ["equal_privacy_adult"]}, tmp_path)
     assert not study.experiments["equal_privacy_adult"].untuned

@@ -135,7 +135,7 @@ def overlay_names(prefix: str, **_: Any) -> list[str]:
     """List installed overlays, and YAML files below this folder."""
     from admmbench.files.installed import find_all
 
-    files = (str(path) for path in Path(prefix).parent.glob("*.yaml"))
+    files = (str(path) for path in Path(prefix).parent.glob("*.y*ml"))
     return sorted({*(path.name for path in find_all().values()), *files})
 
 

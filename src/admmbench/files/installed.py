@@ -36,9 +36,20 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     Returns
     -------
     dict
-        Files, by name without suffix, in alphabetical order.
+        Files, by name without suffix (``.yaml`` or ``.yml``), in alphabetical order.
+
+    Raises
+    ------
+    ValueError
+        If a folder has two files of one name.
     """
-    files = {path.stem: path for folder in (CONFIG, own) for path in (folder / kind).glob("*.yaml")}
+    files: dict[str, Path] = {}
+    for folder in (CONFIG, own):
+        for path in (folder / kind).glob("*.y*ml"):
+            other = files.get(path.stem)
+            if other and other.parent == path.parent and other.suffix != path.suffix:
+                raise ValueError(f"{other} and {path} have one name; remove one of them")
+            files[path.stem] = path
     return dict(sorted(files.items()))
 
 
