@@ -165,6 +165,17 @@ def test_another_question_has_another_folder(capsys, monkeypatch):
     assert len(calls) == 2
 
 
+def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
+    frame = patients()
+    frame["age"] = frame.age.astype(str).where(frame.index != 3, "-")
+    frame.to_csv("patients.csv", index=False)
+    words = ["rank", "patients.csv", "--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert "age: 1 of 120 values, such as '-' (row 4): each is no number; set na_values: " in said
+    assert "settings follow the table as KEY=VALUE, such as missing=drop" in said
+
+
 def test_an_experiment_may_leave_its_agents_to_the_data():
     given = {
         "title": "t",

@@ -141,6 +141,12 @@ def _rank(options: argparse.Namespace) -> int:
         },
         "",
     )
+    try:
+        describe(question.dataset)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} (settings follow the table as KEY=VALUE, such as missing=drop)"
+        ) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
     content, left_out = experiment(question, folder)
     scaffold.write_experiment(
