@@ -190,7 +190,7 @@ def test_damage_is_named(folder, damage, message):
 
 def test_another_format_is_named(folder, monkeypatch):
     monkeypatch.setattr("admmbench.datasets._prepared.FORMAT_VERSION", 0)
-    with pytest.raises(DatasetError, match="format version 6, expected 0"):
+    with pytest.raises(DatasetError, match="format version 7, expected 0"):
         open_prepared(folder)
 
 

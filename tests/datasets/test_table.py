@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.linear_model import LinearRegression
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
@@ -249,11 +250,118 @@ def test_numbers_are_a_regression(folder):
     bunch = load_diabetes(as_frame=True, scaled=False)
     bunch.frame.to_csv("d.csv", index=False)
     spec = {"name": "table", "path": "d.csv", "target": "target"}
-    assert describe(spec).default_problem == "squared"
+    assert describe(spec).default_problem == "huber"
     assert describe(spec).class_names == ()
     trace = simulate(spec, "admm", agents=3, rounds=80, seeds=1)
     assert 45 < trace.test_rmse.values[0, -1] < 65
     assert describe({**spec, "kinds": {"sex": "category"}}).n_features == 12
+
+
+def prices(n=200):
+    """Features and prices that follow from them up to some noise, and how large this is."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.random((n, 3)), columns=list("abc"))
+    return X, 3 * X.a - 2 * X.b + rng.normal(0, 0.3, n)
+
+
+UNITS = {"of a price": (1e5, 3e5), "tiny": (1e-6, -2e-6), "negative": (1e9, -7e9), "far": (1, 1e9)}
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("problem", [None, "squared"])
+def test_the_unit_of_targets_does_not_matter(unit, problem):
+    scale, offset = UNITS[unit]
+    X, y = prices()
+    given = {"problem": problem, "agents": 2, "seeds": 1, "rounds": 20}
+    if problem is None:  # a loss that suits private methods
+        given |= {"epsilon": 1.0, "sensitivity": "global"}
+    found, wanted = (
+        simulate((X, each), "admm" if problem else "dp_gd", **given)
+        for each in (scale * y + offset, y)
+    )
+    np.testing.assert_allclose(found.test_rmse / scale, wanted.test_rmse, rtol=1e-3)
+    np.testing.assert_allclose(found.test_loss, wanted.test_loss, rtol=1e-3)
+    assert found.test_rmse[0, -1] < (0.7 if problem else 1) * found.test_rmse[0, 0]
+
+
+@pytest.mark.parametrize("agents", [3, {"scheme": "columns", "blocks": 2}])
+def test_errors_are_in_the_unit_of_the_file(agents, folder):
+    """Beside scikit-learn's least squares on the table itself."""
+    X, y = prices(400)
+    part = np.where(np.arange(400) < 300, "train", "test")
+    X.assign(y=1e5 * y, part=part).to_csv("t.csv", index=False)
+    given = {"path": "t.csv", "target": "y", "test": {"part": "test"}, "target_range": [-3e5, 4e5]}
+    fit = LinearRegression().fit(X[:300], 1e5 * y[:300])
+    rmse = np.sqrt(np.mean((fit.predict(X[300:]) - 1e5 * y[300:]) ** 2))
+    name = "admm" if agents == 3 else "admm_sharing"
+    problem = {"loss": "squared", "strength": 1e-9}
+    trace = simulate({"name": "table", **given}, name, problem=problem, agents=agents, seeds=1)
+    assert trace.test_rmse[0, -1] == pytest.approx(rmse, rel=1e-2)
+
+
+def test_a_threshold_is_in_the_unit_of_the_file():
+    """Errors beyond it count by their size alone, so that outliers do not pull."""
+    X, y = prices(400)
+    y = 1e5 * (y + 30 * (np.arange(400) % 10 == 0))
+    data = from_arrays((X, y))
+
+    def fitted(threshold):
+        loss = {"name": "huber", "threshold": threshold}
+        trace = simulate(
+            data, "centralized", problem={"loss": loss, "strength": 0}, rounds=1, seeds=1
+        )
+        return float(trace.test_rmse[0, -1])
+
+    squared = simulate(
+        data, "centralized", problem={"loss": "squared", "strength": 0}, rounds=1, seeds=1
+    )
+    assert fitted(1e8) == pytest.approx(float(squared.test_rmse[0, -1]), rel=1e-6)
+    assert fitted(1e4) > 1.03 * fitted(1e8)  # those that are no outliers have errors far below
+
+
+def test_targets_beyond_a_stated_range_are_clipped_in_training(folder):
+    X, y = prices()
+    X.assign(y=y).to_csv("t.csv", index=False)
+    spec: dict = {"name": "table", "path": "t.csv", "target": "y", "target_range": [-1, 1]}
+    data, text = load_dataset(spec), "\n".join(describe(spec).summary)
+    plain = load_dataset({**spec, "target_range": [-10, 10]})
+    assert (plain.target_scale, data.target_scale) == (1, 0.1)
+    np.testing.assert_allclose(data.y_train, (10 * plain.y_train).clip(-10, 10), atol=1e-5)
+    np.testing.assert_allclose(data.y_test, 10 * plain.y_test, atol=1e-5)
+    assert abs(data.y_test).max() > 10
+    beyond = np.count_nonzero(np.abs(plain.y_train) > 1)
+    assert f"scaled from the range [-1, 1], to which {beyond} of the training part are" in text
+    assert "clipped" not in "\n".join(describe({**spec, "target_range": [-10, 10]}).summary)
+
+
+def test_the_range_of_targets_is_presumed_unless_it_is_stated(folder):
+    X, y = prices()
+    X.assign(price=y).to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "price", "ranges": [0, 1]}
+
+    def guarantee(spec):
+        given = {"privacy": {"total": 1.0}, "sensitivity": "global"}
+        return RunSpec(dataset=spec, algorithm="dp_gd", **given).guarantee
+
+    assert guarantee(spec).kind == "conditional"
+    assert "is public: the range of price;" in guarantee(spec).conditions
+    assert guarantee({**spec, "target_range": [-9, 9]}).kind == "proved"
+    own = load_dataset(spec)
+    assert (own.y_train.min(), own.y_train.max()) == (-10, 10)
+    assert set(own.target_range) <= set(y)
+
+
+def test_a_range_makes_numbers_of_whole_numbers():
+    X, _ = prices()
+    marks = np.arange(200) % 5 + 1
+    assert from_arrays((X, marks)).class_names
+    assert from_arrays((X, marks), target_range=[1, 5]).class_names == ()
+
+
+def test_data_sets_of_the_suite_are_not_scaled():
+    data = load_dataset("diabetes")
+    assert (data.target_range, data.target_scale) == (None, 1.0)
+    assert data.y_train.max() > 300
 
 
 FAULTS = {
@@ -271,6 +379,16 @@ FAULTS = {
     "class": ({"categories": {"label": ["no", "maybe"]}}, "categories.label: yes is none of no, may"),
     "one class": ({"target": "country"}, "target: 'country' has one value, 'NL'"),
     "two": ({"ranges": {"ward": [0, 1]}, "categories": {"ward": ["a"]}}, "'ward' has categories too"),
+    "range of classes": ({"target_range": [0, 1]}, "'yes' is no number"),
+    "range and classes": (
+        {"target_range": [0, 1], "categories": {"label": ["no", "yes"]}},
+        "target_range: it is of targets that are numbers, and 'label' is said to have classes",
+    ),
+    "no width": ({"target": "bmi", "target_range": [5, 5]}, "dataset.target_range: expected two"),
+    "two ranges": (
+        {"target": "bmi", "ranges": {"bmi": [5, 80]}},
+        "ranges: 'bmi' is the target; state its range in target_range",
+    ),
     "format": ({"format": "leaf", "target": ""}, "patients.csv: cannot be read as leaf"),
 }  # fmt: skip
 

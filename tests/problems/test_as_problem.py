@@ -96,7 +96,7 @@ def test_what_is_written_counts_and_the_description_is_the_problem(spec):
 
 def test_a_loss_keeps_its_parameters():
     assert as_problem({"loss": {"name": "huber", "threshold": 3}}, "rows").loss.threshold == 3
-    assert as_loss({"name": "huber"}).threshold == 1
+    assert as_loss({"name": "huber"}).slope_bound == 1
 
 
 @pytest.mark.parametrize(

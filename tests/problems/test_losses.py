@@ -145,7 +145,7 @@ def literal(spec, u, y):
         return (u - y) ** 2 / 2
     if spec == "squared_hinge":
         return max(0, 1 - y * u) ** 2
-    d, error = as_loss(spec).threshold, abs(u - y)
+    d, error = as_loss(spec).slope_bound, abs(u - y)
     return error**2 / 2 if error <= d else d * error - d**2 / 2
 
 

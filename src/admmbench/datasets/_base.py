@@ -14,6 +14,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from admmbench.datasets._fetch import DatasetError, RemoteFile
 from admmbench.validation import Text
 
+# Where a range of targets ends when it is scaled. Slopes of `huber` are then about as large, and models about as far
+# from zero, as those of classifiers, for which methods have their usual settings.
+TARGET_END = 10
 # Names of data sets and of attributes are parts of names of files.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
@@ -46,6 +49,13 @@ def _different(names: tuple[str, ...]) -> tuple[str, ...]:
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
     if not ends[0] <= ends[1]:
         raise ValueError(f"{ends} is no pair of numbers (low, high)")
+    return ends
+
+
+def check_range(ends: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of a range to scale from; ValueError if it has no width."""
+    if not ends[0] < ends[1]:
+        raise ValueError(f"expected two numbers, the first below the second, got {list(ends)}")
     return ends
 
 
@@ -110,6 +120,8 @@ class Facts:
         Loss to minimise when none is asked for.
     target_unit
         Unit of targets that are numbers.
+    target_range
+        Range in this unit that targets are scaled from, to [-10, 10]; None: targets are in this unit.
     domain
         Bounds of each feature of an admissible record (not of the sample), unit: none.
     note
@@ -130,6 +142,7 @@ class Facts:
     citation: Text = ""
     default_problem: str = "softmax"
     target_unit: Text = "1"
+    target_range: Annotated[Ends, AfterValidator(check_range)] | None = None
     domain: Ends = (0.0, 1.0)
     note: Text = ""
     presumed: Text = ""
@@ -140,6 +153,14 @@ class Facts:
     def n_classes(self) -> int:
         """Return the number of classes."""
         return len(self.class_names)
+
+    @property
+    def target_scale(self) -> float:
+        """Return what a difference of 1 of targets is in their unit."""
+        if self.target_range is None:
+            return 1.0
+        low, high = self.target_range
+        return high / (2 * TARGET_END) - low / (2 * TARGET_END)
 
     @property
     def facts(self) -> dict[str, Any]:

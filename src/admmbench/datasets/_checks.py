@@ -52,6 +52,8 @@ def checked_info(info: DatasetInfo) -> DatasetInfo:
     for key in ("n_train", "n_test", "n_features"):
         if not (getattr(found, key) or found.drawn):
             raise ValueError(f"{key}: 0 is no whole number of 1 or more")
+    if found.target_range and found.class_names:
+        raise ValueError("target_range: it is of targets that are numbers, and there are classes")
     own = {file.name: file.checksum for file in found.files}
     return replace(found, checksums=own | found.checksums)
 

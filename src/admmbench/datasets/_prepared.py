@@ -21,7 +21,7 @@ from admmbench.datasets._fetch import DatasetError
 from admmbench.files import sealed_json, unsealed
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 METADATA = "dataset.json"
 
 
@@ -100,6 +100,8 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     facts = {each.name: metadata[each.name] for each in fields(Facts)}
     # JSON has no tuples.
     facts |= {name: tuple(facts[name]) for name in ("class_names", "domain")}
+    if facts["target_range"] is not None:
+        facts["target_range"] = tuple(facts["target_range"])
     attributes = {
         name: Attribute(tuple(values), *(arrays[each] for each in _files_of(name)))
         for name, values in metadata["attributes"].items()

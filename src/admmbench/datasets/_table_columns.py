@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
-from admmbench.datasets._base import Arrays, Attribute
+from admmbench.datasets._base import TARGET_END, Arrays, Attribute, check_range
 from admmbench.validation import Number, Strict, Text, checked, meant
 
 if TYPE_CHECKING:
@@ -42,13 +42,7 @@ _SIGNS = "%‰$€£¥<>≤≥~≈ \u00a0"
 RECORD = "if the first line is a record, state names: [...], one for each column"
 
 
-def _range(ends: tuple[float, float]) -> tuple[float, float]:
-    if not ends[0] < ends[1]:
-        raise ValueError(f"expected two numbers, the first below the second, got {list(ends)}")
-    return ends
-
-
-Range = Annotated[tuple[Number, Number], AfterValidator(_range)]
+Range = Annotated[tuple[Number, Number], AfterValidator(check_range)]
 Value = str | int | float | bool
 
 
@@ -65,6 +59,9 @@ class Columns(Strict):
     ranges: dict[str, Range] | Range = {}
     """Range of each number that a record may have, for scaling, by column, or one range for all numbers. It is found
     in the training part for columns that are absent, which a total of privacy does not cover."""
+    target_range: Range | None = None
+    """Range of targets that are numbers, which are scaled from it. It is found in the training part if absent, which a
+    total of privacy does not cover."""
     categories: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
     """Values that a record may have, by column; the classes in their order, for the target. They are found in the
     training part (classes in both) for columns that are absent, which a total of privacy does not cover."""
@@ -150,6 +147,8 @@ class Prepared:
         The arrays.
     class_names
         Empty where targets are numbers.
+    target_range
+        Range that targets are scaled from; None where they are classes.
     group
         Attribute by which records are shared out; empty if there is none.
     presumed
@@ -160,6 +159,7 @@ class Prepared:
 
     arrays: Arrays
     class_names: tuple[str, ...]
+    target_range: Range | None
     group: str
     presumed: str
     summary: list[str] = field(default_factory=list)
@@ -275,6 +275,11 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     for part, rows in (("training", ~tests), ("test", tests)):
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
+    said, target_range = _said_of_target(given.target, y, class_names, tests), None
+    if not class_names:
+        target_range = given.target_range or _range_of(y[~tests], given.target)
+        y, scaled = _scaled(y, tests, target_range)
+        said += scaled
     if not used:
         raise ValueError(f"no column is left for features: {_reasons(kinds, why)}")
     features = _Features(frame, ~tests, kinds, given)
@@ -286,7 +291,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     arrays = Arrays(X[~tests], y[~tests], X[tests], y[tests], attributes)
     lines = [
         *([f"records dropped, as values are missing: {(~keep).sum():,}"] if not keep.all() else []),
-        _said_of_target(given.target, y, class_names, tests),
+        said,
         *features.lines,
         *([f"missing values, imputed: {imputed}"] if gaps else []),
         *([f"left out: {_reasons(kinds, why)}"] if len(used) < len(kinds) else []),
@@ -299,8 +304,10 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         found.append(f"that {_listed(unsaid)} can be left out")
     if class_names and given.target not in given.categories:
         found.append(f"the classes of {given.target}")
+    if not class_names and given.target_range is None:
+        found.append(f"the range of {given.target}")
     presumed = f"what the preparation found in the records is public: {'; '.join(found)}"
-    return Prepared(arrays, class_names, group, presumed if found else "", lines)
+    return Prepared(arrays, class_names, target_range, group, presumed if found else "", lines)
 
 
 def slug(name: str) -> str:
@@ -330,6 +337,8 @@ def _check_names(frame: pd.DataFrame, given: Columns) -> None:
     for name in given.kinds:
         if given.kinds[name] == "number" and name in given.categories:
             raise ValueError(f"categories: {name!r} is a number in kinds")
+    if isinstance(given.ranges, dict) and given.target in given.ranges:
+        raise ValueError(f"ranges: {given.target!r} is the target; state its range in target_range")
     if isinstance(given.ranges, dict) and (both := given.ranges.keys() & given.categories):
         raise ValueError(f"ranges: {min(both)!r} has categories too; give one of them")
 
@@ -427,6 +436,13 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
     kind = given.kinds.get(given.target)
     if kind == "leave_out":
         raise ValueError(f"kinds: the target {given.target!r} cannot be left out")
+    if given.target_range is not None:
+        if kind == "category" or given.target in given.categories:
+            raise ValueError(
+                f"target_range: it is of targets that are numbers, and {given.target!r} is said to have classes; leave "
+                "one of them out"
+            )
+        kind = "number"
     if kind is None and given.target not in given.categories:
         numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
         if numeric or _are_numbers(values, given):
@@ -435,7 +451,7 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
         else:  # numbers say what is in the way
             kind = "number" if _mostly_numbers(values, given) else "category"
     if kind == "number":
-        return _numbers(values, given).to_numpy(np.float32), ()
+        return _numbers(values, given).to_numpy(np.float64), ()
     texts = identifiers(values)
     names = [_text(value) for value in given.categories.get(given.target, [])] or _sorted(texts)
     if others := sorted(set(texts) - set(names)):
@@ -453,6 +469,31 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
     return texts.map({name: code for code, name in enumerate(names)}).to_numpy(np.int64), tuple(
         names
     )
+
+
+def _range_of(y: NDArray[np.float64], name: str) -> Range:
+    """Range of some targets; ValueError if they are all the same."""
+    low, high = float(y.min()), float(y.max())
+    if not low < high:
+        raise ValueError(f"target: {name!r} has one value in the training part, {low:g}")
+    return low, high
+
+
+def _scaled(
+    y: NDArray[np.float64], tests: NDArray[np.bool_], ends: Range
+) -> tuple[NDArray[np.float32], str]:
+    """Scale targets from their range, and say so.
+
+    Those that train are clipped, as features are. Those that test are not, so that errors are those of the file.
+    """
+    low, high = (end / 2 for end in ends)  # so that no difference is too large
+    made = (y - (high + low)) / (high - low) * TARGET_END
+    beyond = int((abs(made[~tests]) > TARGET_END).sum())
+    made[~tests] = made[~tests].clip(-TARGET_END, TARGET_END)
+    said = f", scaled from the range [{ends[0]:.10g}, {ends[1]:.10g}]"
+    if beyond:
+        said += f", to which {beyond:,} of the training part are clipped"
+    return made.astype(np.float32), said
 
 
 def _drawn(classes: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:

@@ -63,6 +63,9 @@ class Table(DatasetDefinition):
         Kind of a column, where it is another one than is found: number, category or leave_out.
     ranges
         Range of each number that a record may have, by column, or one range for all numbers.
+    target_range
+        Range of targets that are numbers. They are scaled from it to [-10, 10]; errors, and thresholds of losses, are
+        in the unit of the file.
     categories
         Values that a record may have, by column; for the target, the classes in their order.
     missing
@@ -371,7 +374,8 @@ def _facts(made: Prepared) -> dict[str, Any]:
         "n_test": len(arrays.y_test),
         "n_features": arrays.X_train.shape[1],
         "class_names": made.class_names,
-        "default_problem": {0: "squared", 2: "logistic"}.get(n_classes, "softmax"),
+        "target_range": made.target_range,
+        "default_problem": {0: "huber", 2: "logistic"}.get(n_classes, "softmax"),
         "attributes": {name: len(each.values) for name, each in arrays.attributes.items()},
         "presumed": made.presumed,
         "group": made.group,

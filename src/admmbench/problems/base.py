@@ -112,9 +112,11 @@ class Problem(ABC):
         unit: Literal["record", "agent"] = "record",
     ) -> BoundProblem[Any]:
         """Join parameters and data; see `Setting`. What is released has the precision of models if none is given."""
+        loss = self.loss.for_targets(split.dataset.target_scale)
         precision = np.dtype(dtype)
         released = np.dtype(released or precision)
-        return self.bound(split, Setting(n_seeds, sensitivity, precision, released, unit))
+        setting = Setting(n_seeds, sensitivity, precision, released, unit)
+        return dataclasses.replace(self, loss=loss).bound(split, setting)
 
     @abstractmethod
     def bound(self, split: Any, setting: Setting) -> BoundProblem[Any]:

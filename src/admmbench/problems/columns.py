@@ -103,7 +103,7 @@ class BoundColumns(BoundLoss["Party"]):
         problem.check(data.info)
         assert isinstance(problem.loss, ScalarLoss)
         self.problem, self.loss, self.penalty = problem, problem.loss, problem.penalty
-        self.columns = split.columns
+        self.columns, self._target_scale = split.columns, data.target_scale
         self.n_seeds, self.dtype = setting.n_seeds, dtype
         self.n_agents = len(split.columns)
         self.n_samples = data.n_train
@@ -231,9 +231,10 @@ class BoundColumns(BoundLoss["Party"]):
         models, _ = weights_and_intercepts(state.w, self.model_shape[1])
         test, train = (self._predictions(state, each) for each in (self._test[0], self.X))
         y = self._test[1]
+        score = self.loss.score(self.loss.mistakes(test, y).mean(axis=1))
         penalty = self.problem.strength * self.penalty.value(models)
         return {
-            self.loss.metric: self.loss.score(self.loss.mistakes(test, y).mean(axis=1)),
+            self.loss.metric: score * self._target_scale,
             "test_loss": self.loss.losses(test, y).mean(axis=1),
             "train_loss": self.loss.losses(train, self.y).mean(axis=1) + penalty,
         }

@@ -397,8 +397,9 @@ class OverRecords(BoundConstrained):
         """Measure test error and loss, objective, feasibility, and losses of groups; arrays of shape (S,)."""
         loss, w = self.problem.loss, state.w[None, :, 0]
         u, y = w[0] @ self._test.X[self._tested].T, self._test.y[self._tested]
+        score = loss.score(loss.mistakes(u[..., None], y).mean(axis=1))
         found = {
-            loss.metric: loss.score(loss.mistakes(u[..., None], y).mean(axis=1)),
+            loss.metric: score * self._split.dataset.target_scale,
             "test_loss": loss.value(u, y).mean(axis=1),
             **super().evaluate(state, blocks, run),
         }

@@ -67,6 +67,10 @@ class Form:
         """Return 1: a form has no unit."""
         return "1"
 
+    def for_targets(self, scale: float) -> Self:
+        """Return the form: it has no targets."""
+        return self
+
 
 @parameters
 class Loss(ABC):
@@ -153,7 +157,7 @@ class Loss(ABC):
         """Return a value for each record; the metric follows from the mean of these values."""
 
     def score(self, mean: Array) -> Array:
-        """Return the metric, from the mean of the mistakes."""
+        """Return the metric, from the mean of the mistakes; of targets that are scaled, it is scaled back."""
         return mean
 
     def variables(self, data: DatasetInfo) -> dict[str, tuple[str, str]]:
@@ -168,6 +172,10 @@ class Loss(ABC):
     def unit(self, data: DatasetInfo) -> str:
         """Return the unit of the loss."""
         return "1"
+
+    def for_targets(self, scale: float) -> Self:
+        """Return the loss for targets that were divided by ``scale``: what is in their unit is divided as well."""
+        return self
 
     def clipped(self, floor: float) -> Self:
         """Return the loss with probabilities clipped to [floor, 1]; itself where there are none."""
@@ -287,5 +295,6 @@ class RegressionLoss(ScalarLoss):
         return {**own, **{k: v for k, v in super().variables(data).items() if k != self.metric}}
 
     def unit(self, data: DatasetInfo) -> str:
-        """Return the square of the targets' unit."""
-        return "1" if data.target_unit == "1" else f"({data.target_unit})2"
+        """Return the square of the targets' unit; 1 if they are scaled."""
+        scaled = data.target_range is not None
+        return "1" if scaled or data.target_unit == "1" else f"({data.target_unit})2"

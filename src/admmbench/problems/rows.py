@@ -367,7 +367,7 @@ class BoundRows(BoundLoss["RowParts"]):
         own = np.concatenate([block.n_samples for block in blocks])
         shared = np.concatenate(run(lambda block: block.losses(w[None]), blocks))
         values = {
-            self.loss.metric: self.loss.score(mistakes / n),
+            self.loss.metric: self.loss.score(mistakes / n) * self.split.dataset.target_scale,
             "test_loss": test_loss / n,
             "train_loss": (shared / self.counts(own)[:, None]).sum(axis=0)
             + self.total_strength * self.penalty.value(weights),

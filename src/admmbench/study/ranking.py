@@ -42,7 +42,7 @@ class Question(Strict):
     agents: Count | None = None
     """Agents with equal shares; if absent, an agent for each group, or ten."""
     loss: str = ""
-    """Loss; if absent that of the data set, or for numbers one whose slope is bounded."""
+    """Loss; if absent that of the data set."""
     noise: Literal["published", "laplace", "gaussian"] = "gaussian"
     """Law of the noise of methods that have it; the others keep that of their papers."""
     seeds: Annotated[Count, Field(le=MOST_SEEDS // _LOOKS[-1])] = 10
@@ -111,7 +111,7 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
 
 def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
     """Everything but the methods. All records count alike, as they do in the error."""
-    loss = question.loss or (info.default_problem if info.n_classes else "huber")
+    loss = question.loss or info.default_problem
     metric = as_loss(loss).metric
     margin = question.margin
     if margin is None:

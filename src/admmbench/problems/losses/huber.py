@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field
@@ -15,29 +16,33 @@ from admmbench.validation import parameters
 class Huber(RegressionLoss):
     """It is ``(u - y)^2 / 2`` up to an error of d, and ``d |u - y| - d^2 / 2`` beyond.
 
-    ``threshold`` is d, in the targets' unit.
+    ``threshold`` is d, in the targets' unit; if absent 1, which is a twentieth of the range of targets that are scaled.
     """
 
     curvature_bound = 1.0
 
-    threshold: Annotated[float, Field(gt=0)] = 1.0
+    threshold: Annotated[float, Field(gt=0)] | None = None
 
     @property
     def slope_bound(self) -> float:
         """The slope is at most ``d``, the threshold."""
-        return self.threshold
+        return 1.0 if self.threshold is None else self.threshold
+
+    def for_targets(self, scale: float) -> Self:
+        """Return the loss with its threshold in the unit of scaled targets."""
+        return self if self.threshold is None else replace(self, threshold=self.threshold / scale)
 
     def value(self, u: Array, y: Array) -> Array:
         """Return a loss that is quadratic in small errors and linear in large ones."""
         # Both cases at once: q (|u - y| - q / 2) with q the smaller of error and threshold.
         error = np.abs(u - y)
-        quadratic = np.minimum(error, self.threshold)
+        quadratic = np.minimum(error, self.slope_bound)
         return np.asarray(quadratic * (error - quadratic / 2))
 
     def slope(self, u: Array, y: Array) -> Array:
         """Return the error, clipped to ``[-d, d]``."""
-        return np.clip(u - y, -self.threshold, self.threshold)
+        return np.clip(u - y, -self.slope_bound, self.slope_bound)
 
     def curvature(self, u: Array, y: Array) -> Array:
         """Return 1 for small errors, 0 for large ones."""
-        return np.where(np.abs(u - y) <= self.threshold, 1.0, 0.0)
+        return np.where(np.abs(u - y) <= self.slope_bound, 1.0, 0.0)
