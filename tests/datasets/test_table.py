@@ -379,7 +379,7 @@ FAULTS = {
     "class": ({"categories": {"label": ["no", "maybe"]}}, "categories.label: yes is none of no, may"),
     "one class": ({"target": "country"}, "target: 'country' has one value, 'NL'"),
     "two": ({"ranges": {"ward": [0, 1]}, "categories": {"ward": ["a"]}}, "'ward' has categories too"),
-    "range of classes": ({"target_range": [0, 1]}, "'yes' is no number"),
+    "range of classes": ({"target_range": [0, 1]}, "'yes' (row 1, 2, 10), 'no' (row 3, 4, 5): each is no number"),
     "range and classes": (
         {"target_range": [0, 1], "categories": {"label": ["no", "yes"]}},
         "target_range: it is of targets that are numbers, and 'label' is said to have classes",
