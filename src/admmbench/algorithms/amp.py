@@ -12,7 +12,7 @@ from scipy.special import gammainccinv
 
 from admmbench.frames.base import Array, Messages, RowBlock, RowFederation, factors, parameters
 from admmbench.frames.consensus import Models, OverRows
-from admmbench.frames.exact import solve
+from admmbench.frames.exact import gradient_rounding, solve
 from admmbench.frames.local_update import Strategy
 from admmbench.privacy import (
     Approximate,
@@ -25,11 +25,6 @@ from admmbench.privacy import (
     samplers,
 )
 from admmbench.problems.rows import BoundRows, RowParts
-
-# Of double precision: a rounded result is off by at most this part.
-_ULP = 2.0**-53
-# Operations on an entry of a gradient besides its sums, with room to spare.
-_STEPS = 32
 
 
 @parameters
@@ -117,7 +112,7 @@ class AMP(OverRows):
         convexity = np.maximum(convexity, parts.whole.penalty_curvature)
         length = std * math.sqrt(parts.whole.size)
         condition = 1 + parts.curvature_bound / convexity
-        rounding = _rounding(parts.whole, m, c1, samplers.REACH * length, condition)
+        rounding = gradient_rounding(parts.whole, m, c1, samplers.REACH * length, condition)
         tolerance = self.tolerance + rounding
         v = strategy.minimize(
             parts, noise, ridge, b, lambda b: self.minimize(parts, b, ridge, convexity, tolerance)
@@ -139,27 +134,6 @@ class AMP(OverRows):
             return pull
 
         return solve(parts, np.zeros_like(b), quadratic, convexity, tolerance)
-
-
-def _rounding(whole: BoundRows, m: Array, c1: Array, longest: Array, condition: Array) -> Array:
-    """How far a computed gradient is from the true one at most, in double precision; see docs/privacy/bounds.md.
-
-    Parameters
-    ----------
-    whole
-        The problem.
-    m, c1
-        Records, and the largest gradient of one.
-    longest
-        Largest norm of b.
-    condition
-        Of the perturbed problem: curvature over convexity.
-    """
-    outputs, features = whole.model_shape
-    sums = (m + outputs + _STEPS) * c1
-    products = (features + _STEPS) * condition * (c1 + longest)
-    found: Array = _ULP * (sums + products)
-    return found
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,10 @@ from admmbench.validation import one_of
 
 MeanOver = Literal["all", "own"]
 Order = Literal["server", "agents"]
-# Rounding errors of some operations in double precision, as a part of a model; and what part of a bound they may be.
-_ROUNDING, _ALLOWED = 2.0**-50, 2.0**-10
+# Rounding errors of some operations in double precision, as a part of a model.
+_ROUNDING = 2.0**-50
+ALLOWED = 2.0**-10
+"""What part of a bound rounding errors may be."""
 # Above this bound only models beyond all use have such errors.
 _SMALL = 1e-6
 
@@ -139,7 +141,7 @@ class Subproblem:
         guarded = self.privacy.private and worst_case
         if guarded and bound.min() < _SMALL:
             size = norms(self.w) + norms(self.z) + norms(self.dual) / stiffness
-            if (np.isfinite(size) & (_ROUNDING * size > _ALLOWED * bound)).any():
+            if (np.isfinite(size) & (_ROUNDING * size > ALLOWED * bound)).any():
                 raise FloatingPointError(
                     f"one record moves a solution by {bound.min():.1e} at most, which is nearly lost in the rounding "
                     f"errors of models of norm {size.max():.1e}, so that noise cannot hide it; rho is too large (use "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, ClassVar
 
@@ -9,13 +10,17 @@ import numpy as np
 from pydantic import Field
 
 from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, parameters
-from admmbench.frames.consensus import Consensus, Subproblem
+from admmbench.frames.consensus import ALLOWED, Consensus, Subproblem
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
-from admmbench.problems.rows import RowParts
+from admmbench.problems.rows import BoundRows, RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
+# Of double precision: a rounded result is off by at most this part.
+_ULP = 2.0**-53
+# Operations on an entry of a gradient besides its sums, with room to spare.
+_STEPS = 32
 
 
 class UnsolvedSubproblemError(RuntimeError):
@@ -102,6 +107,29 @@ def solve(
     )
 
 
+def gradient_rounding(
+    whole: BoundRows, m: Array, c1: Array, longest: Array, condition: Array
+) -> Array:
+    """How far a computed gradient is from the true one at most, in double precision; see docs/privacy/bounds.md.
+
+    Parameters
+    ----------
+    whole
+        The problem.
+    m, c1
+        Records, and the largest gradient of one.
+    longest
+        Largest norm of the gradient, at 0, of all but the records.
+    condition
+        Of the problem that is solved: curvature over convexity.
+    """
+    outputs, features = whole.model_shape
+    sums = (m + outputs + _STEPS) * c1
+    products = (features + _STEPS) * condition * (c1 + longest)
+    found: Array = _ULP * (sums + products)
+    return found
+
+
 @parameters
 class Exact(Consensus):
     """Consensus ADMM whose agents minimise (6) of huang2019.
@@ -162,11 +190,35 @@ class PerturbedSolution(Exact):
     # Lemma 4 of huang2019: convex, smooth f_i, of which clipped slopes are no gradients; c1 bounds gradients.
     needs = ("convex loss", "smooth penalty", "bounded slope", "unclipped slope")
 
+    @property
+    def farthest(self) -> float:
+        """How far apart two of what is made of them can be, whatever the records."""
+        return math.inf
+
     def sensitivity(self, sub: Subproblem, part: float = 1.0) -> Sensitivity:
         """Return how far a contribution moves a part of the solution, with the error of the solver.
 
         The stiffness is lambda / n + rho of lemma 4.
+
+        Raises
+        ------
+        FloatingPointError
+            If the bound is for the worst case, and rounding errors of a gradient may be a part of it that matters.
         """
-        stiffness = sub.parts.whole.penalty_curvature + sub.rho
-        c1 = part * sub.parts.gradient_bound
-        return sub.solution_sensitivity(c1, stiffness, part * self.tolerance)
+        parts, m = sub.parts, sub.n_samples
+        stiffness = parts.whole.penalty_curvature + sub.rho
+        c1 = part * parts.gradient_bound
+        bound = sub.solution_sensitivity(c1, stiffness, part * self.tolerance).l2
+        assert bound is not None
+        if sub.privacy.private and sub.privacy.sensitivity == "global":
+            c1, condition = parts.gradient_bound, 1 + parts.curvature_bound / stiffness
+            pull = sub.rho * norms(sub.w) + norms(sub.dual)
+            lost = gradient_rounding(parts.whole, m, c1, pull, condition)
+            moved = c1 / m + 2 * self.tolerance
+            if (np.isfinite(lost) & (lost > ALLOWED * moved) & (bound < self.farthest)).any():
+                raise FloatingPointError(
+                    f"one record moves a gradient by {moved.min():.1e} at most, which is nearly lost in its rounding "
+                    f"errors of {lost.max():.1e}, so that noise cannot hide it; records are too long beside rho (set "
+                    "problem.records, such as {max_l2_norm: 1}, or use a larger rho)"
+                )
+        return Sensitivity(l2=np.minimum(self.farthest, bound))
