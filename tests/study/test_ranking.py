@@ -1,5 +1,7 @@
 """What `admmbench rank` asks: an experiment on a table, whose methods are tuned alike."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
@@ -174,6 +176,18 @@ def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
     said = capsys.readouterr().err
     assert "age: 1 of 120 values, such as '-' (row 4): each is no number; set na_values: " in said
     assert "settings follow the table as KEY=VALUE, such as missing=drop" in said
+
+
+def test_cores_and_a_dry_run_are_handed_to_the_study(monkeypatch):
+    """Wherever they stand among the settings of the table."""
+    calls = []
+    monkeypatch.setattr(study, "turn", lambda words, folder: calls.append(words[3:]) or 1)
+    words = ["--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+    assert main(["rank", "patients.csv", "missing=drop", "--cores", "1", *words, "test=0.25"]) == 1
+    content = yaml.safe_load(Path("rank-patients/config/experiments/ranking.yaml").read_text())
+    assert (content["dataset"]["missing"], content["dataset"]["test"]) == ("drop", 0.25)
+    assert main(["rank", "-n", "patients.csv", "missing=drop", "test=0.25", *words]) == 1
+    assert calls == [["study", "tune", "--cores", "1"], ["study", "tune", "-n"]]
 
 
 def test_an_experiment_may_leave_its_agents_to_the_data():

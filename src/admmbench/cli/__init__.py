@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import logging
 import os
 import sys
@@ -12,9 +13,10 @@ from collections.abc import Sequence
 
 from admmbench import __version__
 from admmbench.cli import authors, results, runs, studies
-from admmbench.cli.options import Command
+from admmbench.cli.options import Command, ParserOfCommand
 from admmbench.files import check_output
 from admmbench.jobs import interrupts
+from admmbench.validation import unknown
 
 # Errors whose words alone say nothing.
 _UNFORESEEN = (UnicodeError, RecursionError, NotImplementedError)
@@ -27,16 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser())
+    if words and not words[0].startswith("-") and words[0] not in _commands():
+        parser().error(unknown("command", words[0], _commands()))
     if words[:1] == ["study"]:  # what follows are words for Snakemake, options too
         options = parser().parse_args(words[:1])
         options.words = words[1:]
     else:
-        options, rest = parser().parse_known_args(words)
-        # Words KEY=VALUE may stand behind options as well.
-        if rest and not (hasattr(options, "settings") and all(map(_is_setting, rest))):
-            parser().error(f"unrecognized arguments: {' '.join(rest)}")
-        if rest:
-            options.settings = [*options.settings, *rest]
+        options = parser().parse_args(words)
     _written_whatever_the_locale()
     logging.basicConfig(format="admmbench: %(message)s")
     logging.getLogger("admmbench").setLevel(logging.INFO)
@@ -58,10 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"admmbench: {_message(error)}", file=sys.stderr)
             return getattr(error, "status", 1)
     return status or 0
-
-
-def _is_setting(word: str) -> bool:
-    return "=" in word and not word.startswith("-")
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
@@ -102,9 +97,13 @@ def parser() -> argparse.ArgumentParser:
     """Make the command line."""
     parser = argparse.ArgumentParser(prog="admmbench", description=__doc__)
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for audience in (studies, authors, runs, results):
-        for value in vars(audience).values():
-            if isinstance(value, Command):
-                value.add_to(commands)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=ParserOfCommand)
+    for command in _commands().values():
+        command.add_to(commands)
     return parser
+
+
+def _commands() -> dict[str, Command]:
+    audiences = (vars(each).values() for each in (studies, authors, runs, results))
+    found = itertools.chain(*audiences)
+    return {each.name: each for each in found if isinstance(each, Command)}

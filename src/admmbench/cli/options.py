@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from admmbench.files.core_yaml import parse_words
-from admmbench.validation import expanded
+from admmbench.validation import expanded, meant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,24 @@ Argument = Callable[[argparse.ArgumentParser], None]
 """Adds itself to a parser."""
 Function = Callable[[argparse.Namespace], int | None]
 """Carries a command out and returns its exit status, None for 0."""
+
+
+class ParserOfCommand(argparse.ArgumentParser):
+    """Parser of one command: its words ``KEY=VALUE`` may stand anywhere, and its errors show its own usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words behind the command, and refuse those that it does not know."""
+        for word in itertools.takewhile(lambda word: word != "--", args):
+            name = word.partition("=")[0]
+            if name.startswith("--") and name not in self._option_string_actions:
+                self.error(f"unknown option {name!r}{meant(name, self._option_string_actions)}")
+        options, rest = super().parse_known_args(args, namespace)
+        settings = [word for word in rest if "=" in word and not word.startswith("-")]
+        if rest and not (hasattr(options, "settings") and settings == rest):
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        if settings:
+            options.settings = [*options.settings, *settings]
+        return options, []
 
 
 class Command(NamedTuple):

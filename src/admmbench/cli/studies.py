@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import os
 import shlex
 import sys
@@ -57,23 +56,22 @@ def _path(options: argparse.Namespace) -> None:
         "words",
         nargs="*",
         metavar="WORD",
-        help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml), then options and "
-        "targets of snakemake; --until-decided orders further seeds until every row is decided",
+        help="overlays of config/config.yaml (your files, or installed ones such as laptop.yaml); options of "
+        "snakemake, such as -n (only list the jobs) and --cores 4 (default: all cores); targets of snakemake; and "
+        "--until-decided, which orders further seeds until every row is decided",
         complete=overlay_names,
     ),
 )
 def _study(options: argparse.Namespace) -> int:
-    from admmbench.watch.study import run, until_decided
+    from admmbench.watch.study import run, separated, until_decided
 
-    if options.words[:1] in (["-h"], ["--help"]):
+    if {"-h", "--help"} & {*options.words}:
         options.usage()
         return 0
     collect_garbage()
-    words = [word for word in options.words if word != _DECIDE]
-    names = list(itertools.takewhile(_is_yaml, words))
-    return (until_decided if _DECIDE in options.words else run)(
-        find_overlays(names), words[len(names) :]
-    )
+    names, others = separated([word for word in options.words if word != _DECIDE])
+    command = until_decided if _DECIDE in options.words else run
+    return command(find_overlays(names), others)
 
 
 @command(
@@ -83,6 +81,7 @@ def _study(options: argparse.Namespace) -> int:
     argument(
         "settings",
         nargs="*",
+        default=[],
         metavar="KEY=VALUE",
         help="further settings of the data set table, such as missing=impute",
     ),
@@ -106,6 +105,13 @@ def _study(options: argparse.Namespace) -> int:
         help="difference that does not matter (default: 1 point of an error; 0 for numbers)",
     ),
     argument("--audit", action="store_true", help="attack the privacy of each method, too"),
+    argument("--cores", "-c", type=count, help="cores that jobs use together (default: all)"),
+    argument(
+        "--dry-run",
+        "-n",
+        action="store_true",
+        help="write the folder of the study, list the searches, and run nothing",
+    ),
     argument("--output", type=place, help="folder of the study (default: rank-TABLE)"),
     argument("--open", action="store_true", help="open the report in a browser"),
     in_folder=True,
@@ -156,8 +162,12 @@ def _rank(options: argparse.Namespace) -> int:
         print(line)
     for line in left_out:
         print(f"not ranked: {line}")
+    study = [sys.executable, "-m", "admmbench", "study"]
+    cores = ["--cores", str(options.cores)] if options.cores else []
+    if options.dry_run:
+        return turn([*study, "tune", "-n", *cores], folder)
     for target in ("tune", "all"):
-        if status := turn([sys.executable, "-m", "admmbench", "study", target], folder):
+        if status := turn([*study, target, *cores], folder):
             return status
     with contextlib.chdir(folder):
         results = Path("results", NAME)
@@ -176,10 +186,6 @@ def _rank(options: argparse.Namespace) -> int:
 
 
 _DECIDE = "--until-decided"
-
-
-def _is_yaml(word: str) -> bool:
-    return word.endswith((".yaml", ".yml")) and not word.startswith("-")
 
 
 @command(

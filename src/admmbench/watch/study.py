@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import logging
 import signal
 import subprocess
@@ -23,11 +24,52 @@ from admmbench.jobs import interrupts, seal
 from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
-from admmbench.study.config import Study, read
+from admmbench.study.config import TUNED, Study, read
+from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+def separated(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tell the overlays of a configuration from options and targets of Snakemake, in whatever order they stand.
+
+    Parameters
+    ----------
+    words
+        As they were typed: YAML files before all targets are overlays, but those that the workflow writes.
+
+    Returns
+    -------
+    list of str, list of str
+        Overlays, and all other words.
+
+    Raises
+    ------
+    ValueError
+        If Snakemake has no such option, or an option takes an overlay for one of its values.
+    """
+    given = _parser().parse_intermixed_args([*words])
+    for option, values in vars(given).items():
+        if option in ("configfile", "targets") or not isinstance(values, list | set | tuple):
+            continue
+        if taken := [str(value) for value in values if _is_overlay(str(value))]:
+            raise ValueError(
+                f"{taken[0]}: stands behind --{option.replace('_', '-')}, which takes it for one of its values; name "
+                "configuration files first"
+            )
+    overlays = [*itertools.takewhile(_is_overlay, given.targets)]
+    others = [*words]
+    for name in overlays:
+        others.remove(name)
+    return overlays, others
+
+
+def _is_overlay(word: str) -> bool:
+    """Whether a word is a YAML file that the workflow does not write."""
+    path = Path(word)
+    return path.suffix in (".yaml", ".yml") and "=" not in word and path.parent.name != TUNED
 
 
 def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
@@ -186,7 +228,9 @@ def _parser() -> argparse.ArgumentParser:
     from snakemake.cli import get_argument_parser
 
     def refuse(message: str) -> NoReturn:
-        raise ValueError(f"{message}; options are those of snakemake, see snakemake --help")
+        word = message.removeprefix("unrecognized arguments: ").partition(" ")[0]
+        hint = meant(word, parser._option_string_actions) if word.startswith("--") else ""
+        raise ValueError(f"{message}; options are those of snakemake, see snakemake --help{hint}")
 
     parser: argparse.ArgumentParser = get_argument_parser()
     parser.error = refuse  # type: ignore[method-assign]  # its own way prints 400 lines about all options
