@@ -691,6 +691,15 @@ def test_numbers_may_stand_for_missing_values(folder):
         describe({**spec, "na_values": {"bmo": [-9]}})
 
 
+def test_few_words_beside_few_numbers_are_categories(folder):
+    spec = {"name": "table", "path": "t.csv", "target": "label"}
+    (folder / "t.csv").write_text(doses([["1", "2", "3", "none"][k % 4] for k in range(300)]))
+    assert describe(spec).n_features == 1 + 4 + 1
+    (folder / "t.csv").write_text(doses([v if k % 3 else "-" for k, v in enumerate(PLAIN)]))
+    with pytest.raises(ValueError, match=r"dose: 100 of 300 values, such as '-' \(row 1, 4, 7\)"):
+        describe(spec)
+
+
 def test_dates_with_a_gap_are_dates(folder):
     days = pd.date_range("2020-01-01", periods=300).strftime("%d.%m.%Y").tolist()
     days[3] = "-"

@@ -33,8 +33,9 @@ _EMPTY = frozenset(
     ["", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"]
 )
 _EMPTY |= {"<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
-# Share of values from which on a column of text is one of numbers, with some in the way.
-_MOSTLY = 0.9
+# Share from which on a column of text is one of dates, or of numbers with some in the way; and that of so many
+# different numbers that they are no categories.
+_MOSTLY, _HALF = 0.9, 0.5
 # Decimal points with signs between thousands, as people write them; and other signs beside a number.
 _FORMS = ((".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"))
 _SIGNS = "%‰$€£¥<>≤≥~≈ \u00a0"
@@ -650,8 +651,9 @@ def _mostly_numbers(values: pd.Series[Any], given: Columns) -> bool:
     counts = _texts(values).value_counts()
     bare = counts.index.to_series().str.strip(_SIGNS)
     forms = [(given.decimal, given.thousands), *_FORMS]
-    read = max(counts[_read(bare, *form).notna()].sum() for form in forms)
-    return bool(read >= _MOSTLY * counts.sum())
+    numbers = max((counts[_read(bare, *form).notna()] for form in forms), key=sum)
+    share = _HALF if len(numbers) > _MOST_CLASSES else _MOSTLY
+    return bool(numbers.sum() >= share * counts.sum())
 
 
 def _read(texts: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[float]:
