@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from admmbench import load_dataset, simulate
 from admmbench.cli import main
+from admmbench.cli.results import ended
 from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import (
     DatasetError,
@@ -349,6 +351,29 @@ def test_the_range_of_targets_is_presumed_unless_it_is_stated(folder):
     own = load_dataset(spec)
     assert (own.y_train.min(), own.y_train.max()) == (-10, 10)
     assert set(own.target_range) <= set(y)
+
+
+def test_the_best_constant_is_that_of_scikit_learn():
+    X, y = prices()
+    for made, dummy in (
+        (from_arrays((X, 1e5 * y), target_range=[-1e6, 1e6]), DummyRegressor()),
+        (from_arrays((X, np.digitize(y, [0.5, 2]))), DummyClassifier()),
+    ):
+        fit = dummy.fit(made.X_train, made.y_train)
+        wrong = fit.predict(made.X_test) - made.y_test
+        rmse = 1e5 * np.sqrt(np.mean(wrong**2))
+        expected = np.mean(wrong != 0) if made.n_classes else rmse
+        assert made.constant_error == pytest.approx(expected, rel=1e-6)
+        trace = simulate(made, "objp", epsilon=1.0, sensitivity="global", rounds=1, seeds=1)
+        metric = trace[trace.attrs["metric"]]
+        assert metric.attrs["best_constant"] == made.constant_error
+        assert "best_constant" not in trace["test_loss"].attrs
+        text = ended(trace)
+        what = "the commonest class" if made.n_classes else "the mean of the training targets"
+        assert f"; best constant prediction, {what}: " in text
+    drawn = {"scheme": "iid", "agents": 2, "shuffle": True, "train": 150}
+    trace = simulate(made, "objp", epsilon=1.0, agents=drawn, rounds=1, seeds=1)
+    assert "best_constant" not in trace["test_error"].attrs  # as each seed tests on others
 
 
 def test_a_range_makes_numbers_of_whole_numbers():

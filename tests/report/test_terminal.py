@@ -42,6 +42,13 @@ def test_what_totals_protect_and_a_large_delta_are_said(shown):
     assert "Warning: delta = 0.0001 is above 1/n = 1.7e-05 of the n = 60,000 training" in text
 
 
+def test_the_best_constant_is_beside_what_was_run(shown):
+    results = build(ERRORS, methods={"Obj[P]": "objp"})
+    assert "constant" not in shown(results)
+    results["test_error"].attrs["best_constant"] = 0.4
+    assert "Best constant prediction: the commonest class: 40.00 %" in shown(results)
+
+
 def test_totals_refer_to_the_report(shown):
     text = shown(totals(build(ERRORS, sensitivity="global")))
     assert "the report says who wins at equal privacy" in text

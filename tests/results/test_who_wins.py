@@ -12,7 +12,7 @@ from scipy import stats
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import answer
 from admmbench.results import deciding
-from admmbench.results.who_wins import compare, marks, mean_ranks, names, standings
+from admmbench.results.who_wins import compare, lead, marks, mean_ranks, names, standings
 from admmbench.results.wording import listed
 from tests.made import INF, build, totals
 
@@ -179,6 +179,36 @@ def test_the_answer_says_how_methods_that_were_added_are_beside_the_best():
     assert content["facts"]["Added later"].startswith(
         "OutP first, OutP second and OutP third: compared with all"
     )
+
+
+def with_constant(ds, error):
+    ds["test_error"].attrs["best_constant"] = error
+    return ds
+
+
+def test_methods_that_are_no_better_than_a_constant_are_said_to_be_so_first():
+    first = with_constant(study(CLEAR), 0.05)
+    found = compare([first, with_constant(study(CLEAR, 2.0), 0.05)])
+    content = answer.content(found, {})
+    assert content["short"].startswith(
+        "No method is better than a constant prediction on MNIST at ε = 1, 2 (the commonest class: 5.00 %). ObjP wins"
+    )
+    assert content["matrix"]["floors"]["Best constant prediction"] == ["5.00", "5.00"]
+    # One method is as good as it, in which nothing is won; then one is better.
+    same = compare([with_constant(study(CLEAR), 0.115)])
+    assert answer.content(same, {})["short"].startswith("No method is better")
+    better = answer.content(compare([with_constant(study(CLEAR), 0.116)]), {})
+    assert better["short"] == "ObjP wins on MNIST at ε = 1."
+    unknown = answer.content(compare([study(CLEAR)]), {})
+    assert unknown["short"] == better["short"]
+    assert list(unknown["matrix"]["floors"]) == ["Without privacy"]
+
+
+def test_a_constant_is_no_yardstick_of_another_metric():
+    timed = with_constant(build({"A": {INF: 0.5}, "B": {INF: 0.4}}), 0.1)
+    assert lead(timed)["constant"] == 0.1
+    seconds = timed["test_error"].copy().drop_attrs().assign_attrs(long_name="time", units="s")
+    assert np.isnan(lead(timed.assign(seconds=seconds))["constant"])
 
 
 def test_where_a_method_that_was_added_leads_it_is_not_said_that_none_wins_alone():

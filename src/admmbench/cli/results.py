@@ -188,7 +188,7 @@ def of_one_run(found: xr.Dataset) -> bool:
 def ended(trace: xr.Dataset) -> str:
     """Say how a run ended: the final metric, lost seeds, and what it spent."""
     from admmbench.frames.outcomes import SUCCESSFUL
-    from admmbench.results.wording import counted, in_unit, measured, number
+    from admmbench.results.wording import best_constant, counted, in_unit, measured, number
 
     attrs, metric = trace.attrs, trace[trace.attrs["metric"]]
     fraction = "valid_range" in metric.attrs
@@ -210,7 +210,11 @@ def ended(trace: xr.Dataset) -> str:
         "conditional": "total ε, if its conditions hold,",
     }
     said = what.get(str(total.attrs.get("guarantee")), "total ε")
-    return f"{text}; {said} {spent} at δ = {attrs['delta']:g}"
+    text += f"; {said} {spent} at δ = {attrs['delta']:g}"
+    if "best_constant" in metric.attrs:
+        beside = metric.attrs["best_constant"], fraction, metric.attrs["units"]
+        text += f"; best constant prediction, {best_constant(*beside)}"
+    return text
 
 
 def _read(path: Path) -> xr.Dataset:

@@ -249,6 +249,16 @@ class Dataset(Facts, Arrays):
         return int(self.X_train.shape[1])
 
     @property
+    def constant_error(self) -> float:
+        """Return the test error of the best constant: of the commonest class, or of the mean (RMSE), of training."""
+        if self.drawn:
+            return float("nan")
+        if self.class_names:
+            return float(np.mean(self.y_test != np.bincount(self.y_train).argmax()))
+        errors = self.y_test - self.y_train.mean(dtype=np.float64)
+        return float(np.sqrt(np.mean(np.square(errors)))) * self.target_scale
+
+    @property
     def info(self) -> DatasetInfo:
         """Return the facts that are known without files, here read from the arrays."""
         return DatasetInfo(

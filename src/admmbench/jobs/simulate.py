@@ -180,4 +180,6 @@ def run_spec(
     if spec.delta_warning:
         _log.warning(spec.delta_warning)
     trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint, device)
-    return trace.dataset(spec, provenance.describe(spec, dataset, device))
+    made = trace.dataset(spec, provenance.describe(spec, dataset, device))
+    made[made.attrs["metric"]].attrs.update(provenance.of_metric(spec, dataset))
+    return made

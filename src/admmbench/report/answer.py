@@ -15,6 +15,7 @@ from admmbench.results import deciding, statistics
 from admmbench.results.who_wins import marks, mean_ranks, names
 from admmbench.results.wording import (
     about,
+    best_constant,
     confidence,
     counted,
     given,
@@ -211,7 +212,21 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
     everywhere = list(dict.fromkeys(_all_names(label, own) for label in ahead))
     if len(rows) > 1 and everywhere:
         sentences.append(f"Never shown to be behind: {_few(everywhere, _MOST_EVERYWHERE)}.")
-    return " ".join(sentences)
+    return " ".join([*_of_constants(rows), *sentences])
+
+
+def _of_constants(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Where all methods fail: who is best among them matters little."""
+    failed: dict[str, list[dict[str, Any]]] = {}
+    for each in rows:
+        if each["no_better"]:
+            failed.setdefault(each["place"], []).append(each)
+    places = [
+        f"on {place} at ε = {', '.join(each['epsilon'] for each in own)} ({own[0]['constant']})"
+        for place, own in failed.items()
+    ]
+    if places:
+        yield f"No method is better than a constant prediction {' and '.join(places)}."
 
 
 def _all_open(rows: list[dict[str, Any]]) -> list[str]:
@@ -320,6 +335,11 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
         "over_records": "" if second is None else _over_records(second.sel(rival=lowest)),
         "floor_method": str(cell["floor_method"].item()),
         "floor": _number(cell, "floor"),
+        "constant": best_constant(
+            float(cell["constant"]), cell["fraction"], str(cell["units"].item())
+        ),
+        # Up to rounding: a method may predict the constant, too.
+        "no_better": bool(cell["mean"].min() >= cell["constant"] * (1 - statistics.ROUNDING)),
     }
 
 
@@ -406,6 +426,7 @@ def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any
     order = dict.fromkeys(map(str, [*ranks.index, *compared]))
     same = names(comparison)
     columns = list(cells(comparison.assign(mark=marks(comparison))))
+    floors = {"floor": "Without privacy", "constant": "Best constant prediction"}
     spans = itertools.groupby(rows, key=lambda head: head["experiment"])
     return {
         "spans": [{**group[0], "size": len(group)} for _, own in spans for group in [list(own)]],
@@ -419,7 +440,11 @@ def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any
             for label in order
             if same[label][0] == label
         ],
-        "floors": [_number(cell, "floor") for cell in columns],
+        "floors": {
+            text: [_number(cell, name) for cell in columns]
+            for name, text in floors.items()
+            if name == "floor" or comparison[name].notnull().any()
+        },
     }
 
 

@@ -20,7 +20,7 @@ from admmbench.privacy import (
 )
 from admmbench.results import file_differences, statistics, wording
 from admmbench.results.who_wins import standings
-from admmbench.results.wording import at, given, in_unit, number, proper
+from admmbench.results.wording import at, best_constant, given, in_unit, number, proper
 
 if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
@@ -73,6 +73,7 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "Note on the data": attrs.get("dataset_note"),
         "Agents": f"{_each(results['agents'])}; partition: {partition}",
         "Shares": attrs.get("shares"),
+        "Best constant prediction": _constant(results),
         "Problem": mapping(attrs["problem"]),
         "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
@@ -80,6 +81,14 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _constant(results: xr.Dataset) -> str:
+    """Name the best constant prediction and its error; empty where it is not known."""
+    metric = results[results.attrs["metric"]].attrs
+    if "best_constant" not in metric:
+        return ""
+    return best_constant(metric["best_constant"], statistics.is_fraction(results), metric["units"])
 
 
 def budget(results: xr.Dataset) -> str:

@@ -88,6 +88,7 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
         - ``level``: of one interval of two methods that the cell was stated with. ``margin`` and ``looks`` are as the
           experiment states them. ``redrawn``: see `admmbench.results.statistics.redrawn`.
         - ``floor``, ``floor_lower``, ``floor_upper``, ``floor_method``: the lowest mean without privacy.
+        - ``constant``: value of the best constant prediction; NaN where it is not known.
 
         Coordinates of a cell: ``experiment``, ``dataset``, ``dataset_note``, ``epsilon``, ``delta``, ``neighbours``;
         ``metric`` with its ``long_name``, ``units`` and whether it is a ``fraction`` of the records. Attributes:
@@ -420,6 +421,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
             "looks": len(looks),
             "redrawn": redrawn,
             **cell.floor,
+            "constant": at[at.attrs["metric"]].attrs.get("best_constant", math.nan),
         }
     )
     metric = at.attrs["metric"]

@@ -80,6 +80,12 @@ def measured(value: float, fraction: object) -> str:
     return number(100 * value, ".2f") if fraction else number(value)
 
 
+def best_constant(error: float, fraction: object, unit: str) -> str:
+    """Name the constant prediction that the training part suggests, with its error on the test part."""
+    what = "the commonest class" if fraction else "the mean of the training targets"
+    return f"{what}: {measured(error, fraction)} {'%' if fraction else unit.removeprefix('1')}".rstrip()
+
+
 def given(value: float) -> str:
     """Write a budget or a probability as it was given."""
     return f"{value:g}".replace("e-0", "e−")  # a hyphen may end a line
