@@ -205,13 +205,12 @@ class PerturbedSolution(Exact):
         FloatingPointError
             If the bound is for the worst case, and rounding errors of a gradient may be a part of it that matters.
         """
-        parts, m = sub.parts, sub.n_samples
+        parts, m, c1 = sub.parts, sub.n_samples, sub.parts.gradient_bound
         stiffness = parts.whole.penalty_curvature + sub.rho
-        c1 = part * parts.gradient_bound
-        bound = sub.solution_sensitivity(c1, stiffness, part * self.tolerance).l2
+        bound = sub.solution_sensitivity(part * c1, stiffness, part * self.tolerance).l2
         assert bound is not None
         if sub.privacy.private and sub.privacy.sensitivity == "global":
-            c1, condition = parts.gradient_bound, 1 + parts.curvature_bound / stiffness
+            condition = 1 + parts.curvature_bound / stiffness
             pull = sub.rho * norms(sub.w) + norms(sub.dual)
             lost = gradient_rounding(parts.whole, m, c1, pull, condition)
             moved = c1 / m + 2 * self.tolerance
