@@ -667,9 +667,10 @@ def round(self, t, state, federation):
         "4.0 ** np.ceil(np.log2(block.parts._X.max()) / 2)",
         "100.0 ** np.ceil(np.log10(np.linalg.norm(block.parts._X, axis=1).max()) / 2)",
         "1 + (block.parts._y.max() > block.parts._y.min())",
+        "np.ceil(np.log2(block.parts._X.any(axis=1).sum()))",
         "1 + np.where(np.arange(4) == 3, block.parts._X.max() > 0.5, 0)[:, None]",
     ],
-    ids=["powers of 4", "powers of 100", "labels", "another agent"],
+    ids=["powers of 4", "powers of 100", "labels", "number", "another agent"],
 )
 def test_a_scale_that_depends_on_records_in_coarse_steps(broken, part):
     """No canary moves it."""
