@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import Table
+from pyarrow.parquet import write_table
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -535,7 +537,9 @@ def test_long_identifiers_stay_different_beside_a_gap(end, gap, folder):
     if end == "csv":
         frame.to_csv("t.csv", index=False)
     else:
-        frame.assign(site=frame.site.astype("Int64")).to_parquet("t.parquet")
+        write_table(
+            Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(), "t.parquet"
+        )
     data = load_dataset({**BY_SITE, "path": f"t.{end}", "missing": "drop"})
     assert data.attributes["site"].values == tuple(map(str, LONG))
     assert data.n_train + data.n_test == 120 - gap
@@ -597,6 +601,10 @@ def test_a_column_is_text_in_both_files_or_in_none(folder):
     assert data.attributes["site"].values == ("007", "7", "8", "x", "y")
     with pytest.raises(ValueError, match=r"'x' \(row 121"):
         describe(codes)
+    for path, values in (("t.csv", ["07", "x"]), ("two.csv", ["07", "7"])):
+        sites(values).to_csv(path, index=False)
+    found = load_dataset({**codes, "ranges": {"age": [0, 99]}}).X_test[:, 1:3]
+    np.testing.assert_array_equal(found, [[1, 0], [0, 0]] * 60)  # 7 is not 07
 
 
 def test_blanks_behind_all_separators_belong_to_these(folder):
@@ -712,6 +720,9 @@ def test_numbers_may_stand_for_missing_values(folder):
     for values in ([-9], [-9.0], ["-9"], {"bmi": [-9], "age": [1000]}):
         with pytest.raises(ValueError, match=r"values are missing: bmi \(3\)"):
             describe({**spec, "na_values": values})
+    sites([*LONG, -9]).astype({"site": int}).to_parquet("t.parquet")
+    info = describe({**spec, "path": "t.parquet", "na_values": [-9], "missing": "drop"})
+    assert info.attributes == {"site": 5}
     with pytest.raises(ValueError, match="na_values: unknown column 'bmo'; did you mean 'bmi'"):
         describe({**spec, "na_values": {"bmo": [-9]}})
 
