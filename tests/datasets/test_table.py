@@ -642,6 +642,7 @@ AMONG: dict[str, Any] = {
         {"decimal": ",", "thousands": "."},
     ),
     "percent": (lambda k, v: f"{v}%", None),
+    "a currency and thousands": (lambda k, v: f"{float(v) * 1234:,.2f} €", None),
     "a currency": (lambda k, v: f"€ {v}", None),
 }  # fmt: skip
 
@@ -663,6 +664,7 @@ def test_text_among_numbers_is_named_with_what_helps(among, place, folder):
     assert ("leave_out" in said) == (place == "feature")
     if settings is None:
         assert "without a sign" in said
+        assert ("thousands: ','" in said) == ("thousands" in among)
         return
     missing = [k for k, value in enumerate(values) if value != PLAIN[k]]
     if "na_values" in settings:
@@ -768,6 +770,13 @@ def test_words_are_missing_elsewhere_unless_they_are_stated(folder):
         describe(spec)
     for settings in ({"categories": {"dose": ["DE", "NA", "FR"]}}, {"keep_default_na": False}):
         assert describe({**spec, **settings}).n_features == 1 + 3 + 1
+    (folder / "two.csv").write_text(doses(["NA", "DE"] * 150))  # no column of one value
+    with pytest.raises(
+        ValueError, match=r"missing: dose \(150\); .*; NA in text is missing unless"
+    ):
+        describe({**spec, "path": "two.csv"})
+    left = describe({**spec, "path": "two.csv", "missing": "drop"})
+    assert left.n_train + left.n_test == 300
     dropped = describe({**spec, "missing": "drop"})
     assert "records dropped, as values are missing: 100" in dropped.summary
 
@@ -824,9 +833,10 @@ def test_classes_of_a_bunch_without_a_record_are_left_out():
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|", " "])
-def test_separators_are_found(separator, table):
+@pytest.mark.parametrize("before", ["", "\n"])
+def test_separators_are_found(separator, before, table, folder):
     frame = patients().drop(columns="patient id")
-    frame.to_csv("other.csv", index=False, sep=separator)
+    (folder / "other.csv").write_text(before + frame.to_csv(index=False, sep=separator))
     data = load_dataset({**table, "path": "other.csv"})
     assert data.n_features == load_dataset(table).n_features
 

@@ -248,10 +248,9 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         frame = pd.concat([frame, second[frame.columns]], ignore_index=True)
     frame = frame.reset_index(drop=True)
     frame[given.left_out] = None  # lists cannot be compared with text, as is done next
-    empty = set[str]()
+    empty = dict[str, set[str]]()
     for name in frame.columns.difference(given.left_out):
-        frame[name], words = _without_empty(frame[name], given)
-        empty |= words
+        frame[name], empty[name] = _without_empty(frame[name], given)
     tests = np.arange(len(frame)) >= n_first if second is not None else None
     if isinstance(given.test, dict):
         ((name, value),) = given.test.items()
@@ -267,7 +266,10 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         if name not in given.beside:
             kinds[name], why[name] = _kind(name, seen[name], given)
     used = [name for name, kind in kinds.items() if kind != "leave_out"]
-    keep = _without_missing(frame, used, given, empty)
+    # Such as the country code NA beside one other: without the word, the column would say something.
+    doubtful = [name for name in kinds if why[name] == "one value" and empty[name]]
+    asked = [*used, *(doubtful if given.missing == "refuse" else ())]
+    keep = _without_missing(frame, asked, given, set().union(*empty.values()))
     frame, tests = frame[keep], None if tests is None else tests[keep]
     y, class_names = _targets(frame[given.target], given)
     if tests is None:
@@ -674,7 +676,8 @@ def _in_the_way(values: pd.Series[Any], bad: pd.Series[bool], given: Columns) ->
     """Say which values of a column are no numbers, in which rows they are, and which settings help."""
     name, own = str(values.name), (given.decimal, given.thousands)
     texts = _texts(values)
-    numbers = {form: _read(texts, *form) for form in (own, *_FORMS)}
+    bare = texts.str.strip(_SIGNS)
+    numbers = {form: _read(bare, *form) for form in (own, *_FORMS)}
     # The form that reads most values, by as few settings as can be.
     effort = {form: -sum(np.not_equal(form, own)) for form in numbers}
     rank = {form: (numbers[form].notna().sum(), effort[form]) for form in numbers}
@@ -686,12 +689,12 @@ def _in_the_way(values: pd.Series[Any], bad: pd.Series[bool], given: Columns) ->
         example = numbers[form].dropna().index[0]
         value = f"{texts[example]!r} is {numbers[form][example]:.12g}"
         fixes.append(f"{' and '.join(settings)} if {value}")
-    left = texts[numbers[best[0]].isna()]
+    left = texts[_read(texts, *best[0]).isna()]
     if 0 < len(left) < len(texts) / 2:
         fixes.append(f"na_values: {_some([*left.unique()])} if they are missing")
     fixes.append(f"kinds: {{{name}: category}}")
     fixes += [f"kinds: {{{name}: leave_out}}"] * (name not in given.beside)
-    if _read(left.str.strip(_SIGNS), *best[0]).notna().any():
+    if numbers[best[0]][left.index].notna().any():
         fixes.append("write numbers without a sign beside them")
     shown = []
     for value in texts[bad].unique()[:_ROWS_SHOWN]:

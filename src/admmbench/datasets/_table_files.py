@@ -211,9 +211,9 @@ def _parse_csv(content: bytes, names: Sequence[str], texts: Collection[str] | No
     """Read one text; columns are separated by what stands most often in its first line, or else by blanks."""
     import pandas as pd  # slow to import
 
-    stream = io.BytesIO(content)
+    lines = (line.decode("utf-8-sig") for line in io.BytesIO(content) if line.strip())
     # A name in quotes may contain any of the separators.
-    first, second = (_QUOTED.sub("", stream.readline().decode("utf-8-sig")) for _ in range(2))
+    first, second = (_QUOTED.sub("", next(lines, "")) for _ in range(2))
     separator = max(_SEPARATORS, key=first.count)
     blanks = separator not in first and len(first.split()) > 1
     form: dict[str, Any] = {"sep": r"\s+" if blanks else separator}
