@@ -17,6 +17,7 @@ from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from admmbench.forecast import timing
 from admmbench.forecast.cost import LIMITS
+from admmbench.jobs import limits
 from admmbench.study import config
 from admmbench.watch import logger as watching
 from admmbench.watch.expected import expected
@@ -112,6 +113,24 @@ def test_a_failure_is_shown_at_once_with_the_end_of_its_log(snakemake, tmp_path)
     assert lines == [*(f"    line {n}" for n in range(10, 30)), "    it took too long"]
     assert other == "Storage is gone"
     assert last.startswith("0 of 2 jobs in 0 s; 1 failed. The same command tries them again")
+
+
+def test_a_lock_names_the_command_that_removes_it(snakemake):
+    snakemake.begins()
+    text = "Error: Directory cannot be locked. ... with the --unlock argument."
+    snakemake.says(text, "error", logging.ERROR, exception="LockException")
+    line, *_ = snakemake.ends()
+    assert line.startswith(f"{Path.cwd()} is locked")
+    assert "`admmbench study --unlock` removes the lock" in line
+
+
+def test_a_limit_on_memory_is_named_instead_of_where_it_was_met(snakemake, monkeypatch):
+    monkeypatch.setattr(limits, "memory_limit", lambda: 2_000_000_000)
+    snakemake.begins()
+    text = "Traceback ...\nRuntimeError: can't start new thread"
+    snakemake.says(text, "error", logging.ERROR, exception="RuntimeError")
+    line, *_ = snakemake.ends()
+    assert line.startswith("out of memory: `ulimit -v` limits each process to 2.00 GB")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from admmbench import __version__
 from admmbench.cli import authors, results, runs, studies
 from admmbench.cli.options import Command, ParserOfCommand
 from admmbench.files import check_output
-from admmbench.jobs import interrupts
+from admmbench.jobs import interrupts, limits
 from admmbench.validation import unknown
 
 # Errors whose words alone say nothing.
@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return interrupts.said()
         except (Exception, SystemExit) as error:
+            if text := limits.explain(error):  # before anything more is imported
+                print(f"admmbench: {text}", file=sys.stderr)
+                return 1
             from admmbench.plugins import is_foreign
 
             if isinstance(error, SystemExit) and not is_foreign(error):

@@ -22,6 +22,7 @@ from admmbench.cli.options import (
     wide_console,
 )
 from admmbench.files.core_yaml import dump_yaml, parse_words, parse_yaml
+from admmbench.jobs.limits import refuse_small_limit
 
 
 @command(
@@ -63,11 +64,12 @@ def _path(options: argparse.Namespace) -> None:
     ),
 )
 def _study(options: argparse.Namespace) -> int:
-    from admmbench.watch.study import run, separated, until_decided
-
     if {"-h", "--help"} & {*options.words}:
         options.usage()
         return 0
+    refuse_small_limit()
+    from admmbench.watch.study import run, separated, until_decided
+
     collect_garbage()
     names, others = separated([word for word in options.words if word != _DECIDE])
     command = until_decided if _DECIDE in options.words else run

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from admmbench.jobs import limits
 from admmbench.jobs.progress import duration
 
 if TYPE_CHECKING:
@@ -141,7 +142,15 @@ class LogHandler(LogHandlerBase):
 
     def _error(self, record: Any) -> None:
         """Show what is wrong, unless it repeats that a job failed or comes of Ctrl-C."""
-        if not (self._stopped or (self._board and record.exception == "RuleException")):
+        if record.exception == "LockException":
+            self._print(
+                f"{Path.cwd()} is locked: another Snakemake works in it, or one was killed. If none does, "
+                "`admmbench study --unlock` removes the lock; then call the same command again.",
+                "red",
+            )
+        elif text := limits.explain(record.getMessage()):
+            self._print(text, "red")
+        elif not (self._stopped or (self._board and record.exception == "RuleException")):
             self._say(record)
 
     @property

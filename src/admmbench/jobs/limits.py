@@ -1,0 +1,34 @@
+"""The limit that ``ulimit -v`` sets on the memory of a process. Under it anything may fail, with any error."""
+
+from __future__ import annotations
+
+import resource
+
+# What a process of a study takes at least, in bytes of address space: libraries, and threads on two cores.
+LEAST = 2**30
+_ERRORS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
+
+
+def memory_limit() -> int | None:
+    """Return the bytes of address space that a process may have; None if there is no limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def refuse_small_limit() -> None:
+    """Raise a `MemoryError` under a limit that no study can do with."""
+    limit = memory_limit()
+    if limit is not None and limit < LEAST:
+        raise MemoryError
+
+
+def explain(error: BaseException | str) -> str:
+    """Say what to do about an error, or its text, if it comes of such a limit; else return nothing."""
+    limit = memory_limit()
+    lacking = isinstance(error, MemoryError) or any(text in str(error) for text in _ERRORS)
+    if limit is None or not lacking:
+        return ""
+    return (
+        f"out of memory: `ulimit -v` limits each process to {limit / 1e9:.2f} GB, and a study takes at least "
+        f"{LEAST / 1e9:.2f} GB; raise it, such as by `ulimit -v unlimited`, and call the same command again"
+    )
