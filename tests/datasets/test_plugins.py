@@ -1,6 +1,7 @@
 """Data sets from outside the package."""
 
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,8 @@ from admmbench.cli import main
 from admmbench.contracts.made_up_data import make_dataset, make_regression, written_by
 from admmbench.datasets import (
     Attribute,
+    DatasetError,
+    checksum,
     key,
     list_datasets,
     load_dataset,
@@ -20,6 +23,7 @@ from admmbench.datasets import (
     prepare,
 )
 from admmbench.engine.spec import RunSpec
+from admmbench.jobs import fingerprint
 from admmbench.study.address import dataset_folder
 
 SOURCE = """
@@ -359,3 +363,46 @@ def test_what_is_no_regular_file_is_no_plug_in(kind, tmp_path):
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     with pytest.raises(ValueError, match=r"a\.py': is no regular file"):
         load_dataset(str(path))
+
+
+READING = SOURCE.replace(
+    "X = np.linspace",
+    "scale = float(Path(__file__).with_name(NAME).read_text())\n        X = scale * np.linspace",
+).replace("import numpy", "from pathlib import Path\n\nimport numpy")
+
+
+@pytest.mark.parametrize("name", ["coins.csv", "coins_rows.csv", "coins_rows.txt"])
+def test_a_run_notices_that_a_file_named_after_the_plug_in_changed(tmp_path, name):
+    path, table = tmp_path / "coins.py", tmp_path / name
+    path.write_text(READING.replace("NAME", repr(name)))
+    largest, fingerprints = [], []
+    for text in ("1", "0.5"):
+        table.write_text(text)
+        largest.append(load_dataset(str(path)).X_train.max())
+        fingerprint.of_modules.cache_clear()
+        fingerprints.append(fingerprint.of_dataset(str(path)))
+    assert largest[1] == largest[0] / 2
+    assert fingerprints[0] != fingerprints[1]
+
+
+def test_a_run_refuses_a_file_beside_the_plug_in_that_is_not_the_one_stated(tmp_path):
+    path, table = tmp_path / "coins.py", tmp_path / "rows.csv"
+    table.write_text("1")
+    stated = checksum(b"1", "sha256")
+    source = READING.replace("NAME", repr("rows.csv"))
+    path.write_text(source.replace("checksums={}", f"checksums={{'rows.csv': {stated!r}}}"))
+    run = {"agents": 4, "rounds": 1, "evaluate_every": 1}
+    simulate(str(path), "objp", **run)
+    before = fingerprint.of_dataset(str(path))
+    prepare(str(path), tmp_path / "prepared")
+    table.write_text("0.5")
+    found = f"{stated!r} is not that of {table}, which is {checksum(b'0.5', 'sha256')!r}"
+    for call in (
+        lambda: simulate(str(path), "objp", **run),
+        lambda: prepare(str(path), tmp_path / "again"),
+        lambda: open_as(str(path), tmp_path / "prepared"),
+    ):
+        with pytest.raises(DatasetError, match=re.escape(found)):
+            call()
+    fingerprint.of_modules.cache_clear()
+    assert fingerprint.of_dataset(str(path)) != before  # so that a study prepares it, and says so

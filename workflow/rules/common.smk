@@ -11,7 +11,6 @@ from admmbench.audit.settings import (
 )
 from admmbench.study.config import AUDITS, TUNED, TUNING
 from admmbench.files.core_yaml import inline_yaml
-from admmbench.datasets import normalize
 from admmbench.device import chosen
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate

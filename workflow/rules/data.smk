@@ -17,7 +17,7 @@ rule prepare:
     params:
         dataset=lambda wildcards: inline_yaml(STUDY.datasets[wildcards.dataset]),
         fingerprint=lambda wildcards: fingerprint.of_dataset(
-            normalize(STUDY.datasets[wildcards.dataset])["name"]
+            STUDY.datasets[wildcards.dataset]
         ),
         downloads=lambda wildcards, output: str(Path(output[0]).parents[1]),
     shell:

@@ -15,8 +15,11 @@ from admmbench.datasets._fetch import RemoteFile as RemoteFile
 from admmbench.datasets._fetch import checksum as checksum
 from admmbench.datasets._fetch import read_bytes as read_bytes
 from admmbench.datasets._prepared import open_prepared as open_prepared
+from admmbench.datasets._registry import Spec as Spec
 from admmbench.datasets._registry import are_arrays as are_arrays
+from admmbench.datasets._registry import compare_stated as compare_stated
 from admmbench.datasets._registry import describe as describe
+from admmbench.datasets._registry import files_beside as files_beside
 from admmbench.datasets._registry import find_module as find_module
 from admmbench.datasets._registry import identity as identity
 from admmbench.datasets._registry import is_built_in as is_built_in
@@ -27,4 +30,3 @@ from admmbench.datasets._registry import load_dataset as load_dataset
 from admmbench.datasets._registry import normalize as normalize
 from admmbench.datasets._registry import open_as as open_as
 from admmbench.datasets._registry import prepare as prepare
-from admmbench.datasets._registry import tables_of as tables_of

@@ -15,7 +15,7 @@ from admmbench import plugins
 from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
 from admmbench.datasets._checks import described
-from admmbench.datasets._fetch import DatasetError, fetch
+from admmbench.datasets._fetch import DatasetError, checksum, fetch
 from admmbench.files import cache_folder, digest
 from admmbench.validation import suggestion, unknown
 
@@ -176,16 +176,21 @@ def key(spec: Spec) -> str:
     ----------
     spec
         See `normalize`, also for the errors.
+
+    Raises
+    ------
+    DatasetError
+        If a file beside a plug-in has another checksum than is stated, see `compare_stated`.
     """
     if isinstance(spec, Dataset):
         return spec.key
     name, info = normalize(spec)["name"], describe(spec)
     content = [info.name, _definition(name).identity(info.settings), info.checksums]
     if is_foreign(name):  # its author may be at work on it, and others may take its name
-        module = find_module(name)
-        path = Path(str(module.__file__))
-        tables = [hashlib.sha256(table.read_bytes()).hexdigest() for table in tables_of(module)]
-        content += [plugins.meaning(path.read_bytes()), tables]
+        compare_stated(spec)
+        files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files_beside(spec)]
+        path = Path(str(find_module(name).__file__))
+        content += [plugins.meaning(path.read_bytes()), files]
     return digest(content)[:12]
 
 
@@ -322,10 +327,42 @@ def _definition(name: str) -> DatasetDefinition:
     return made
 
 
-def tables_of(module: ModuleType) -> list[Path]:
-    """Find the tables beside a module that are a part of it: their names begin with its name."""
-    path = Path(str(module.__file__))
-    return sorted(path.parent.glob(f"{path.stem}_*.csv"))
+def files_beside(spec: Spec) -> list[Path]:
+    """Find the files beside a data set's module that are a part of it: named after it, or of a stated checksum."""
+    path = Path(str(find_module(normalize(spec)["name"]).__file__))
+    named = (each for mark in "._" for each in path.parent.glob(f"{path.stem}{mark}*"))
+    stated = _stated_beside(spec).values()
+    files = {each for each in named if each.is_file() and not each.suffix.startswith(".py")}
+    return sorted(files.union(stated))
+
+
+def compare_stated(spec: Spec) -> None:
+    """Compare the files beside a plug-in with the checksums that it states of them.
+
+    Raises
+    ------
+    DatasetError
+        If one is another file; what was prepared before it changed would be used on.
+    """
+    checksums = describe(spec).checksums
+    for source, file in _stated_beside(spec).items():
+        stated = checksums[source]
+        found = checksum(file.read_bytes(), stated.partition(":")[0])
+        if found != stated:
+            raise DatasetError(
+                f"checksums: {stated!r} is not that of {file}, which is {found!r}: state this, and compare it in "
+                "read()"
+            )
+
+
+def _stated_beside(spec: Spec) -> dict[str, Path]:
+    """Find the files beside a plug-in whose checksums it states, by source."""
+    name = normalize(spec)["name"]
+    if not is_foreign(name):
+        return {}
+    folder = Path(str(find_module(name).__file__)).parent
+    files = {path.name: path for path in folder.iterdir() if path.is_file()}
+    return {source: files[source] for source in describe(spec).checksums if source in files}
 
 
 def _lock(directory: Path) -> AbstractContextManager[Any]:

@@ -73,11 +73,11 @@ def codes(specs: Iterable[RunSpec]) -> list[str]:
     return list(dict.fromkeys(map(code, specs)))
 
 
-def of_dataset(name: str) -> str:
+def of_dataset(spec: datasets.Spec) -> str:
     """Hash what prepares a data set."""
-    module = datasets.find_module(name)
+    module = datasets.find_module(datasets.normalize(spec)["name"])
     inside, files = _inside_and_files([module])
-    data = tuple(datasets.tables_of(module))
+    data = tuple(datasets.files_beside(spec))
     return of_modules((f"{_PACKAGE}.datasets", *inside), files, data=data)
 
 
