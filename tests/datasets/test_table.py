@@ -1256,3 +1256,14 @@ def test_the_values_of_a_frame_are_what_the_frame_is():
 def test_arrays_that_do_not_fit_are_refused(data, groups, message):
     with pytest.raises(ValueError, match=message):
         simulate(data, "objp", groups=groups, rounds=1)
+
+
+def test_one_of_something_is_no_plural(folder):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 90, 60), "site": "north"})
+    frame["label"] = np.where(frame.age > 50, "yes", "no")
+    frame.to_csv(folder / "one.csv", index=False)
+    spec = {"name": "table", "path": str(folder / "one.csv"), "target": "label", "group": "site"}
+    summary = describe(spec).summary
+    assert any(line.startswith("1 number, scaled from its range: age [") for line in summary)
+    assert "group site: 1 value with 48 training records" in summary

@@ -287,7 +287,7 @@ def test_marks_of_one_experiment_are_the_verdicts_of_all_that_are_judged_togethe
         ),
         (
             [TIED, TIED],
-            "All 2 rows are undecided: 4,600 seeds each would decide them. Never shown to be behind: ObjP and ObjT.",
+            "Both rows are undecided: 4,600 seeds each would decide them. Never shown to be behind: ObjP and ObjT.",
         ),
         (
             [ALIKE, ALIKE],
@@ -420,6 +420,12 @@ def test_a_method_that_is_another_one_at_one_budget_alone_is_itself_elsewhere():
     }
     content = answer.content(found, {})
     assert content["short"].endswith("Never shown to be behind: ObjPM.")
+
+
+def test_a_table_is_called_by_its_file():
+    facts = {"dataset": "table", "dataset_settings": '{"path": "../visits/patients.csv"}'}
+    found = compare([study(CLEAR).assign_attrs(facts)])
+    assert answer.content(found, {})["short"] == "ObjP wins on patients.csv at ε = 1."
 
 
 def test_two_names_alone_are_one_method_that_beat_nobody():

@@ -60,7 +60,7 @@ def test_all_methods_that_suit_take_part():
     names = {method["name"] for method in content["algorithms"]}
     assert {"objp", "dpsgd", "outp", "amp", "centralized"} <= names
     assert "dvp" not in names
-    assert any("dvp" in line and "one output" in line for line in left_out)
+    assert left_out[0].startswith("dvp: dvp needs a loss with one output")
     content, _ = asked(noise="published", methods=["objp", "dp_gd"])
     assert content["algorithms"][0]["name"] == "objp"
     assert content["algorithms"][0].get("noise") is None
@@ -71,6 +71,9 @@ def test_two_names_of_one_method_are_tuned_and_run_once():
     labels = {method["name"]: method["label"] for method in content["algorithms"]}
     assert labels["outp"] == "outp = dp_admm"
     assert "dp_admm" not in labels
+    content, _ = asked(methods=["dpsgd", "objp", "dp_sgd"])
+    named = [method["label"] for method in content["algorithms"]]
+    assert named == ["dpsgd = dp_sgd", "objp, Gaussian", "without privacy"]
     content, _ = asked(methods=["dp_admm", "objp"])
     assert content["algorithms"][0]["label"] == "dp_admm"
 
@@ -139,7 +142,15 @@ def test_paths_of_a_second_file_follow(tmp_path):
         ({"methods": ["objp"]}, "fewer than two"),
         ({"methods": ["outp", "dp_admm"]}, r"fewer than two methods \(outp = dp_admm is one\)"),
         ({"methods": ["objp", "dp_gd"], "seeds": 1251}, "seeds\n.*less than or equal to 1250"),
-        ({"methods": ["objp", "admm"]}, "sends everything without noise"),
+        (
+            {"methods": ["objp", "admm"]},
+            "^--methods: admm: --total: admm sends everything without noise",
+        ),
+        (
+            {"agents": 1000, "dataset": {**TABLE, "group": ""}},
+            r"fewer than two methods; amp; dp_admm; .* and \d+ more: --agents: 1000 agents cannot",
+        ),
+        ({"loss": "huber"}, "more: loss huber: it needs numbers as targets"),
         ({"methods": ["objp", "obpj"]}, "did you mean 'objp'"),
         ({"dataset": {**TABLE, "target": "labels"}}, "did you mean 'label'"),
     ],
@@ -178,10 +189,29 @@ def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
     assert "settings follow the table as KEY=VALUE, such as missing=drop" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--total", "1,0"], "--total: Input should be greater than 0 (got 0)"),
+        (["--total", "1", "--seeds", "0"], "--seeds: Input should be"),
+        (["--total", "1", "--noise", "none"], "--noise: Input should be"),
+        (["--total", "1", "missing=no"], "missing: Input should be"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_options_of_the_command(words, message, capsys):
+    assert main(["rank", "patients.csv", "--target", "label", *words]) == 1
+    assert capsys.readouterr().err.startswith(f"admmbench: {message}")
+
+
 def test_cores_and_a_dry_run_are_handed_to_the_study(monkeypatch):
     """Wherever they stand among the settings of the table."""
     calls = []
-    monkeypatch.setattr(study, "turn", lambda words, folder: calls.append(words[3:]) or 1)
+
+    def fail(words, folder):
+        calls.append(words[3:])
+        return 1
+
+    monkeypatch.setattr(study, "turn", fail)
     words = ["--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
     assert main(["rank", "patients.csv", "missing=drop", "--cores", "1", *words, "test=0.25"]) == 1
     content = yaml.safe_load(Path("rank-patients/config/experiments/ranking.yaml").read_text())

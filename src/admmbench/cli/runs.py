@@ -260,6 +260,7 @@ def _audit(options: argparse.Namespace) -> int:
 )
 def _tune(options: argparse.Namespace) -> None:
     from admmbench.jobs.progress import shown
+    from admmbench.results.wording import counted
     from admmbench.study.experiment import Search
     from admmbench.tuning.settings import Axes, TuningSettings
     from admmbench.tuning.trials import tune
@@ -287,9 +288,8 @@ def _tune(options: argparse.Namespace) -> None:
     best = ", ".join(f"{path} {value:g}" for path, value in found.best.settings.items())
     edges = f"; at an edge of what was tried: {', '.join(found.edges)}" if found.edges else ""
     error = f"{spec.as_problem.loss.metric} {found.best.score.error:.4g} on held-out rows"
-    print(
-        f"{spec.algorithm} on {spec.info.name}: best of {len(found.trials)} trials: {best}; {error}{edges}"
-    )
+    trials = counted(len(found.trials), "trial")
+    print(f"{spec.algorithm} on {spec.info.name}: best of {trials}: {best}; {error}{edges}")
     print(f"{options.output} has all trials; `admmbench run` takes these settings as KEY=VALUE")
 
 

@@ -127,7 +127,7 @@ def _rank(options: argparse.Namespace) -> int:
     from admmbench.report import answer
     from admmbench.results.who_wins import compare
     from admmbench.study.config import read_experiment
-    from admmbench.study.ranking import HEAD, NAME, Question, experiment
+    from admmbench.study.ranking import HEAD, NAME, Question, as_typed, experiment
     from admmbench.validation import checked
     from admmbench.watch.study import turn
 
@@ -138,22 +138,22 @@ def _rank(options: argparse.Namespace) -> int:
     }
     columns = {key: text for key in ("target", "group") if (text := getattr(options, key))}
     table = {"name": "table", "path": str(options.table), **columns}
-    question = checked(
-        Question,
-        {
-            **given,
-            "dataset": table | parse_words(options.settings),
-            "methods": [name for name in options.methods.split(",") if name],
-            "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
-            "audit": options.audit,
-        },
-        "",
-    )
+    asked = {
+        **given,
+        "dataset": table | parse_words(options.settings),
+        "methods": [name for name in options.methods.split(",") if name],
+        "total": [parse_yaml(text, "--total") for text in options.total.split(",")],
+        "audit": options.audit,
+    }
+    try:
+        question = checked(Question, asked, "")
+    except ValueError as error:
+        raise ValueError(as_typed(str(error))) from None
     try:
         describe(question.dataset)
     except ValueError as error:
         raise ValueError(
-            f"{error} (settings follow the table as KEY=VALUE, such as missing=drop)"
+            f"{as_typed(str(error))} (settings follow the table as KEY=VALUE, such as missing=drop)"
         ) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
     content, left_out = experiment(question, folder)

@@ -555,7 +555,12 @@ class _Features:
             beyond += [f"{name} ({outside:,})"] * bool(outside)
         scaler = MinMaxScaler(clip=True).fit(pd.DataFrame(ends, columns=names))
         ranges = [f"{name} [{ends[name][0]:g}, {ends[name][1]:g}]" for name in names]
-        self.lines.append(f"{len(names):,} numbers, scaled from their ranges: {_listed(ranges)}")
+        what = (
+            "number, scaled from its range"
+            if len(names) == 1
+            else "numbers, scaled from their ranges"
+        )
+        self.lines.append(f"{len(names):,} {what}: {_listed(ranges)}")
         if beyond:
             self.lines.append(f"values beyond the ranges, clipped: {_listed(beyond)}")
         self._note("the ranges of", names)
@@ -785,7 +790,8 @@ def _said_of_groups(name: str, group: Attribute, arrays: Arrays) -> str:
     """Say how large groups are, and which lack something."""
     n = len(group.values)
     counts, tested = (np.bincount(codes, minlength=n) for codes in (group.train, group.test))
-    said = f"group {name}: {n:,} values with {counts.min():,} to {counts.max():,} training records"
+    sizes = " to ".join(dict.fromkeys(f"{count:,}" for count in (counts.min(), counts.max())))
+    said = f"group {name}: {n:,} {'value' if n == 1 else 'values'} with {sizes} training records"
     faults = {"no training record": counts == 0, "no test record": tested == 0}
     if arrays.y_train.dtype == np.int64:
         pairs = np.unique(np.stack([group.train, arrays.y_train]), axis=1)[0].astype(int)

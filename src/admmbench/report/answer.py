@@ -198,7 +198,7 @@ def _short(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> str:
         if number == len(rows) == 1:
             text = f"Undecided between {_few(rows[0]['undecided'])} at ε = {rows[0]['epsilon']}"
         elif number == len(rows):
-            text = f"All {number} rows are undecided"
+            text = f"{'Both' if number == 2 else f'All {number}'} rows are undecided"
         numbers = sorted({each["needs"] for each in undecided})
         if all(map(math.isfinite, numbers)):
             ends = dict.fromkeys((about(numbers[0]), about(numbers[-1])))

@@ -23,7 +23,7 @@ from admmbench.figures import Figure, style
 from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.results import statistics
-from admmbench.results.wording import given, proper
+from admmbench.results.wording import data_of, given, proper
 
 PRECISE, FINE = 6, 3
 """Significant digits of the metric of the problem, and of the others."""
@@ -148,7 +148,7 @@ def _facts(results: xr.Dataset) -> dict[str, Any]:
     noisy = results["algorithm"].values[statistics.noisy(results).any("epsilon").values]
     return {
         "name": attrs["experiment"],
-        "dataset": proper(attrs["dataset"]),
+        "dataset": proper(data_of(attrs)),
         "note": attrs.get("dataset_note", ""),
         "budget": "ε of the whole run"
         if statistics.of_whole_runs(results)

@@ -20,7 +20,7 @@ from admmbench.privacy import (
 )
 from admmbench.results import file_differences, statistics, wording
 from admmbench.results.who_wins import standings
-from admmbench.results.wording import at, best_constant, given, in_unit, number, proper
+from admmbench.results.wording import at, best_constant, data_of, given, in_unit, number, proper
 
 if TYPE_CHECKING:
     from admmbench.audit.findings import Audit
@@ -68,7 +68,7 @@ def setting(results: xr.Dataset) -> dict[str, str]:
     # A number of agents stands for equal shares.
     partition = mapping(attrs["partition"]) if attrs["partition"].startswith("{") else "iid"
     found = {
-        "Data": f"{proper(attrs['dataset'])}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
+        "Data": f"{proper(data_of(attrs))}: {attrs['n_train']:,} training and {attrs['n_test']:,} test samples, "
         f"{attrs['n_features']:,} features, {targets}",
         "Note on the data": attrs.get("dataset_note"),
         "Agents": f"{_each(results['agents'])}; partition: {partition}",

@@ -19,6 +19,7 @@ import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.results import deciding, statistics
+from admmbench.results.wording import data_of
 
 FEASIBLE = 0.01
 """Largest violation of constraints of a point that counts as a solution."""
@@ -427,7 +428,8 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
     metric = at.attrs["metric"]
     rival = at.sel(algorithm=cell.labels[0])
     facts = {
-        **{name: at.attrs[name] for name in ("experiment", "dataset", "dataset_note", "metric")},
+        **{name: at.attrs[name] for name in ("experiment", "dataset_note", "metric")},
+        "dataset": data_of(at.attrs),
         **{name: at[metric].attrs[name] for name in ("long_name", "units")},
         **{name: rival[name].item() for name in ("delta", "neighbours")},
         "fraction": statistics.is_fraction(at),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 _MOST_DIGITS = 8
 _PROPER = {
@@ -16,7 +19,6 @@ _PROPER = {
     "gisette": "Gisette",
     "mnist": "MNIST",
     "monks1": "monks-1",
-    "table": "the table",
     "he2023": "He et al. (2023)",
     "hu2019": "Hu et al. (2019)",
     "huang2019": "Huang et al. (2019)",
@@ -28,6 +30,12 @@ _PROPER = {
 def proper(key: str) -> str:
     """Write the name of a data set or a paper as people do; one that is not known here stays as it is."""
     return _PROPER.get(key, key)
+
+
+def data_of(attrs: Mapping[str, Any]) -> str:
+    """Return the name of the data of results: that of the file where it is a table of one's own."""
+    path = json.loads(attrs.get("dataset_settings", "{}")).get("path")
+    return Path(path).name if path else str(attrs["dataset"])
 
 
 def about(count: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from admmbench import algorithms, datasets
 from admmbench.datasets import DatasetInfo
 from admmbench.engine.spec import MOST_SEEDS
 from admmbench.problems.losses import as_loss
+from admmbench.results.wording import listed
 from admmbench.study.config import ConfigError, check_experiment
 from admmbench.tuning.settings import TuningSettings
 from admmbench.validation import Count, Epsilons, Number, Strict, expanded
@@ -26,6 +28,10 @@ HEAD = """\
 """
 # Looks, as multiples of the first, and how an audit that is asked for attacks.
 _LOOKS = (1, 2, 4, 8)
+# Methods that are named with one reason for which they do not suit.
+_MOST_NAMED = 3
+# Key at the beginning of a message, if an option states it.
+_OPTION = r"^(?:privacy\.|problem\.|tuning\.)?(total|delta|agents|loss|noise|seeds|trials|margin)(?:\.\d+)?: "
 _AUDIT = {"rounds": 2, "repeats": 100, "canaries": ["worst"]}
 
 
@@ -79,23 +85,29 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         If fewer than two methods suit, two names of one method among them.
     """
     info = datasets.describe(question.dataset)
-    content, suitable, same_as, left_out = _frame(question, info), {}, {}, []
+    content, suitable, same_as = _frame(question, info), {}, {}
+    left_out: dict[str, list[str]] = {}
+    searched: dict[str, str] = {}
     for name in question.methods or _candidates():
         method = _method(name, question.noise, info)
         try:
             alone = check_experiment({**content, "algorithms": [method]}, name)
         except ConfigError as error:
+            reason = as_typed(str(error).removeprefix(f"{name}:"))
             if question.methods:
-                raise
-            left_out.append(" ".join(str(error).split()))
+                raise ConfigError(f"--methods: {name}: {reason}") from None
+            left_out.setdefault(reason, []).append(name)
             continue
         suitable[name] = method
-        spec = next(iter(alone.searches.values())).spec
-        same_as[name] = spec.method.same_as(spec.as_problem)
+        file, search = next(iter(alone.searches.items()))
+        other = search.spec.method.same_as(search.spec.as_problem)
+        same_as[name] = other or searched.setdefault(file, name)
     methods = _each_once(suitable, same_as)
+    lines = [f"{listed(names, _MOST_NAMED)}: {reason}" for reason, names in left_out.items()]
     if len(methods) < 2:
         one = f" ({methods[0]['label']} is one)" if len(suitable) > 1 else ""
-        raise ValueError(f"--methods: there is nothing to rank with fewer than two methods{one}")
+        why = "".join(f"; {line}" for line in lines)
+        raise ValueError(f"there is nothing to rank with fewer than two methods{one}{why}")
     optimum = {"label": "without privacy", "epsilon": math.inf, "rounds": 1}
     content["algorithms"] = [*methods, {"name": _of_role("optimum")[0], **optimum}]
     check_experiment(content)
@@ -106,7 +118,20 @@ def experiment(question: Question, folder: Path) -> tuple[dict[str, Any], list[s
         key: _from(folder, value) if key in ("path", "test") and isinstance(value, str) else value
         for key, value in question.dataset.items()
     }
-    return content, left_out
+    return content, lines
+
+
+def as_typed(message: str) -> str:
+    """Word a message on an experiment for who typed `admmbench rank`: with its options, and without keys of a file."""
+    lines = (
+        re.sub(r"^algorithms\.\d+ \(.*?\): ", "", line.strip()) for line in message.splitlines()
+    )
+    lines = (
+        re.sub(r"^(algorithm|algorithms|dataset|problem)(: |\.)", "", line)
+        for line in lines
+        if line
+    )
+    return "; ".join(re.sub(_OPTION, r"--\1: ", line) for line in lines)
 
 
 def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:

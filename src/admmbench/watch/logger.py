@@ -238,7 +238,7 @@ class LogHandler(LogHandlerBase):
         if self._tuned:
             chosen = (f"config/tuned/{name}.yaml" for name in self._watched.study.experiments)
             files = ", ".join(path for path in chosen if Path(path).exists())
-            return f"{text}; the settings that were found are in {files}: the same command without `tune` runs them"
+            return f"{text}; the settings that were found are in {files}, where runs take them from"
         return f"{text}; the report is {report}" if report.exists() else text
 
 
