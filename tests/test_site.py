@@ -47,6 +47,34 @@ def test_reports_that_are_kept_are_linked_and_taken_along(site, tmp_path):
     assert re.search(r'href="reports/laptop/index.html">laptop</a>', page)
 
 
+def test_older_reports_come_last_and_say_so(site, tmp_path):
+    for name, note in (
+        ("a", '<p class="note older"><strong>An older report</strong>.</p>'),
+        ("b", ""),
+    ):
+        report = tmp_path / f"docs/reports/{name}/index.html"
+        report.parent.mkdir(parents=True)
+        report.write_text(REPORT.replace("<body>", f"<body>{note}"))
+    page = (site("```{kept-reports}\n```") / "index.html").read_text()
+    assert re.findall(r'index.html">(\w)</a>(.*?)</p>', page) == [
+        ("b", ""),
+        ("a", ": an older report"),
+    ]
+
+
+def test_a_kept_report_of_an_earlier_layout_says_so_and_links_a_newer_one():
+    found = (ROOT / "docs/reports").glob("*/index.html")
+    pages = {path: path.read_text("utf-8") for path in found}
+    assert len(pages) > 1
+    for path, page in pages.items():
+        note = re.search(r'<main>\n<p class="note older">(.*?)</p>', page)
+        # The present layout has a place for the day in its head.
+        assert bool(note) == ('id="written"' not in page), path
+        if note:
+            (newer,) = re.findall(r'href="(.*?)"', note[1])
+            assert 'id="written"' in pages[(path.parent / newer).resolve()]
+
+
 def test_without_kept_reports_the_page_says_so(site):
     made = site("```{kept-reports}\n```")
     assert "no reports" in (made / "index.html").read_text()

@@ -1,5 +1,6 @@
 """`kept-reports`: links to the reports in the folder `reports`, which the site takes along as they are."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,8 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = "reports"
+# What a page that newer ones replace begins with.
+_OLDER = re.compile(r'<p class="note older"><strong>(.*?)</strong>')
 
 
 def reports(source):
@@ -15,7 +18,7 @@ def reports(source):
 
 
 class KeptReports(SphinxDirective):
-    """A list of links, each with the name of its configuration."""
+    """A list of links, each with the name of its configuration; older pages come last, and say so."""
 
     def run(self):
         """List the pages that are there."""
@@ -23,11 +26,13 @@ class KeptReports(SphinxDirective):
         if not pages:
             return [nodes.paragraph(text="This copy of the site has no reports.")]
         items = nodes.bullet_list()
-        for page in pages:
-            name = page.parent.name
+        older = {page: _OLDER.search(page.read_text(encoding="utf-8")) for page in pages}
+        for page in sorted(pages, key=lambda page: bool(older[page])):
+            name, said = page.parent.name, older[page]
             # Paths are relative to the page, which lies beside the folder.
             link = nodes.reference("", name, refuri=f"{FOLDER}/{name}/index.html")
-            items += nodes.list_item("", nodes.paragraph("", "", link))
+            note = [nodes.Text(f": {said[1][0].lower()}{said[1][1:]}")] if said else []
+            items += nodes.list_item("", nodes.paragraph("", "", link, *note))
         return [items]
 
 
