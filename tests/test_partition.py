@@ -164,6 +164,49 @@ def test_a_run_says_how_many_rows_trained():
         assert (trace.attrs["n_train"], trace.attrs["n_test"]) == sizes
 
 
+SORTED = np.repeat(range(5), 20)
+MIXED = np.random.default_rng(0).permutation(SORTED)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme", "warned"),
+    [
+        (SORTED, 5, True),
+        (SORTED[::-1].copy(), 3, True),
+        (np.repeat([0, 1], [80, 20]), 2, True),
+        (MIXED, 5, False),
+        (np.tile(range(5), 20), 5, False),
+        (SORTED, {"scheme": "iid", "agents": 5, "shuffle": True}, False),
+        (SORTED, {"scheme": "quantity", "agents": 5, "alpha": 1}, False),
+        (SORTED, 1, False),
+        (SORTED, 100, False),  # with a row each nothing tells an order from chance
+    ],
+)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_run_on_a_file_in_the_order_of_its_targets_warns(labels, scheme, warned, numbers, caplog):
+    made = make_dataset(100, n_classes=5)
+    if numbers:
+        y = labels.astype(np.float32)
+        given = {"class_names": (), "y_test": made.y_test.astype(np.float32)}
+        made = replace(made, y_train=y, **given, default_problem="huber")
+    else:
+        made = replace(made, y_train=labels)
+    simulate(made, "objp", agents=scheme, rounds=1, seeds=1)
+    assert ("rows in file order" in caplog.text) == warned
+    if warned:
+        assert f"{{scheme: iid, agents: {scheme}, shuffle: true}}" in caplog.text
+
+
+def test_shares_of_numbers_are_in_their_unit():
+    made = make_dataset(100, n_classes=5)
+    y = np.repeat([-10, 10], 50).astype(np.float32)
+    given = {"class_names": (), "y_test": y[:20], "target_range": (1e9, 1e9 + 40)}
+    made = replace(made, y_train=y, **given, X_test=made.X_test[:20], default_problem="huber")
+    said = partition.as_partition(2).shares(made)
+    assert said.startswith("rows in file order; the mean of an agent's targets is 1e+09 to")
+    assert made.in_unit(made.y_train.astype(float)).tolist() == [1e9] * 50 + [1e9 + 40] * 50
+
+
 @pytest.mark.parametrize(
     ("labels", "scheme", "words"),
     [

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, model_validator
+from scipy.special import fdtrc
 
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.validation import Count, Number, Strict, suggestion, unknown
@@ -84,6 +85,15 @@ class _Scheme(Strict):
         return ""
 
     @property
+    def tests_on_test_part(self) -> bool:
+        """Whether the rows of the test part test, and none of them trains."""
+        return getattr(self, "train", None) is None
+
+    def order_warning(self, dataset: Dataset) -> str:
+        """Say that the order of the rows gives agents other targets than chance would; empty if it does not."""
+        return ""
+
+    @property
     def fixed(self) -> Partition:
         """The partition with equally many agents for which all seeds share out the rows in the same way."""
         drawn = {"shuffle": False, "train": None}
@@ -103,6 +113,8 @@ class _Scheme(Strict):
         """
 
 
+# Probability below which targets of agents are said not to differ by chance.
+_CHANCE = 1e-4
 # What `shares` says.
 _UNEQUAL = "of each label other shares for each agent, drawn for each seed"
 _TOUCHES = (
@@ -169,9 +181,19 @@ class IID(_Scheme):
             return ""
         if self.shuffle:
             return "rows in random order, another for each seed"
-        if not dataset.n_classes:
-            return "rows in file order"
-        return f"rows in file order; {_labels(dataset, _equal_parts(dataset.n_train, self.agents))}"
+        return (
+            f"rows in file order; {_targets(dataset, _equal_parts(dataset.n_train, self.agents))}"
+        )
+
+    def order_warning(self, dataset: Dataset) -> str:
+        """See `_Scheme`."""
+        parts = _equal_parts(dataset.n_train, self.agents)
+        if self.shuffle or dataset.drawn or not _differ(dataset, parts):
+            return ""
+        return (
+            f"agents: {self.shares(dataset)}: more than by chance, as the file is in an order that tells of targets; "
+            f"for rows in random order set agents: {{scheme: iid, agents: {self.agents}, shuffle: true}}"
+        )
 
     def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -271,7 +293,7 @@ class By(_Scheme):
 
     def shares(self, dataset: Dataset) -> str:
         """Say how labels differ between agents."""
-        return _labels(dataset, self._rows(dataset)) if dataset.n_classes else ""
+        return _targets(dataset, self._rows(dataset))
 
     def split(self, dataset: Dataset, draws: Sequence[Draw]) -> Split:
         """See `split`."""
@@ -470,8 +492,34 @@ def _dealt(order: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.
     return owners
 
 
-def _labels(dataset: Dataset, parts: Sequence[RowSelection]) -> str:
-    """Say how labels differ between agents: the smallest and the largest share of the class that differs most."""
+def _differ(dataset: Dataset, parts: Sequence[slice]) -> bool:
+    """Tell whether targets of parts differ by more than chance, by the F test of an analysis of variance.
+
+    Classes count by what is 1 for one and 0 for the others, all together.
+    """
+    y, n, p = dataset.y_train, dataset.n_train, len(parts)
+    if not 1 < p < n:
+        return False
+    values = np.eye(dataset.n_classes)[y] if dataset.n_classes else y[:, None].astype(np.float64)
+    values -= values.mean(axis=0)
+    sums = np.array([values[part].sum(axis=0) for part in parts])
+    sizes = np.array([n_rows(part) for part in parts])
+    between, total = (
+        float((np.square(sums).sum(axis=1) / sizes).sum()),
+        float(np.square(values).sum()),
+    )
+    ratio = (between / (p - 1)) / max((total - between) / (n - p), 1e-12 * total)
+    return bool(fdtrc(p - 1, n - p, ratio) < _CHANCE)
+
+
+def _targets(dataset: Dataset, parts: Sequence[RowSelection]) -> str:
+    """Say how targets differ between agents: means, or the shares of the class that differs most."""
+    if not dataset.n_classes:
+        means = [dataset.y_train[rows].mean(dtype=np.float64) for rows in parts if n_rows(rows)]
+        low, high, whole = dataset.in_unit(
+            np.array([min(means), max(means), dataset.y_train.mean(dtype=np.float64)])
+        )
+        return f"the mean of an agent's targets is {low:.4g} to {high:.4g}, of all {whole:.4g} ({len(parts)} agents)"
     labels = dataset.y_train.astype(np.int64)
     counts = np.array([np.bincount(labels[rows], minlength=dataset.n_classes) for rows in parts])
     whole = counts.sum(axis=0) / counts.sum()

@@ -230,6 +230,42 @@ def test_groups_may_have_one_class_few_rows_or_none_in_a_part(folder):
     assert np.isfinite(trace.test_error.values).all()
 
 
+def test_each_class_with_two_records_is_in_both_parts(folder, caplog):
+    frame = patients()[["age", "bmi", "label"]]
+    frame.loc[[50, 90], "label"] = "seldom"
+    frame.to_csv("t.csv", index=False)
+    spec: dict = {"name": "table", "path": "t.csv", "target": "label"}
+    data = load_dataset(spec)
+    code = data.class_names.index("seldom")
+    assert [list(y).count(code) for y in (data.y_train, data.y_test)] == [1, 1]
+    assert not data.note
+    # One record alone trains.
+    frame.loc[90, "label"] = "no"
+    frame.to_csv("t.csv", index=False)
+    data, said = load_dataset(spec), "the test part has no record of 'seldom': "
+    assert list(data.y_train).count(code) == 1
+    assert data.note.startswith(said)
+    assert said in "\n".join(describe(spec).summary)
+    trace = simulate(spec, "admm", agents=2, rounds=1, seeds=1)
+    assert trace.attrs["dataset_note"].startswith(said)
+    assert said in caplog.text
+    caplog.clear()
+    simulate((frame.drop(columns="label"), frame.label), "admm", agents=2, rounds=1, seeds=1)
+    assert said in caplog.text
+
+
+def test_a_group_without_a_class_is_named(folder):
+    frame = patients()
+    frame["label"] = frame.ward
+    frame.loc[(frame.hospital == "south") & (frame.label == "a"), "label"] = "b"
+    frame.drop(columns="ward").to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "label", "group": "hospital"}
+    text = "\n".join(describe({**spec, "kinds": {"patient id": "leave_out"}}).summary)
+    assert "; not all classes: " in text
+    assert "south" in text.partition("not all classes: ")[2].partition("\n")[0]
+    assert "north" not in text.partition("not all classes: ")[2].partition("\n")[0]
+
+
 def test_missing_values_are_refused_dropped_or_imputed(table):
     frame = patients()
     frame.loc[[3, 4], "bmi"] = np.nan

@@ -9,6 +9,7 @@ from admmbench.datasets._base import Attribute as Attribute
 from admmbench.datasets._base import Dataset as Dataset
 from admmbench.datasets._base import DatasetDefinition as DatasetDefinition
 from admmbench.datasets._base import DatasetInfo as DatasetInfo
+from admmbench.datasets._base import untested as untested
 from admmbench.datasets._checks import check_dataset as check_dataset
 from admmbench.datasets._fetch import DatasetError as DatasetError
 from admmbench.datasets._fetch import RemoteFile as RemoteFile

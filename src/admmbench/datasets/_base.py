@@ -162,6 +162,11 @@ class Facts:
         low, high = self.target_range
         return high / (2 * TARGET_END) - low / (2 * TARGET_END)
 
+    def in_unit(self, y: Any) -> Any:
+        """Return targets that are numbers in their unit."""
+        low, high = self.target_range or (0.0, 0.0)
+        return y * self.target_scale + (low / 2 + high / 2)
+
     @property
     def facts(self) -> dict[str, Any]:
         """Return these facts by name."""
@@ -277,6 +282,18 @@ class Dataset(Facts, Arrays):
             f"{self.n_features} features, "
             + (f"{self.n_classes} classes>" if self.n_classes else "numbers as targets>")
         )
+
+
+def untested(class_names: Sequence[str], y_test: NDArray[Any]) -> str:
+    """Say which classes have no record in the test part; empty if all do."""
+    counts = np.bincount(y_test, minlength=len(class_names)) if class_names else np.ones(0)
+    lacking = [repr(class_names[code]) for code in np.flatnonzero(counts == 0).tolist()]
+    if not lacking:
+        return ""
+    more = f" and {len(lacking) - 12} more" if len(lacking) > 12 else ""
+    return (
+        f"the test part has no record of {', '.join(lacking[:12])}{more}: errors do not count there"
+    )
 
 
 class DatasetDefinition(ABC):

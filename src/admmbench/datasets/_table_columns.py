@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, model_validator
 
-from admmbench.datasets._base import TARGET_END, Arrays, Attribute, check_range
+from admmbench.datasets._base import TARGET_END, Arrays, Attribute, check_range, untested
 from admmbench.validation import Number, Strict, Text, checked, meant
 
 if TYPE_CHECKING:
@@ -295,6 +295,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     lines = [
         *([f"records dropped, as values are missing: {(~keep).sum():,}"] if not keep.all() else []),
         said,
+        *filter(None, [untested(class_names, y[tests])]),
         *features.lines,
         *([f"missing values, imputed: {imputed}"] if gaps else []),
         *([f"left out: {_reasons(kinds, why)}"] if len(used) < len(kinds) else []),
@@ -500,11 +501,11 @@ def _scaled(
 
 
 def _drawn(classes: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
-    """Draw a share of the rows of each class, rounded; one record of a class alone stays in training."""
+    """Draw a share of the rows of each class, rounded, but one at least; one record alone stays in training."""
     rng, tests = np.random.default_rng(seed), np.zeros(len(classes), bool)
     for label in np.unique(classes):
         rows = np.flatnonzero(classes == label)
-        tests[rng.permutation(rows)[: min(round(share * len(rows)), len(rows) - 1)]] = True
+        tests[rng.permutation(rows)[: min(max(round(share * len(rows)), 1), len(rows) - 1)]] = True
     return tests
 
 
@@ -795,7 +796,9 @@ def _said_of_groups(name: str, group: Attribute, arrays: Arrays) -> str:
     faults = {"no training record": counts == 0, "no test record": tested == 0}
     if arrays.y_train.dtype == np.int64:
         pairs = np.unique(np.stack([group.train, arrays.y_train]), axis=1)[0].astype(int)
-        faults["one class"] = np.bincount(pairs, minlength=n) == 1
+        classes = np.bincount(pairs, minlength=n)
+        faults["one class"] = classes == 1
+        faults["not all classes"] = (classes > 1) & (classes < len(np.unique(arrays.y_train)))
     said_of = [
         f"{what}: {_listed([group.values[code] for code in np.flatnonzero(has)])}"
         for what, has in faults.items()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from admmbench.datasets import _table_columns, _table_files
-from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo
+from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo, untested
 from admmbench.datasets._fetch import DatasetError
 from admmbench.datasets._table_columns import Columns, Prepared
 from admmbench.files import digest, write
@@ -377,6 +377,7 @@ def _facts(made: Prepared) -> dict[str, Any]:
         "target_range": made.target_range,
         "default_problem": {0: "huber", 2: "logistic"}.get(n_classes, "softmax"),
         "attributes": {name: len(each.values) for name, each in arrays.attributes.items()},
+        "note": untested(made.class_names, arrays.y_test),
         "presumed": made.presumed,
         "group": made.group,
         "summary": tuple(made.summary),

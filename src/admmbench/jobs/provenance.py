@@ -44,10 +44,7 @@ def describe(spec: RunSpec, dataset: Dataset, device: Device = "cpu") -> dict[st
 def of_metric(spec: RunSpec, dataset: Dataset) -> dict[str, float]:
     """Return the attributes of the metric: the error of the best constant, where it is an error on the test part."""
     usual = "test_error" if dataset.n_classes else "test_rmse"
-    test_part = not getattr(
-        spec.scheme, "train", None
-    )  # otherwise test rows are drawn, or none is left for it
-    if spec.as_problem.loss.metric != usual or not test_part:
+    if spec.as_problem.loss.metric != usual or not spec.scheme.tests_on_test_part:
         return {}
     return {"best_constant": dataset.constant_error}
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import xarray as xr
 
-from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset
+from admmbench.datasets import Dataset, are_arrays, find_module, load_dataset, untested
 from admmbench.device import Device
 from admmbench.engine import rounds as engine
 from admmbench.engine.rounds import Progress
@@ -177,8 +177,12 @@ def run_spec(
     device: Device = "cpu",
 ) -> xr.Dataset:
     """Run a checked specification on a loaded data set; a checkpoint is gone on from, and new ones are written."""
-    if spec.delta_warning:
-        _log.warning(spec.delta_warning)
+    scheme = spec.scheme
+    warnings = [spec.delta_warning, scheme.order_warning(dataset)]
+    if scheme.tests_on_test_part:
+        warnings.append(untested(dataset.class_names, dataset.y_test))
+    for warning in filter(None, warnings):
+        _log.warning(warning)
     trace = engine.run_rounds(spec, dataset, threads, progress, checkpoint, device)
     made = trace.dataset(spec, provenance.describe(spec, dataset, device))
     made[made.attrs["metric"]].attrs.update(provenance.of_metric(spec, dataset))
