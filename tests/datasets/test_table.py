@@ -359,6 +359,19 @@ def test_a_threshold_is_in_the_unit_of_the_file():
     assert fitted(1e4) > 1.03 * fitted(1e8)  # those that are no outliers have errors far below
 
 
+def test_a_threshold_that_is_absent_is_one_that_could_be_stated():
+    X, y = prices()
+    data = from_arrays((X, y), target_range=[-10, 30])
+
+    def problem(dataset, loss):
+        return RunSpec(dataset=dataset, algorithm="dp_gd", problem=loss).complete()["problem"]
+
+    for dataset, threshold in ((data, 2), ("diabetes", 1)):
+        stated = {"loss": {"name": "huber", "threshold": threshold}}
+        assert problem(dataset, "huber") == problem(dataset, stated)
+        assert problem(dataset, "huber")["loss"]["threshold"] == threshold
+
+
 def test_targets_beyond_a_stated_range_are_clipped_in_training(folder):
     X, y = prices()
     X.assign(y=y).to_csv("t.csv", index=False)

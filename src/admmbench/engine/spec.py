@@ -511,7 +511,8 @@ class RunSpec(Strict):
     @cached_property
     def as_problem(self) -> problems.AnyProblem:
         """Return the problem with its parameters; the partition says what is shared out."""
-        return problems.as_problem(self.problem or self.info.default_problem, self.scheme.sharing)
+        stated = self.problem or self.info.default_problem
+        return problems.as_problem(stated, self.scheme.sharing).completed(self.info)
 
     @property
     def release(self) -> Release | None:

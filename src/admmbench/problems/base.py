@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -101,6 +101,10 @@ class Problem(ABC):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the settings as a user would write them, complete."""
+
+    def completed(self, data: DatasetInfo) -> Self:
+        """Return the problem with all parameters of its loss stated, as it has them on a data set."""
+        return dataclasses.replace(self, loss=self.loss.completed(data.target_scale))
 
     def bind(
         self,

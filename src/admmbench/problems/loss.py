@@ -71,6 +71,8 @@ class Form:
         """Return the form: it has no targets."""
         return self
 
+    completed = for_targets
+
 
 @parameters
 class Loss(ABC):
@@ -172,6 +174,10 @@ class Loss(ABC):
     def unit(self, data: DatasetInfo) -> str:
         """Return the unit of the loss."""
         return "1"
+
+    def completed(self, scale: float) -> Self:
+        """Return the loss with all its parameters stated, in the unit of targets that will be divided by ``scale``."""
+        return self
 
     def for_targets(self, scale: float) -> Self:
         """Return the loss for targets that were divided by ``scale``: what is in their unit is divided as well."""

@@ -28,6 +28,10 @@ class Huber(RegressionLoss):
         """The slope is at most ``d``, the threshold."""
         return 1.0 if self.threshold is None else self.threshold
 
+    def completed(self, scale: float) -> Self:
+        """Return the loss with a threshold that is 1 for the scaled targets, if none is stated."""
+        return replace(self, threshold=scale) if self.threshold is None else self
+
     def for_targets(self, scale: float) -> Self:
         """Return the loss with its threshold in the unit of scaled targets."""
         return self if self.threshold is None else replace(self, threshold=self.threshold / scale)
