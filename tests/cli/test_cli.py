@@ -165,7 +165,10 @@ def irregular(folder):
         os.mknod(folder / "device", stat.S_IFCHR | 0o666, os.makedev(1, 7))
         yield "device", folder / "device"
     (folder / "link").symlink_to(folder / "pipe")
-    yield "pipe", folder / "link"
+    yield "link", folder / "link"
+    (folder / "file").touch()
+    (folder / "another link").symlink_to(folder / "file")
+    yield "link", folder / "another link"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / "socket"))
     yield "socket", folder / "socket"
@@ -185,9 +188,11 @@ def test_what_is_no_file_is_never_replaced(words, tmp_path, monkeypatch, capsys)
         error = capsys.readouterr().err
         assert str(path) in error
         assert error.count("\n") == 1
-        assert ("is no folder" if words[0] in FOLDERS else "is no regular file and not") in error
+        what = "is a symbolic link and not" if kind == "link" else "is no regular file and not"
+        assert ("is no folder" if words[0] in FOLDERS else what) in error
         assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert len(list(tmp_path.iterdir())) == 2
+    assert (tmp_path / "files/file").read_bytes() == b""
 
 
 INTERRUPTED = """

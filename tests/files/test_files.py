@@ -1,18 +1,51 @@
-"""Files: written whole, through links, and read only as they were written."""
+"""Files: written whole, never through a link, and read only as they were written."""
 
 import errno
 import math
+import os
+from pathlib import Path
 
 import pytest
 
-from admmbench.files import read_sealed, replacing, sealed_json, write
+from admmbench.files import (
+    MARKUP,
+    NETCDF,
+    PDF,
+    is_whole,
+    read_sealed,
+    replacing,
+    sealed_json,
+    with_checksum,
+    write,
+)
 
 
-def test_a_link_stays_one(tmp_path):
-    (tmp_path / "link").symlink_to("file")
-    write(tmp_path / "link", "ε")
-    assert (tmp_path / "file").read_text("utf-8") == "ε"
-    assert (tmp_path / "link").is_symlink()
+@pytest.mark.parametrize("target", ["file", "nothing"])
+def test_a_link_is_not_followed(tmp_path, target):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(OSError, match="link is a symbolic link and not followed: name the file"):
+        write(tmp_path / "link", "ε")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "link"]
+
+
+def test_a_folder_may_be_behind_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    write(tmp_path / "link/file", "ε")
+    assert (tmp_path / "folder/file").read_text("utf-8") == "ε"
+
+
+def test_a_file_and_its_name_are_on_the_disk_before_the_write_ends(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: done.append(os.readlink(f"/proc/self/fd/{number}"))
+    )
+    monkeypatch.setattr(Path, "replace", lambda *paths: done.append("renamed"))
+    write(tmp_path / "x", "ε")
+    assert done[0].startswith(f"{tmp_path}/.x.")
+    assert done[1:] == ["renamed", str(tmp_path)]
 
 
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
@@ -53,5 +86,31 @@ def test_what_was_altered_is_refused_with_its_name_and_the_fix(tmp_path, damage)
     path = tmp_path / "x.json"
     if (text := damage(sealed_json(CONTENT))) is not None:
         path.write_text(text)
-    with pytest.raises(ValueError, match=r"x.json: cannot be used: .*; delete .*x\.json and start"):
+    with pytest.raises(ValueError, match=r"x.json: .*; the command that made it, .* again$"):
         read_sealed(path)
+
+
+SEALED = {
+    "a page": with_checksum(b"<html></html>", MARKUP),
+    "a PDF": with_checksum(b"%PDF %%EOF\n", PDF),
+    "a result": with_checksum(bytes(range(256)), NETCDF),
+    "a mapping": sealed_json(CONTENT, indent=1).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", SEALED)
+def test_a_checksum_notices_each_bit_and_each_byte_that_is_missing(kind):
+    content = SEALED[kind]
+    assert is_whole(content)
+    for place in range(len(content)):
+        assert not is_whole(content[:place])
+        assert not is_whole(content[:place] + bytes(len(content) - place))
+        for bit in range(8):
+            altered = bytearray(content)
+            altered[place] ^= 1 << bit
+            assert not is_whole(bytes(altered))
+
+
+def test_a_file_without_a_checksum_is_told_from_one_that_was_altered():
+    assert is_whole(b"<html></html>") is None
+    assert is_whole(SEALED["a page"].replace(b"html", b"HTML")) is False

@@ -185,6 +185,9 @@ def test_finished_runs_are_compared(study):
     assert total.left == total.seconds - 11
     assert "are left" in plan.summary(costs, 1)
     assert "2.00" in shown(costs)
+    for damage in (b"", bytes(22), b"s\n", b"s\n\xff2\n", b"2\n22\n"):
+        Path("results/runs", run.address.file(BENCHMARK)).write_bytes(damage)
+        assert plan.plan(study, STEPS).iloc[-1].done == 0
     Path("results/runs", run.path).unlink()  # as after another seed was killed
     assert plan.plan(study, STEPS).iloc[-1].done == 0
 

@@ -309,7 +309,7 @@ def test_damaged_files_are_named(runs, tmp_path, damage):
             damage
         ]
     )
-    with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*delete"):
+    with pytest.raises(StaleResultError, match=r"epsilon=0\.1.*cannot be read.*makes it again"):
         aggregate("small", experiment, folder)
 
 
@@ -330,5 +330,5 @@ def test_altered_files_are_refused(runs, tmp_path):
     trace = xr.load_dataset(victim, engine="h5netcdf")
     trace.test_error.values[0, 0] /= 2
     trace.to_netcdf(victim, engine="h5netcdf")
-    with pytest.raises(StaleResultError, match=r"was altered after it was computed.*delete"):
+    with pytest.raises(StaleResultError, match=r"altered after it was written.*again"):
         aggregate("small", experiment, folder)

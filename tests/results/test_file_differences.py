@@ -148,7 +148,7 @@ def test_the_command_prints_a_table_and_says_whether_anything_differs(tmp_path, 
     assert main(["compare", a, str(tmp_path / "none.nc")]) == 1
     assert "none.nc: no such file" in capsys.readouterr().err
     for name, fix in (
-        ("text.nc", "delete"),
+        ("text.nc", "the command that made it, such as `admmbench study`, makes it again"),
         ("page.html", "results are in files such as results/"),
     ):
         (tmp_path / name).write_text("words")

@@ -755,15 +755,32 @@ def test_definitions_that_were_altered_are_named_with_the_fix(tmp_path):
         (tmp_path / name).write_text(study.definition("quick", name))
     assert config.read_experiment(tmp_path, figures=True) == ("quick", study.experiments["quick"])
     for name, change, message in (
-        (config.FIGURES, lambda text: text[:-5], "figures.json: cannot be used: .*; delete"),
-        (config.MANIFEST, lambda text: text[:-5], "manifest.json: cannot be used: .*; delete"),
-        (config.MANIFEST, lambda text: "[]", "manifest.json: .* altered .*; delete .*manifest"),
+        (config.FIGURES, lambda text: text[:-5], "figures.json: .* altered .*; the command"),
+        (config.MANIFEST, lambda text: text[:-5], "manifest.json: .* altered .*; the command"),
+        (config.MANIFEST, lambda text: "[]", "manifest.json: .* altered .*; the command"),
         (config.MANIFEST, lambda text: text.replace('"global"', '"local"', 1), "altered"),
     ):
         (tmp_path / name).write_text(change(study.definition("quick", name)))
         with pytest.raises(config.ConfigError, match=message):
             config.read_experiment(tmp_path, figures=True)
         (tmp_path / name).write_text(study.definition("quick", name))
+
+
+@pytest.mark.parametrize("text", ["title: A study\n", '{"figures": []}', "7", ""])
+def test_a_file_of_the_user_is_no_damaged_list_of_figures(tmp_path, text):
+    """Such as the experiment, which states its figures."""
+    path = tmp_path / "experiment.yaml"
+    path.write_text(text)
+    with pytest.raises(config.ConfigError, match="name the figures") as error:
+        config.read_figures(path)
+    assert "delete" not in str(error.value)
+    assert path.read_text() == text
+
+
+def test_figures_may_be_a_list_of_the_user(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text('[{"name": "a"}]')
+    assert config.read_figures(path) == [{"name": "a"}]
 
 
 @pytest.mark.parametrize(

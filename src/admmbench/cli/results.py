@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from admmbench.cli.options import argument, command, place, wide_console
-from admmbench.files import write
+from admmbench.files import MARKUP, with_checksum, write
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,7 +35,9 @@ def _aggregate(options: argparse.Namespace) -> None:
 @command(
     "figures",
     "draw the figures of an experiment",
-    argument("figures", type=place, help="list of figures, a JSON file"),
+    argument(
+        "figures", type=place, help="figures.json of an experiment, or a list of figures in JSON"
+    ),
     argument("--results", type=place, required=True, help="results.nc"),
     argument("--output", type=place, required=True, help="folder to write"),
     in_folder=True,
@@ -85,7 +87,10 @@ def _report(options: argparse.Namespace) -> None:
     )
     sections = [replace(section, kept=kept.get(section.name)) for section in sections]
     page = rendering.render(sections, found, options.configuration, kept_found, missing)
-    write(options.output, page)
+    content = page.encode()
+    if not options.keep_what_exists:  # a page without a checksum counts as incomplete
+        content = with_checksum(content, MARKUP)
+    write(options.output, content)
     if missing:
         print(f"The report of what exists is {options.output}; it names what is missing and why.")
         print(

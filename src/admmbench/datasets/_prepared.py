@@ -4,7 +4,6 @@ The same content always gives the same bytes. A folder appears by a rename, comp
 """
 
 import hashlib
-import json
 import os
 import shutil
 import uuid
@@ -18,7 +17,7 @@ import numpy as np
 from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, Facts
 from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
-from admmbench.files import sealed_json, unsealed
+from admmbench.files import DAMAGED, MADE_AGAIN, read_sealed, sealed_json, sync
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 7
@@ -51,15 +50,22 @@ def write_prepared(
     # No name of a file is longer than 255 bytes.
     staging = folder.with_name(f".{folder.name[:50]}.{uuid.uuid4().hex}.part")
     try:
+        if folder.is_symlink():
+            raise DatasetError(
+                f"{folder} is a symbolic link and not followed; name the folder itself"
+            )
         if folder.exists() and not (folder / METADATA).exists() and any(folder.iterdir()):
             raise DatasetError(
                 f"{folder} holds other files than a prepared data set; choose another folder"
             )
         staging.mkdir(parents=True)
         _write(staging, info, arrays, key)
+        for path in (*staging.iterdir(), staging):
+            sync(path)
         # A folder cannot be renamed over a filled one.
         shutil.rmtree(folder, ignore_errors=True)
         staging.rename(folder)
+        sync(folder.parent)
     except OSError as error:
         raise DatasetError(f"cannot write prepared {info.name} to {folder}: {error}") from error
     finally:
@@ -85,18 +91,17 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     """
     folder = Path(directory)
     try:
-        metadata = unsealed(json.loads((folder / METADATA).read_text(encoding="utf-8")))
+        metadata = read_sealed(folder / METADATA)
         if (version := metadata["format_version"]) != FORMAT_VERSION:
-            raise ValueError(f"format version {version}, expected {FORMAT_VERSION}")
+            raise ValueError(
+                f"{folder}: format version {version}, expected {FORMAT_VERSION}; {MADE_AGAIN}"
+            )
         arrays = {
             name: _open_array(folder / f"{name}.npy", checksum)
             for name, checksum in metadata["arrays"].items()
         }
-    except (OSError, ValueError) as error:
-        raise DatasetError(
-            f"no usable prepared data set in {folder}: {error}\n"
-            "  to fix: remove the folder and prepare the data set again"
-        ) from error
+    except ValueError as error:
+        raise DatasetError(f"no usable prepared data set: {error}") from error
     facts = {each.name: metadata[each.name] for each in fields(Facts)}
     # JSON has no tuples.
     facts |= {name: tuple(facts[name]) for name in ("class_names", "domain")}
@@ -126,7 +131,7 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
         np.save(path, np.ascontiguousarray(array), allow_pickle=False)
         metadata["arrays"][name] = _sha256(path)
     text = sealed_json(metadata, indent=2, sort_keys=True, ensure_ascii=False)
-    (folder / METADATA).write_text(text + "\n", encoding="utf-8")
+    (folder / METADATA).write_text(text, encoding="utf-8")
 
 
 def _files_of(attribute: str) -> tuple[str, str]:
@@ -135,10 +140,13 @@ def _files_of(attribute: str) -> tuple[str, str]:
 
 
 def _open_array(path: Path, checksum: str) -> Any:
-    state = path.stat()
-    if _known(path, state.st_mtime_ns, state.st_ino, state.st_size) != checksum:
-        raise ValueError(f"{path.name} has changed (SHA-256 differs)")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        state = path.stat()
+        if _known(path, state.st_mtime_ns, state.st_ino, state.st_size) != checksum:
+            raise ValueError(f"{path}: {DAMAGED}; {MADE_AGAIN}")
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}; {MADE_AGAIN}") from None
 
 
 def _sha256(path: Path) -> str:

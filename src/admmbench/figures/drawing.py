@@ -27,7 +27,7 @@ from admmbench.figures.style import (
     set_label,
     set_ticks,
 )
-from admmbench.files import write
+from admmbench.files import MARKUP, PDF, with_checksum, write
 from admmbench.results import statistics
 from admmbench.results.wording import budget
 
@@ -147,7 +147,7 @@ def save(results: xr.Dataset, figures: Iterable[Figure], directory: Path | str) 
 
 
 def _content(drawing: Drawing, suffix: str, name: str) -> bytes:
-    """Content of a file of a drawing: the same drawing and name give the same bytes."""
+    """Content of a file of a drawing, with its checksum: the same drawing and name give the same bytes."""
     # Identifiers of SVG elements are random unless salted; dates and versions change without the
     # data.
     fields = {
@@ -157,7 +157,7 @@ def _content(drawing: Drawing, suffix: str, name: str) -> bytes:
     buffer = io.BytesIO()
     with mpl.rc_context({**STYLE, "svg.hashsalt": name}):
         drawing.savefig(buffer, format=suffix, metadata=dict.fromkeys(fields[suffix]))
-    return buffer.getvalue()
+    return with_checksum(buffer.getvalue(), MARKUP if suffix == "svg" else PDF)
 
 
 def _lost(shown: xr.Dataset, figure: Figure) -> list[tuple[str, str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -96,42 +98,76 @@ def is_own(state: os.stat_result, *trusted: int) -> bool:
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
-# The fix where the workflow makes a file.
-MADE_AGAIN = "delete {} and start Snakemake again"
+DAMAGED = "incomplete or altered after it was written: its SHA-256 differs"
+"""Fault of a file whose checksum is missing or another one."""
+MADE_AGAIN = "the command that made it, such as `admmbench study`, makes it again"
+"""Fix of a damaged file."""
+MARKUP, PDF, NETCDF = "<!-- sha256 {} -->\n", "%sha256 {}\n", "sha256 {}\n"
+"""Last line with the checksum, which readers skip: of a page or an SVG picture, a PDF, and a netCDF file."""
 SEAL = "sha256"
+_CHECKSUM = re.compile(rb"sha256\W{1,4}([0-9a-f]{64})\W{0,8}\Z")
+# No line with a checksum is longer, in bytes.
+_LINE = 100
+
+
+def with_checksum(content: bytes, line: str) -> bytes:
+    """Append the checksum of a file to its content.
+
+    Parameters
+    ----------
+    content
+        Of the file.
+    line
+        Last line to write, such as `MARKUP`.
+    """
+    before, after = (part.encode() for part in line.split("{}"))
+    return content + before + _sha256(content + before, after) + after
+
+
+def is_whole(content: bytes) -> bool | None:
+    """Tell whether a file has the content that its checksum was computed of; None if it has no checksum."""
+    found = _CHECKSUM.search(content, max(0, len(content) - _LINE))
+    if found is None:
+        return None
+    return found[1] == _sha256(memoryview(content)[: found.start(1)], content[found.end(1) :])
+
+
+def read_checked(path: Path) -> bytes:
+    """Read a file that was written with a checksum.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or is not as it was written; the message names the file and the fix.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}; {MADE_AGAIN}") from None
+    if not is_whole(content):
+        raise ValueError(f"{path}: {DAMAGED}; {MADE_AGAIN}")
+    return content
 
 
 def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
-    """Write a mapping as JSON with a checksum among its keys; ``style`` is passed to `json.dumps`."""
-    return json.dumps({**content, SEAL: digest(content)}, **style)
-
-
-def unsealed(content: Any) -> dict[str, Any]:
-    """Return the mapping that `sealed_json` made text of, without its checksum.
-
-    Raises
-    ------
-    ValueError
-        If it is no such mapping, or not as it was.
-    """
-    plain = dict(content) if isinstance(content, dict) else {}
-    if plain.pop(SEAL, None) != digest(plain):
-        raise ValueError("incomplete or altered after it was written: its SHA-256 differs")
-    return plain
+    """Write a mapping as JSON whose last key is the checksum; ``style`` is passed to `json.dumps`."""
+    text = json.dumps(content, **style)
+    return with_checksum(text[:-1].rstrip().encode(), f',\n "{SEAL}": "{{}}"}}').decode()
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Read the mapping in a file that `sealed_json` gave the text of.
+    """Read the mapping in a file that `sealed_json` gave the text of. See `read_checked` for errors."""
+    content: dict[str, Any] = json.loads(read_checked(path))
+    del content[SEAL]
+    return content
 
-    Raises
-    ------
-    ValueError
-        If it cannot be read, or was altered; the message names the file and the fix.
-    """
-    try:
-        return unsealed(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
+
+def _sha256(*parts: bytes | memoryview) -> bytes:
+    """Return the SHA-256 of some bytes, in hexadecimal digits."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest().encode()
 
 
 def digest(content: Any) -> str:
@@ -147,6 +183,8 @@ def check_output(path: Path) -> None:
     OSError
         If there is something else than a regular file, which would be replaced, or no folder to write to.
     """
+    if path.is_symlink():
+        raise OSError(f"{path} is a symbolic link and not followed: name the file that it leads to")
     if path.exists():
         if not path.is_file():
             raise OSError(f"{path} is no regular file and not replaced: name a file to write")
@@ -172,7 +210,6 @@ def replacing(path: Path) -> Iterator[Path]:
         See `check_output`; also if the disk is full.
     """
     check_output(path)
-    path = path.resolve()  # a link stays one, wherever it leads
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.", suffix=".tmp")
     os.close(handle)
@@ -180,13 +217,27 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(PERMISSIONS)
+        sync(temporary)
         temporary.replace(path)
+        sync(path.parent)
     except OSError as error:
         if error.errno and error.filename in (None, name):  # a full disk has none
             error.filename = str(path)
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk, so that a loss of power leaves them."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a network's file system that cannot do this for folders
+            raise
+    finally:
+        os.close(number)
 
 
 def write(path: Path, content: str | bytes | memoryview) -> None:

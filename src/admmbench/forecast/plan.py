@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -156,10 +156,9 @@ def _recorded(folder: Path, run: Run) -> float | None:
     table = folder / run.address.file(BENCHMARK)
     if not (folder / run.path).exists() or not table.exists():
         return None
-    with table.open(newline="", encoding="utf-8") as stream:
-        row = next(csv.DictReader(stream, delimiter="\t"), None)
     # The file is empty if the result came from a cache; a shell writes the decimal sign of its locale.
-    return float(row["s"].replace(",", ".")) if row else None
+    found = re.match(r"s\b.*\n(\d+([.,]\d+)?)\b", table.read_text("utf-8", "replace"))
+    return float(found[1].replace(",", ".")) if found else None
 
 
 def _of_data(spec: str | dict[str, object]) -> dict[str, float]:

@@ -6,7 +6,6 @@ import json
 import logging
 import signal
 import time
-import zipfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -78,7 +77,7 @@ class Checkpoint:
                 fault = _difference(facts["identity"], self._identity)
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # damage may end in any
             fault = f"it is damaged ({error})"
         if fault:
             _log.warning("%s is not used: %s; starting from the first round", self.path, fault)

@@ -17,9 +17,8 @@ from admmbench.device import Device
 from admmbench.engine.rounds import Progress
 from admmbench.engine.spec import RunSpec
 from admmbench.frames.outcomes import Outcome
-from admmbench.jobs import fingerprint, provenance
+from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.checkpoint import Checkpoint
-from admmbench.jobs.seal import packing, sealed
 from admmbench.jobs.simulate import run_spec
 
 CHECKPOINT_MINUTES = 5.0
@@ -157,9 +156,5 @@ def _identity(spec: RunSpec, data: Dataset, device: Device) -> dict[str, Any]:
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
-    """Write a netCDF file with its checksum: a reader sees the whole file or none.
-
-    The file is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
-    """
-    content = sealed(dataset).to_netcdf(engine="h5netcdf", encoding=packing(dataset))
-    files.write(path, content)
+    """Write a netCDF file with its checksum: a reader sees the whole file or none."""
+    files.write(path, seal.content(dataset))

@@ -1,20 +1,18 @@
-"""A checksum inside a result, by which an altered file is recognised."""
+"""Files of results: they are read only if they are as they were written."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
-from admmbench.files import MADE_AGAIN
+from admmbench.files import DAMAGED, MADE_AGAIN, NETCDF, SEAL, is_whole, with_checksum
 
 _log = logging.getLogger(__name__)
-_KEY = "sha256"
+# Attribute of each result: programs that change a file leave its last line out.
+_MARK = "of all other bytes: the last line of the file"
 
 
 class StaleResultError(RuntimeError):
@@ -22,7 +20,7 @@ class StaleResultError(RuntimeError):
 
 
 def read(path: Path, *, strict: bool = True) -> xr.Dataset:
-    """Read a result, without its checksum.
+    """Read a result.
 
     Parameters
     ----------
@@ -36,55 +34,33 @@ def read(path: Path, *, strict: bool = True) -> xr.Dataset:
     StaleResultError
         If it cannot be read, or was altered.
     """
-    fix = MADE_AGAIN.format(path)
+    fix = MADE_AGAIN
+    if path.suffix != ".nc":  # a file of the user, which nothing makes again
+        fix = "results are in files such as results/quick/results.nc"
     try:
-        found = xr.load_dataset(path, engine="h5netcdf")
+        whole = is_whole(path.read_bytes())
+        found = None if whole is False else xr.load_dataset(path, engine="h5netcdf")
     except Exception as error:  # damage may end in any
-        if path.suffix != ".nc":  # a file of the user, who is not to delete it
-            fix = "results are in files such as results/quick/results.nc"
         raise StaleResultError(f"{path}: cannot be read as results ({error}); {fix}") from None
-    if _KEY not in found.attrs and not strict:
+    if found is None or not (whole or (found.attrs.get(SEAL) != _MARK and not strict)):
+        raise StaleResultError(f"{path}: {DAMAGED}; {fix}")
+    if not whole:
         _log.warning("%s has no checksum: it may have been altered", path)
-    elif not intact(found):
-        raise StaleResultError(f"{path}: was altered after it was computed; {fix}")
-    return found.drop_attrs(deep=False).assign_attrs(
-        {name: value for name, value in found.attrs.items() if name != _KEY}
-    )
+    found.attrs.pop(SEAL, None)
+    return found
 
 
-def sealed(dataset: xr.Dataset) -> xr.Dataset:
-    """Return the data set with the checksum of its values, names and attributes among its attributes."""
-    return dataset.assign_attrs({_KEY: _digest(dataset)})
+def content(dataset: xr.Dataset) -> bytes:
+    """Return the content of a file of results, with its checksum.
+
+    It is made in memory, because HDF5 crashes the process if it cannot write, for example on a full disk.
+    """
+    marked = dataset.assign_attrs({SEAL: _MARK})
+    file = marked.to_netcdf(engine="h5netcdf", encoding=packing(dataset))
+    return with_checksum(bytes(file), NETCDF)
 
 
 def packing(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """Say how large variables are compressed; the index of a compressed one takes more than a small variable."""
     packed = {"zlib": True, "complevel": 9, "shuffle": True}
     return {str(name): packed for name, each in dataset.data_vars.items() if each.nbytes > 8192}
-
-
-def intact(dataset: xr.Dataset) -> bool:
-    """Tell whether the content still has the checksum that it was sealed with."""
-    return bool(dataset.attrs.get(_KEY) == _digest(dataset))
-
-
-def _digest(dataset: xr.Dataset) -> str:
-    digest = hashlib.sha256(_text({k: v for k, v in dataset.attrs.items() if k != _KEY}))
-    for name in sorted(map(str, dataset.variables)):
-        variable = dataset.variables[name]
-        values = np.ascontiguousarray(variable.values)
-        text = values.dtype.kind in "OSU"  # a file gives objects, whatever was written
-        kind = "text" if text else values.dtype.str
-        digest.update(_text([name, variable.dims, variable.shape, kind]))
-        digest.update(_text(dict(variable.attrs)))
-        digest.update(_text(values.tolist()) if text else values.tobytes())
-    return digest.hexdigest()
-
-
-def _text(value: object) -> bytes:
-    """JSON; numbers of a file come back as NumPy's."""
-    return json.dumps(value, sort_keys=True, default=_plain).encode()
-
-
-def _plain(value: object) -> object:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

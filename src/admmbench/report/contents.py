@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from admmbench.audit.findings import Audit
 from admmbench.figures import drawing
-from admmbench.files import read_sealed
+from admmbench.files import read_checked, read_sealed
 from admmbench.jobs import seal
 from admmbench.report.rendering import Missing, Section
 from admmbench.results.aggregate import join_runs, read
@@ -36,11 +36,11 @@ def gather(folder: Path) -> Gathered:
     Raises
     ------
     ConfigError, ValueError, StaleResultError
-        If its definition, an audit or the results are missing or damaged.
+        If its definition, an audit or the results are missing or damaged, or a figure is damaged.
     """
     _, experiment = read_experiment(folder, figures=True)
     paths = {figure.name: folder / f"figures/{figure.name}.svg" for figure in experiment.figures}
-    drawings = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
+    drawings = {name: read_checked(path).decode() for name, path in paths.items() if path.exists()}
     audits = [(run, _audit(folder, name)) for name, run in experiment.audits.items()]
     results = seal.read(folder / "results.nc")
     return (Section(results, experiment, drawings, audits), [])
@@ -67,6 +67,16 @@ def gather_what_exists(folder: Path) -> Gathered:
     missing = [Missing(experiment.title, *each) for each in _runs(experiment, gone)]
     if not there:
         return (None, missing)
+    if len(there) == len(experiment.runs):
+        try:
+            seal.read(folder / "results.nc")
+        except seal.StaleResultError as error:
+            why = (
+                str(error)
+                if (folder / "results.nc").exists()
+                else _why(folder / "logs/aggregate.log")
+            )
+            missing.append(Missing(experiment.title, "results.nc", why))
     results = join_runs(name, experiment, there)
     drawings, audits = {}, []
     for figure in experiment.figures:

@@ -26,7 +26,9 @@ def write(folder: Path, path: Path) -> None:
         File to write, which is replaced as a whole or not at all.
     """
     pages = {report.parent.name: report for report in sorted(folder.glob(f"*/{PAGE}"))}
-    found = {name: _DESCRIPTION.search(page.read_text("utf-8")) for name, page in pages.items()}
+    texts = {name: page.read_text("utf-8", "replace") for name, page in pages.items()}
+    found = {name: _DESCRIPTION.search(text) for name, text in texts.items()}
     reports = {name: Markup(head[1] if head else "") for name, head in found.items()}
     template = TEMPLATES.get_template("overview.html.jinja")
-    files.write(path, template.render(reports=reports, page=PAGE))
+    page = template.render(reports=reports, page=PAGE)
+    files.write(path, files.with_checksum(page.encode(), files.MARKUP))

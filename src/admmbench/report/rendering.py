@@ -265,8 +265,9 @@ def _inline(text: str, prefix: str, label: str) -> Markup:
     """
     head, _, body = text.partition("<svg")[2].partition(">")
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', head))
-    # What nothing asks for: names of groups, rotations by nothing, indentation.
-    body = re.sub(r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^)]*\)"|(?<=\n) +', "", body)
+    # What nothing asks for: names of groups, rotations by nothing, indentation, the file's checksum.
+    useless = r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^)]*\)"|(?<=\n) +|<!-- sha256 .*\n'
+    body = re.sub(useless, "", body)
     # The page's style says the font.
     body = re.sub(r" font-family: 'DejaVu Sans'(, 'Verdana', sans-serif)?;", "", body)
     body = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{prefix}-", body)

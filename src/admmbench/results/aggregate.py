@@ -13,7 +13,6 @@ import xarray as xr
 
 from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
-from admmbench.files import MADE_AGAIN
 from admmbench.frames.outcomes import Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
@@ -314,7 +313,7 @@ def read(path: Path, run: Run) -> xr.Dataset:
     StaleResultError
         If it is missing, damaged or altered, or was made by other code or with other parameters.
     """
-    trace, fix = seal.read(path), MADE_AGAIN.format(path)
+    trace, fix = seal.read(path), f"`admmbench study --forcerun {path}` makes it again"
     for key, wanted in provenance.requested(run.spec).items():
         found = trace.attrs.get(key)
         found = found.item() if isinstance(found, np.generic) else found

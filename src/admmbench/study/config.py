@@ -18,7 +18,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from admmbench.device import Device
-from admmbench.files import MADE_AGAIN, read_sealed, sealed_json
+from admmbench.files import read_sealed, sealed_json
 from admmbench.files.core_yaml import ReadError, read_yaml
 from admmbench.files.installed import OWN, find_all
 from admmbench.study.experiment import Experiment, merged
@@ -86,7 +86,7 @@ class Study(Strict):
         experiment = self.experiments[name]
         if file == FIGURES:
             figures = [figure.model_dump(mode="json") for figure in experiment.figures]
-            return json.dumps(figures, indent=1)
+            return sealed_json({"figures": figures}, indent=1)
         folder = os.path.relpath(self.runs_folder(name), Path(self.config.results, name))
         content = {
             "name": name,
@@ -211,10 +211,7 @@ def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experi
         raise ConfigError(
             f"{path}: is not there; name the folder of an experiment that was run, such as results/quick"
         )
-    try:
-        manifest = read_sealed(path)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    manifest = _read_sealed(path)
     definition = dict(manifest["experiment"])
     if figures:
         definition["figures"] = read_figures(folder / FIGURES)
@@ -222,11 +219,32 @@ def read_experiment(folder: Path, *, figures: bool = False) -> tuple[str, Experi
 
 
 def read_figures(path: Path) -> list[Any]:
-    """Read the figures of an experiment, see `Study.definition`; a `ConfigError` names a file that is damaged."""
+    """Read the figures of an experiment, see `Study.definition`, or a list of figures in a JSON file of the user.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither, or damaged; the message names the file and the fix.
+    """
+    if path.name == FIGURES:
+        return list(_read_sealed(path)["figures"])
     try:
-        return list(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"{path}: cannot be used: {error}; {MADE_AGAIN.format(path)}") from None
+        content = json.loads(path.read_text("utf-8"))
+        if not isinstance(content, list):
+            raise ValueError(f"it has {type(content).__name__} instead of a list")
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: cannot be read as a list of figures in JSON ({error}); name the {FIGURES} of an experiment "
+            f"that was run, such as results/quick/{FIGURES}"
+        ) from None
+    return content
+
+
+def _read_sealed(path: Path) -> dict[str, Any]:
+    try:
+        return read_sealed(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def check_experiment(content: Mapping[str, Any], source: str = "experiment") -> Experiment:

@@ -174,7 +174,7 @@ def _make(experiments: Sequence[Experiment], folder: Path, workers: int) -> None
     for experiment in experiments:
         runs = [run for run in experiment.runs if not _is_there(folder, run)]
         data = folder / "resources/datasets" / experiment.dataset_folder
-        if runs and not data.exists():
+        if runs and not _is_prepared(data, experiment.dataset):
             datasets.prepare(experiment.dataset, data, cache=folder / "resources")
         missing |= {_file(folder, run): (run, data) for run in runs}
     if not missing:
@@ -203,10 +203,20 @@ def _is_there(folder: Path, run: Run) -> bool:
     return True
 
 
+def _is_prepared(data: Path, dataset: str | dict[str, Any]) -> bool:
+    """Whether a folder has the data set, as it was written."""
+    try:
+        datasets.open_as(dataset, data)
+    except datasets.DatasetError:
+        return False
+    return True
+
+
 def _run(folder: Path, run: Run, data: Path) -> list[str]:
     """Make a run by the command that a study makes it by; returns what its log says if it fails."""
     runs, log = folder / "results/runs", folder / "results/runs" / run.address.file(LOG)
     log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)  # a link is not followed
     words = ["run", *run.spec.arguments(), "--data", str(data)]
     words += ["--output", str(_file(folder, run)), "--checkpoint", str(runs / run.checkpoint)]
     words += ["--fingerprint", fingerprint.of_run(run.spec)]
