@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from admmbench.datasets import describe
+from tests.workflow import forked
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
 pytestmark = pytest.mark.slow
@@ -99,37 +100,118 @@ def test_a_disk_that_is_read_only_and_then_full(project, finished, disk):
     assert_same(project.files(), finished.files())
 
 
-@pytest.mark.parametrize("damage", ["truncated", "altered"])
-def test_a_damaged_result(project, finished, damage):
+def flipped(content):
+    """With one bit in the middle that is another one."""
+    half = len(content) // 2
+    return content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+
+
+# Ways to damage a file.
+DAMAGES = {
+    "one bit": flipped,
+    "truncated": lambda content: content[: len(content) // 2],
+    "zeros": lambda content: bytes(len(content)),
+    "empty": lambda content: b"",
+}
+
+
+def damage(path, how, old):
+    """Damage a file, which is then as old as it was, or new."""
+    before = path.stat()
+    path.write_bytes(DAMAGES[how](path.read_bytes()))
+    if old:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+# What a study makes, and what has to be made again where it is damaged.
+FOLLOWS = {
+    "results/tiny/results.nc": {"aggregate", "figures", "report", "overview"},
+    "results/tiny/manifest.json": {"define", "aggregate", "figures", "report", "overview"},
+    "results/tiny/figures.json": {"define", "figures", "report", "overview"},
+    "results/tiny/figures/error.svg": {"figures", "report", "overview"},
+    "results/tiny/figures/error.pdf": {"figures", "report", "overview"},
+    "results/report/tiny/index.html": {"report", "overview"},
+    "results/report/index.html": {"overview"},
+    "resources/datasets/digits/X_train.npy": set(),
+    "resources/datasets/digits/dataset.json": set(),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_what_follows_from_a_damaged_file_is_made_again(project, name):
+    """Also if it is not newer than before; a dry run says so and makes nothing."""
+    path = project.folder / name
+    damage(path, "one bit", old=True)
+    before = path.read_bytes()
+    assert project.planned_jobs() == FOLLOWS[name]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("how", "old"), [*zip(DAMAGES, [True, False] * 2, strict=True)])
+def test_damaged_files_are_made_again_by_the_same_command(project, finished, how, old):
+    """One run, and all files that a study makes at the end; other runs stay."""
+    (run,) = project.results("objp")
+    data = project.folder / "resources/datasets/digits"
+    before = untouched(project)
+    for path in (run, data / "X_test.npy", *(project.folder / name for name in FOLLOWS)):
+        damage(path, how, old)
+    shown = project.run()
+    assert "is incomplete or altered: it is made again" in shown
+    assert_same(project.files(), finished.files())
+    for path in (finished.folder / "resources/datasets/digits").iterdir():
+        assert (data / path.name).read_bytes() == path.read_bytes()
+    assert {path for path, state in untouched(project).items() if state != before[path]} == {run}
+    assert "Nothing to be done" in project.run()
+
+
+def test_a_result_that_another_program_changed(project, finished):
     (path,) = project.results("objp")
-    if damage == "truncated":
-        path.write_bytes(path.read_bytes()[:10_000])
-    else:
-        with h5py.File(path, "r+") as trace:
-            trace["test_error"][0, 0] += 0.01
-    name = str(path.relative_to(project.folder))
-    shown = project.fails("--", "results")
-    assert name in shown
-    assert "delete" in shown
-    path.unlink()
-    (run,) = project.planned()
-    assert name == f"results/runs/{run}.nc"
+    with h5py.File(path, "r+") as trace:
+        trace["test_error"][0, 0] += 0.01
     project.run("--", "results")
-    for kept in (name, "results/tiny/results.nc"):
-        assert (project.folder / kept).read_bytes() == (finished.folder / kept).read_bytes()
+    assert path.read_bytes() == finished.results("objp")[0].read_bytes()
 
 
-def test_prepared_data_that_were_altered(project, finished):
-    path = project.folder / "resources/datasets/digits/X_train.npy"
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    project.configure(epsilon=[0.5, 1])
-    shown = project.fails()
-    assert "X_train.npy has changed" in shown
-    assert "remove the folder" in shown
-    shutil.rmtree(path.parent)
-    project.configure()
+def test_what_is_damaged_while_a_study_runs_fails_one_job_and_is_made_by_the_next_call(project):
+    """The first call has targets of its own, for which nothing is looked for."""
+    (path,) = project.results("objp")
+    damage(path, "truncated", old=False)
+    shown = project.fails("--", "results/tiny/results.nc")
+    assert f"{path.relative_to(project.folder)}: cannot be read as results" in shown
+    assert "the command that made it, such as `admmbench study`, makes it again" in shown
+    assert "delete" not in shown
+    assert "nothing is missing" not in shown
+    project.run()
+    assert "Nothing to be done" in project.run()
+
+
+def test_joined_results_that_are_damaged_are_missing_in_the_report_of_what_exists(project):
+    """Though all runs that they are made from are there."""
+    words = ["report", "results/tiny", "--keep-what-exists", "--output", "x.html"]
+    said = {}
+    for state in ("whole", "damaged", "gone"):
+        path = project.folder / "results/tiny/results.nc"
+        if state == "damaged":
+            damage(path, "truncated", old=False)
+        elif state == "gone":
+            path.unlink()
+        status, said[state] = forked.snakemake(
+            project.folder, words, project.environment, "admmbench"
+        )
+        assert status == 0
+    assert "nothing is missing in it" in said["whole"]
+    assert "names what is missing" in said["damaged"]
+    assert "names what is missing" in said["gone"]
+
+
+def test_a_study_that_is_killed_while_it_makes_a_damaged_file_again(project, finished):
+    """Snakemake has removed the file by then, and results that need it are there."""
+    (path,) = project.results("objp")
+    damage(path, "one bit", old=True)
+    started = project.start()
+    wait_for(lambda: not path.exists())
+    kill(started)
+    project.snakemake("--unlock")
     project.run()
     assert_same(project.files(), finished.files())
 

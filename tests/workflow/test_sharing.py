@@ -48,6 +48,18 @@ def test_a_second_copy_takes_data_and_runs(shared, tmp_path, finished):
     assert first.files()["tiny/results.nc"] == finished.files()["tiny/results.nc"]
 
 
+def test_what_is_damaged_in_the_cache_is_made_again(shared, tmp_path, finished):
+    first = SharingProject(tmp_path / "first")
+    first.run("--", "results")
+    (path,) = first.results("objp")
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])  # the file of the cache, which the link leads to
+    first.run("--", "results")
+    assert path.read_bytes() == content
+    assert path.is_symlink()
+    assert first.files()["tiny/results.nc"] == finished.files()["tiny/results.nc"]
+
+
 def test_copies_may_work_at_the_same_time(shared, tmp_path, finished):
     projects = [SharingProject(tmp_path / name) for name in ("first", "second")]
     for project in projects:

@@ -14,6 +14,7 @@ from admmbench.files.core_yaml import inline_yaml
 from admmbench.device import chosen
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
+from admmbench.watch.damage import make_again
 from admmbench.study.address import (
     BENCHMARK,
     LOG,
@@ -120,14 +121,41 @@ def settings_kept(experiment):
 
 
 def tuned(wildcards):
-    """Joined results of all experiments; an error if an experiment must be tuned first."""
+    """Joined results of all experiments; an error if an experiment must be tuned first.
+
+    What is damaged of the study is made again, as far as the targets need it.
+    """
     for name, experiment in STUDY.experiments.items():
         if experiment.untuned:
             raise WorkflowError(
                 f"{name}: to be tuned first, with `snakemake tune` and the same options: "
                 + "; ".join(experiment.untuned)
             )
+    make_again(workflow, checked_files(), prepared_data(), RESOURCES)
     return DATASETS
+
+
+def chosen_settings(wildcards):
+    """Files of the settings that tuning chose; damaged searches are made again."""
+    names = [name for name in EXPERIMENTS if STUDY.experiments[name].searches]
+    files = [file for name in names for file in search_files(name)]
+    make_again(workflow, files, prepared_data(), RESOURCES)
+    return [f"config/{TUNED}/{name}.yaml" for name in names]
+
+
+def checked_files():
+    """Outputs of the rule `all`, and of those before it, that have a checksum."""
+    for name in EXPERIMENTS:
+        yield from (*run_files(name), *audit_files(name))
+        yield from (f"{RESULTS}/{name}/{kind}.json" for kind in ("manifest", "figures"))
+        for suffix in ("svg", "pdf"):
+            yield from figure_files(name, name, suffix)
+    yield from (*DATASETS, REPORT, f"{RESULTS}/report/index.html")
+
+
+def prepared_data():
+    """Data sets by the folders that they are prepared in."""
+    return {prepared(dataset): dataset for dataset in STUDY.datasets.values()}
 
 
 @cache

@@ -70,9 +70,5 @@ for experiment in EXPERIMENTS:
 rule tune:
     """Settings that tuning chose, in config/tuned/: make them before the runs that need them."""
     input:
-        [
-            f"config/{TUNED}/{experiment}.yaml"
-            for experiment in EXPERIMENTS
-            if STUDY.experiments[experiment].searches
-        ],
+        chosen_settings,
     localrule: True

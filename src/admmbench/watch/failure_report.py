@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -60,6 +58,3 @@ class Remains(logging.Handler):
             [sys.executable, "-m", "admmbench", *command], capture_output=True, text=True
         )
         print((made.stdout + made.stderr).rstrip(), file=sys.stderr)
-        if made.returncode == 0:
-            # Older than all that it is made of: the next call makes it again.
-            os.utime(Path(self._report), (0, 0))

@@ -1,0 +1,128 @@
+"""Damaged files of a study are found, whatever is done to their times, and read again only if they changed."""
+
+import logging
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from admmbench import files
+from admmbench.datasets import open_prepared, prepare
+from admmbench.watch import damage
+
+WHOLE = files.with_checksum(b"<html></html>\n", files.MARKUP)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder that Snakemake works in, with two pages."""
+    monkeypatch.chdir(tmp_path)
+    Path(".snakemake").mkdir()
+    for name in ("a.html", "b.html"):
+        Path(name).write_bytes(WHOLE)
+    return tmp_path
+
+
+def altered(path):
+    """Alter a file, which is then as old as before."""
+    before = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"html", b"HTML", 1))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_what_is_whole_is_read_once(monkeypatch):
+    read, read_bytes = [], Path.read_bytes
+
+    def listed(path):
+        read.append(path.name)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", listed)
+    for _ in range(2):
+        assert damage.damaged(["a.html", "b.html", "none.html", "a.html"]) == []
+    assert sorted(name for name in read if name.endswith(".html")) == ["a.html", "b.html"]
+
+
+def test_what_is_altered_is_found_though_its_times_are_set_back():
+    assert damage.damaged(["a.html", "b.html"]) == []
+    altered(Path("b.html"))
+    assert damage.damaged(["a.html", "b.html"]) == ["b.html"]
+    Path("b.html").write_bytes(WHOLE)
+    assert damage.damaged(["a.html", "b.html"]) == []
+
+
+def test_what_is_damaged_is_known_until_it_is_whole():
+    """Snakemake removes it before it makes it, and may be killed in between; what is only missing is its own affair."""
+    altered(Path("b.html"))
+    assert damage.damaged(["b.html"]) == ["b.html"]
+    for name in ("a.html", "b.html"):
+        Path(name).unlink()
+    assert damage.damaged(["a.html", "b.html"]) == ["b.html"]
+    Path("b.html").write_bytes(WHOLE)
+    assert damage.damaged(["a.html", "b.html"]) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\x00" * 99])
+def test_a_record_that_is_damaged_counts_as_none(content):
+    damage.damaged(["a.html"])
+    damage.RECORD.write_bytes(content)
+    altered(Path("b.html"))
+    assert damage.damaged(["a.html", "b.html"]) == ["b.html"]
+
+
+def snakemake(**settings):
+    """As far as this is concerned."""
+    given = {"executor_plugin": "local", "dryrun": False, "touch": False, **settings}
+    return SimpleNamespace(dag=SimpleNamespace(forcefiles=set()), **given)
+
+
+def test_snakemake_is_told_of_what_is_damaged(caplog):
+    names = [f"{number}.html" for number in range(9)]
+    for name in names[:5]:
+        Path(name).write_bytes(b"half of it")
+    for name in names[5:]:
+        Path(name).write_bytes(WHOLE)
+    workflow = snakemake()
+    with caplog.at_level(logging.INFO, "snakemake.logging"):
+        damage.make_again(workflow, names, {}, "cache")
+    assert workflow.dag.forcefiles == set(names[:5])
+    assert caplog.messages == [
+        *(f"{name} is incomplete or altered: it is made again." for name in names[:3]),
+        "So are 2 other files.",
+    ]
+
+
+def test_data_are_prepared_again_and_stay_as_old_as_they_were():
+    """Otherwise all runs on them were made again."""
+    folder = Path("datasets/digits")
+    prepare("digits", folder)
+    stamp = folder / ".snakemake_timestamp"
+    stamp.touch()
+    os.utime(stamp, (1, 1))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    workflow = snakemake()
+    for name in ("X_train.npy", "dataset.json"):
+        path = folder / name
+        path.write_bytes(path.read_bytes()[:-1])
+        damage.make_again(snakemake(dryrun=True), [], {str(folder): "digits"}, "cache")
+        assert path.read_bytes() != before[name]
+        damage.make_again(workflow, [], {str(folder): "digits"}, "cache")
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert stamp.stat().st_mtime == 1
+        open_prepared(folder)
+    assert not workflow.dag.forcefiles
+
+
+def test_data_that_cannot_be_prepared_are_left_to_their_job(monkeypatch):
+    folder = Path("datasets/digits")
+    prepare("digits", folder)
+    (folder / "X_train.npy").write_bytes(b"")
+
+    def fail(*_, **__):
+        raise damage.DatasetError("no network")
+
+    monkeypatch.setattr(damage, "prepare", fail)
+    workflow = snakemake()
+    damage.make_again(workflow, [], {str(folder): "digits"}, "cache")
+    assert workflow.dag.forcefiles == {str(folder)}
