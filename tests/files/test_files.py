@@ -64,6 +64,8 @@ def test_what_is_sealed_comes_back_in_any_style(tmp_path):
     for style in ({}, {"indent": 2, "sort_keys": True, "ensure_ascii": False}):
         write(path, sealed_json(CONTENT, **style))
         assert read_sealed(path) == CONTENT
+    write(path, sealed_json({}))
+    assert read_sealed(path) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy import stats
 from admmbench.forecast import power
 from admmbench.forecast.cost import LIMITS
 from admmbench.forecast.plan import core_seconds
-from admmbench.jobs import seal
+from admmbench.jobs import job
 from admmbench.results import deciding, reference
 from admmbench.results.who_wins import compare
 from admmbench.results.wording import about
@@ -115,7 +115,7 @@ def test_a_row_without_two_methods_that_are_left_is_not_decided(lost, said, tmp_
         )
     )
     (tmp_path / NAME).mkdir()
-    seal.sealed(found).to_netcdf(tmp_path / NAME / "results.nc", engine="h5netcdf")
+    job.write(found, tmp_path / NAME / "results.nc")
     elsewhere = study.config.model_copy(update={"results": str(tmp_path)})
     own = study.model_copy(update={"config": elsewhere})
     column = next(each for each in power.power(own, LIMITS).columns if each.header == "decided by")

@@ -63,6 +63,15 @@ def test_what_is_damaged_is_known_until_it_is_whole():
     assert damage.damaged(["a.html", "b.html"]) == []
 
 
+def test_all_is_read_again_after_a_failure_and_what_is_to_be_made_stays_known():
+    altered(Path("b.html"))
+    assert damage.damaged(["a.html", "b.html"]) == ["b.html"]
+    Path("b.html").unlink()
+    damage._keep({**damage._known(), "a.html": damage._state("a.html")})
+    damage.read_all_again()
+    assert damage._known() == {"b.html": []}
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x00" * 99])
 def test_a_record_that_is_damaged_counts_as_none(content):
     damage.damaged(["a.html"])

@@ -27,7 +27,7 @@ rule define:
 rule aggregate:
     """Join the runs of an experiment into one labelled data set."""
     input:
-        lambda wildcards: run_files(wildcards.experiment),
+        joined_runs,
         manifest=f"{RESULTS}/{{experiment}}/manifest.json",
     output:
         f"{RESULTS}/{{experiment}}/results.nc",

@@ -121,18 +121,30 @@ def settings_kept(experiment):
 
 
 def tuned(wildcards):
-    """Joined results of all experiments; an error if an experiment must be tuned first.
-
-    What is damaged of the study is made again, as far as the targets need it.
-    """
+    """Joined results of all experiments; an error if an experiment must be tuned first."""
     for name, experiment in STUDY.experiments.items():
         if experiment.untuned:
             raise WorkflowError(
                 f"{name}: to be tuned first, with `snakemake tune` and the same options: "
                 + "; ".join(experiment.untuned)
             )
-    make_again(workflow, checked_files(), prepared_data(), RESOURCES)
     return DATASETS
+
+
+def joined_runs(wildcards):
+    """Runs that are joined into the results of an experiment.
+
+    Whatever else is made of results, Snakemake asks for these: so the damaged files of the study are looked for here.
+    """
+    renew_damaged()
+    return run_files(wildcards.experiment)
+
+
+@cache
+def renew_damaged():
+    """Have the damaged files of the study made again, as far as the targets need them."""
+    if workflow.is_main_process:
+        make_again(workflow, checked_files(), prepared_data(), RESOURCES)
 
 
 def chosen_settings(wildcards):

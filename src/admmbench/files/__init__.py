@@ -152,7 +152,8 @@ def read_checked(path: Path) -> bytes:
 def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
     """Write a mapping as JSON whose last key is the checksum; ``style`` is passed to `json.dumps`."""
     text = json.dumps(content, **style)
-    return with_checksum(text[:-1].rstrip().encode(), f',\n "{SEAL}": "{{}}"}}').decode()
+    comma = "," if content else ""
+    return with_checksum(text[:-1].rstrip().encode(), f'{comma}\n "{SEAL}": "{{}}"}}').decode()
 
 
 def read_sealed(path: Path) -> dict[str, Any]:

@@ -231,7 +231,7 @@ def _sources(folder: Path) -> dict[str, Source]:
     except (OSError, ValueError) as error:
         what = str(error).removeprefix(f"{path}: cannot be read: ")
         raise ValueError(
-            f"{path}: cannot be read: {what}; restore it, such as with `git restore`, or correct it"
+            f"{path}: cannot be read: {what}; mend it, or restore it, such as by `git restore`"
         ) from None
 
 

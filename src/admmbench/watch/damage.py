@@ -72,19 +72,32 @@ def damaged(paths: Iterable[str]) -> list[str]:
     one changes even if somebody sets the other back. What is damaged stays on record until it is whole again, as
     Snakemake removes it before it makes it, and may be killed in between.
     """
-    try:
-        known = read_sealed(RECORD)
-    except ValueError:
-        known = {}
+    known = _known()
     found: dict[str, list[int]] = {}
     for path in dict.fromkeys(paths):
         state, former = _state(path), known.get(path)
         if state or former == []:
             found[path] = state if state and (state == former or _is_whole(Path(path))) else []
     if any(known.get(path) != state for path, state in found.items()):
-        with contextlib.suppress(OSError):
-            write(RECORD, sealed_json({**known, **found}))
+        _keep({**known, **found})
     return [path for path, state in found.items() if not state]
+
+
+def read_all_again() -> None:
+    """Let the next call read all files, as a job failed: perhaps of a disk that lost something without a trace."""
+    _keep({path: state for path, state in _known().items() if not state})
+
+
+def _known() -> dict[str, list[int]]:
+    try:
+        return read_sealed(RECORD)
+    except ValueError:
+        return {}
+
+
+def _keep(known: Mapping[str, list[int]]) -> None:
+    with contextlib.suppress(OSError):
+        write(RECORD, sealed_json(known))
 
 
 def _state(path: str) -> list[int]:

@@ -11,6 +11,7 @@ from typing import Any
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from admmbench.jobs import interrupts
+from admmbench.watch.damage import read_all_again
 
 
 class Remains(logging.Handler):
@@ -53,6 +54,7 @@ class Remains(logging.Handler):
         if not self._failed or self.stopped:
             return
         self._failed.clear()
+        read_all_again()
         command = ["report", *self._arguments, "--keep-what-exists", "--output", self._report]
         made = subprocess.run(
             [sys.executable, "-m", "admmbench", *command], capture_output=True, text=True
