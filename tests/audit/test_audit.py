@@ -104,6 +104,17 @@ def test_secure_sums_pass(params, average):
     assert found.summary.startswith("15 checks hold. ")
 
 
+def test_secure_sums_of_the_loudest_noise_may_be_rounded_in_another_order(monkeypatch):
+    """Doubles do not have all multiples of the grid that these sums can be, and each block is summed alone."""
+    monkeypatch.setattr(threads, "BLOCK_BYTES", 1)
+    given = {"problem": {"loss": "logistic", "average": "agents"}, "dtype": "float64"}
+    secure = {"trust": "secure_sum"}
+    found = short_audit("dpsgd", TWO, agents=40, epsilon=1e-8, privacy=secure, **given)
+    (coupled,) = (each for each in found.findings if each.level == "coupling")
+    assert 0 < coupled.value < coupled.bound < 1e-13
+    assert found.passed
+
+
 def test_what_is_found_survives_json():
     found = short_audit("objp", sensitivity="local")
     assert Audit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
