@@ -324,6 +324,16 @@ def test_the_unit_of_targets_does_not_matter(unit, problem):
     assert found.test_rmse[0, -1] < (0.7 if problem else 1) * found.test_rmse[0, 0]
 
 
+def test_errors_under_constraints_are_in_the_unit_of_the_file():
+    X, y = prices()
+    bound = [{"at": "agents", "mean_loss": {}, "at_most": 50}]
+    given = {"problem": {"loss": "squared", "constraints": bound}, "agents": 2, "seeds": 1}
+    found, wanted = (
+        simulate((X, scale * y), "prox_al", rounds=2, **given).test_rmse for scale in (1e5, 1)
+    )
+    np.testing.assert_allclose(found, 1e5 * wanted, rtol=1e-4)
+
+
 @pytest.mark.parametrize("agents", [3, {"scheme": "columns", "blocks": 2}])
 def test_errors_are_in_the_unit_of_the_file(agents, folder):
     """Beside scikit-learn's least squares on the table itself."""

@@ -47,6 +47,11 @@ def test_the_best_constant_is_beside_what_was_run(shown):
     assert "constant" not in shown(results)
     results["test_error"].attrs["best_constant"] = 0.4
     assert "Best constant prediction: the commonest class: 40.00 %" in shown(results)
+    assert "no method is better" not in shown(results)
+    results["test_error"].attrs["best_constant"] = 0.25
+    text = shown(results)
+    assert text.count("no method is better than a constant prediction") == 1
+    assert "; no method is better" in text.partition("ε = 0.1: ")[2].partition("ε = 1: ")[0]
 
 
 def test_totals_refer_to_the_report(shown):

@@ -51,7 +51,8 @@ class Table(NamedTuple):
 
 def setting(results: xr.Dataset) -> dict[str, str]:
     """Say what was run, as name and value."""
-    attrs = results.attrs
+    attrs, metric = results.attrs, results[results.attrs["metric"]].attrs
+    constant = metric.get("best_constant", math.nan), statistics.is_fraction(results)
     budgets = {
         f"Budgets {budget(results)}": ", ".join(map(stated, results["epsilon"].values)),
         "δ": _each(results["delta"]),
@@ -73,7 +74,7 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "Note on the data": attrs.get("dataset_note"),
         "Agents": f"{_each(results['agents'])}; partition: {partition}",
         "Shares": attrs.get("shares"),
-        "Best constant prediction": _constant(results),
+        "Best constant prediction": best_constant(*constant, metric["units"]),
         "Problem": mapping(attrs["problem"]),
         "Rounds": _rounds(results),
         "Seeds": str(results.sizes["seed"]),
@@ -81,14 +82,6 @@ def setting(results: xr.Dataset) -> dict[str, str]:
         "Arithmetic": "float64" if constrained else str(attrs["dtype"]),
     }
     return {name: value for name, value in found.items() if value}
-
-
-def _constant(results: xr.Dataset) -> str:
-    """Name the best constant prediction and its error; empty where it is not known."""
-    metric = results[results.attrs["metric"]].attrs
-    if "best_constant" not in metric:
-        return ""
-    return best_constant(metric["best_constant"], statistics.is_fraction(results), metric["units"])
 
 
 def budget(results: xr.Dataset) -> str:

@@ -85,5 +85,7 @@ def _lead(row: dict[str, Any]) -> str:
     else:
         return f"{where}: all methods lost runs."
     behind = f"; {row['runner_up']} is {row['difference']} behind" if row["runner_up"] else ""
+    if row["no_better"]:
+        behind += "; no method is better than a constant prediction"
     lost = f"; {row['lost']}" if row["lost"] else ""
     return escape(f"{where}: {ahead}{behind}. Privacy, composed ε: {row['privacy']}{lost}.")

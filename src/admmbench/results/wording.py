@@ -89,7 +89,9 @@ def measured(value: float, fraction: object) -> str:
 
 
 def best_constant(error: float, fraction: object, unit: str) -> str:
-    """Name the constant prediction that the training part suggests, with its error on the test part."""
+    """Name the constant prediction that the training part suggests, with its test error; nothing if that is NaN."""
+    if math.isnan(error):
+        return ""
     what = "the commonest class" if fraction else "the mean of the training targets"
     return f"{what}: {measured(error, fraction)} {'%' if fraction else unit.removeprefix('1')}".rstrip()
 
