@@ -179,6 +179,7 @@ MIXED = np.random.default_rng(0).permutation(SORTED)
         (SORTED, {"scheme": "iid", "agents": 5, "shuffle": True}, False),
         (SORTED, {"scheme": "quantity", "agents": 5, "alpha": 1}, False),
         (SORTED, 1, False),
+        (0 * SORTED, 5, False),
         (SORTED, 100, False),  # with a row each nothing tells an order from chance
     ],
 )
@@ -186,7 +187,7 @@ MIXED = np.random.default_rng(0).permutation(SORTED)
 def test_a_run_on_a_file_in_the_order_of_its_targets_warns(labels, scheme, warned, numbers, caplog):
     made = make_dataset(100, n_classes=5)
     if numbers:
-        y = labels.astype(np.float32)
+        y = 0.1 + labels.astype(np.float32)
         given = {"class_names": (), "y_test": made.y_test.astype(np.float32)}
         made = replace(made, y_train=y, **given, default_problem="huber")
     else:

@@ -498,7 +498,7 @@ def _differ(dataset: Dataset, parts: Sequence[slice]) -> bool:
     Classes count by what is 1 for one and 0 for the others, all together.
     """
     y, n, p = dataset.y_train, dataset.n_train, len(parts)
-    if not 1 < p < n:
+    if not 1 < p < n or (y == y[0]).all():
         return False
     values = np.eye(dataset.n_classes)[y] if dataset.n_classes else y[:, None].astype(np.float64)
     values -= values.mean(axis=0)
