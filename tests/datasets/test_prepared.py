@@ -194,6 +194,22 @@ def test_another_format_is_named(folder, monkeypatch):
         open_prepared(folder)
 
 
+def test_all_is_on_the_disk_before_the_folder_counts_as_complete(tmp_path, monkeypatch):
+    on_disk = []
+    monkeypatch.setattr("admmbench.datasets._prepared.sync", lambda path: on_disk.append(path.name))
+    write_prepared(tmp_path / "toy", INFO, arrays())
+    assert {path.name for path in (tmp_path / "toy").iterdir()} < set(on_disk)
+    assert on_disk[-1] == tmp_path.name
+
+
+def test_a_link_is_not_followed(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(DatasetError, match="link is a symbolic link and not followed"):
+        write_prepared(tmp_path / "link", INFO, arrays())
+    assert (tmp_path / "link").is_symlink()
+    open_prepared(folder)
+
+
 def edit(folder, change):
     path = folder / "dataset.json"
     metadata = json.loads(path.read_text())
