@@ -135,3 +135,20 @@ def test_the_page_says_what_seeds_of_mnist_show():
         f"some {about(float(cell['seeds']))} seeds would decide the row."
     )
     assert said in " ".join((ROOT / "docs/sure.md").read_text("utf-8").split())
+
+
+def test_two_names_of_one_run_count_once():
+    """The smallest difference is that of the median pair, at the level of all pairs."""
+    errors = {"ObjP": {1.0: 0.2}, "ObjT": {1.0: 0.21}, "OutP": {1.0: 0.22}}
+    found = []
+    for names in ((), ("ObjP 2", "ObjP 3")):
+        ds = totals(build({**errors, **dict.fromkeys(names, errors["ObjP"])}, sensitivity="global"))
+        for name in names:
+            for metric in ("test_error", "train_loss"):
+                ds[metric].loc[{"algorithm": name}] = ds[metric].sel(algorithm="ObjP")
+        cell = compare([ds]).isel(cell=0)
+        found.append(
+            (power.difference_shown(cell, 20), int((cell["standing"] == "undecided").sum()))
+        )
+    assert found[0] == found[1]
+    assert found[0][0] > 0
