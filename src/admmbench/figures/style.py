@@ -178,8 +178,8 @@ def _places(owners: Sequence[str]) -> dict[str, int]:
 
 
 def _drawn(places: Mapping[str, int]) -> dict[str, Look]:
-    """Draw each name in the colour of its place; no two share colour and line, or line and marker."""
-    used: set[tuple[object, object]] = set()
+    """Draw each name in the colour of its place; no two share line and marker, whatever their colours are."""
+    used: set[tuple[object, str]] = set()
     found: dict[str, Look] = {}
     steps: Counter[int] = Counter()
     for name, place in places.items():
@@ -191,9 +191,8 @@ def _drawn(places: Mapping[str, int]) -> dict[str, Look]:
             for line in range(step, step + len(_LINES))
             for marker in range(first, first + len(_MARKERS))
         ]
-        free = (each for each in options if not {each, (place, each[0])} & used)
-        shape = next(free, options[0])
-        used |= {shape, (place, shape[0])}
+        shape = next((each for each in options if each not in used), options[0])
+        used.add(shape)
         found[name] = Look(_PALETTE[place], *shape)
     return found
 
