@@ -40,7 +40,7 @@ def make_again(
     workflow.dag.forcefiles.update(again)
     folders = [folder for folder in damaged(data) if Path(folder).exists()]
     for path in (*folders, *again[:_NAMED]):
-        logger.info(f"{path} is incomplete or altered: it is made again.")
+        logger.info(f"{path} is incomplete, altered or of an earlier version: it is made again.")
     if len(again) > _NAMED:
         logger.info(f"So are {len(again) - _NAMED} other files.")
     if workflow.executor_plugin is None or workflow.dryrun or workflow.touch:
