@@ -97,7 +97,10 @@ def test_snakemake_is_told_of_what_is_damaged(caplog):
         damage.make_again(workflow, names, {}, "cache")
     assert workflow.dag.forcefiles == set(names[:5])
     assert caplog.messages == [
-        *(f"{name} is incomplete, altered or of an earlier version: it is made again." for name in names[:3]),
+        *(
+            f"{name} is incomplete, altered or of an earlier version: it is made again."
+            for name in names[:3]
+        ),
         "So are 2 other files.",
     ]
 
