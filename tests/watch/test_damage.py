@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from types import SimpleNamespace
 
+import h5py
 import pytest
 
 from admmbench import files
@@ -98,7 +99,7 @@ def test_snakemake_is_told_of_what_is_damaged(caplog):
     assert workflow.dag.forcefiles == set(names[:5])
     assert caplog.messages == [
         *(
-            f"{name} is incomplete, altered or of an earlier version: it is made again."
+            f"{name} is incomplete, altered or of an earlier version; it is made again where it is needed."
             for name in names[:3]
         ),
         "So are 2 other files.",
@@ -126,15 +127,55 @@ def test_data_are_prepared_again_and_stay_as_old_as_they_were():
     assert not workflow.dag.forcefiles
 
 
-def test_data_that_cannot_be_prepared_are_left_to_their_job(monkeypatch):
+@pytest.mark.parametrize("error", [damage.DatasetError("no network"), OSError("no disk")])
+def test_data_that_cannot_be_prepared_stay_and_the_study_goes_on(error, monkeypatch, caplog):
     folder = Path("datasets/digits")
     prepare("digits", folder)
     (folder / "X_train.npy").write_bytes(b"")
 
     def fail(*_, **__):
-        raise damage.DatasetError("no network")
+        raise error
 
     monkeypatch.setattr(damage, "prepare", fail)
     workflow = snakemake()
     damage.make_again(workflow, [], {str(folder): "digits"}, "cache")
-    assert workflow.dag.forcefiles == {str(folder)}
+    assert not workflow.dag.forcefiles
+    assert (folder / "dataset.json").exists()
+    assert caplog.messages[-1].endswith(f"and jobs that read it fail: {error}")
+    assert [each.name for each in folder.parent.iterdir()] == ["digits"]
+
+
+def test_nothing_is_replaced_while_another_snakemake_has_the_folder():
+    folder = Path("datasets/digits")
+    prepare("digits", folder)
+    (folder / "dataset.json").unlink()
+    lock = Path(".snakemake/locks/0.output.lock")
+    lock.parent.mkdir()
+    lock.touch()
+    damage.make_again(snakemake(), [], {str(folder): "digits"}, "cache")
+    assert not (folder / "dataset.json").exists()
+    lock.unlink()
+    damage.make_again(snakemake(), [], {str(folder): "digits"}, "cache")
+    open_prepared(folder)
+
+
+def test_a_shared_cache_keeps_what_an_earlier_version_made(monkeypatch):
+    """It has another key for Snakemake; what is damaged there would be taken from it again."""
+    shared = Path("shared")
+    monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(shared))
+    prepare("digits", shared / "digits")
+    metadata = shared / "digits/dataset.json"
+    metadata.write_text('{"format_version": 6}')
+    for name in ("former", "cut"):
+        with h5py.File(shared / f"{name}.nc", "w") as file:
+            file["x"] = [1.0, 2.0]
+        Path(f"{name}.nc").symlink_to((shared / f"{name}.nc").resolve())
+    os.truncate(shared / "cut.nc", 100)
+    Path("digits").symlink_to((shared / "digits").resolve())
+    damage.make_again(snakemake(), ["former.nc", "cut.nc"], {"digits": "digits"}, "cache")
+    assert metadata.read_text() == '{"format_version": 6}'
+    assert (shared / "former.nc").exists()
+    assert not (shared / "cut.nc").exists()
+    metadata.write_text("{}")
+    damage.make_again(snakemake(), [], {"digits": "digits"}, "cache")
+    open_prepared(shared / "digits")

@@ -8,6 +8,7 @@ import yaml
 from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.study import config
+from admmbench.watch import damage
 from admmbench.watch.reasons import Reasons
 from tests.watch.test_expected import SMALL
 
@@ -61,6 +62,17 @@ def lines(study, *jobs):
 )
 def test_what_snakemake_says_is_said_of_the_study(study, said, meant):
     assert lines(study, ("report", ["index.html"], said)) == [f"report: {meant} (1 job)"]
+
+
+def test_nobody_asked_for_what_is_damaged(study):
+    Path("index.html").write_bytes(b"half of it")
+    assert damage.damaged(["index.html"]) == ["index.html"]
+    Path("index.html").unlink()
+    found = lines(study, *((name, [f"{name}.html"], "Forced execution") for name in ("index", "a")))
+    assert found == [
+        "index: it is damaged or of an earlier version (1 job)",
+        "a: it was asked for (1 job)",
+    ]
 
 
 def test_a_job_has_several_reasons_and_a_reason_several_jobs(study):

@@ -159,7 +159,7 @@ def test_damaged_files_are_made_again_by_the_same_command(project, finished, how
     for path in (run, data / "X_test.npy", *(project.folder / name for name in FOLLOWS)):
         damage(path, how, old)
     shown = project.run()
-    assert "is incomplete, altered or of an earlier version: it is made again" in shown
+    assert "is incomplete, altered or of an earlier version; it is made again" in shown
     assert_same(project.files(), finished.files())
     for path in (finished.folder / "resources/datasets/digits").iterdir():
         assert (data / path.name).read_bytes() == path.read_bytes()

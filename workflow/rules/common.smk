@@ -14,7 +14,7 @@ from admmbench.files.core_yaml import inline_yaml
 from admmbench.device import chosen
 from admmbench.jobs import fingerprint
 from admmbench.forecast.cost import JobResources, estimate
-from admmbench.watch.damage import make_again
+from admmbench.watch.damage import found_damaged, make_again
 from admmbench.study.address import (
     BENCHMARK,
     LOG,
@@ -93,14 +93,16 @@ def search_memory(experiment, wildcards):
 def search_files(experiment):
     """Searches that settings come from, by file: those that are here, and those whose settings were not chosen yet.
 
-    All other settings stay as they are: whoever adds a method tunes this one alone.
+    All other settings stay as they are: whoever adds a method tunes this one alone. A damaged search that Snakemake
+    removed to make it again is one that is here.
     """
     folder = Path(RESULTS, experiment, TUNING)
     chosen = STUDY.experiments[experiment].chosen
+    here = {*map(str, folder.glob("*.json")), *found_damaged()}
     return {
         str(folder / name): search
         for name, search in STUDY.experiments[experiment].searches.items()
-        if search.budget not in chosen[search.label] or (folder / name).exists()
+        if search.budget not in chosen[search.label] or str(folder / name) in here
     }
 
 

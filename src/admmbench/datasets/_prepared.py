@@ -4,6 +4,7 @@ The same content always gives the same bytes. A folder appears by a rename, comp
 """
 
 import hashlib
+import json
 import os
 import shutil
 import uuid
@@ -113,6 +114,15 @@ def open_prepared(directory: str | os.PathLike[str]) -> Dataset:
     }
     parts = {name: arrays[name] for name in ARRAYS}
     return Dataset(key=metadata["key"], attributes=attributes, **facts, **parts)
+
+
+def is_of_earlier_version(directory: str | os.PathLike[str]) -> bool:
+    """Tell whether an earlier version wrote a folder, which is no use for this one."""
+    try:
+        metadata = json.loads((Path(directory) / METADATA).read_text("utf-8"))
+        return bool(metadata["format_version"] < FORMAT_VERSION)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
 
 
 def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:

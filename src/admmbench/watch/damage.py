@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from admmbench.datasets import DatasetError, open_prepared, prepare
-from admmbench.files import is_whole, read_sealed, sealed_json, write
+import h5py
+
+from admmbench.datasets import DatasetError, is_of_earlier_version, open_prepared, prepare
+from admmbench.files import is_whole, read_sealed, sealed_json, sync, write
 
 RECORD = Path(".snakemake/admmbench_checked.json")
 """What was checked, by path: size and times of a file that is whole, nothing of one that is to be made again."""
 _NAMED = 3
+# By its time Snakemake tells how old a folder is.
+_STAMP = ".snakemake_timestamp"
 
 
 def make_again(
@@ -40,29 +45,63 @@ def make_again(
     workflow.dag.forcefiles.update(again)
     folders = [folder for folder in damaged(data) if Path(folder).exists()]
     for path in (*folders, *again[:_NAMED]):
-        logger.info(f"{path} is incomplete, altered or of an earlier version: it is made again.")
+        logger.info(
+            f"{path} is incomplete, altered or of an earlier version; it is made again where it is needed."
+        )
     if len(again) > _NAMED:
         logger.info(f"So are {len(again) - _NAMED} other files.")
-    if workflow.executor_plugin is None or workflow.dryrun or workflow.touch:
+    # Snakemake takes its lock later.
+    if workflow.executor_plugin is None or workflow.dryrun or workflow.touch or _is_locked():
         return
-    shared = os.environ.get("SNAKEMAKE_OUTPUT_CACHE")
-    for target in (Path(path).resolve() for path in again if shared):
-        if target.is_relative_to(Path(str(shared)).resolve()):
+    for target in (Path(path).resolve() for path in again):
+        if _is_shared(target) and not _is_former(target):
             target.unlink(missing_ok=True)  # else Snakemake takes it from there again
     for folder in folders:
+        target = Path(folder).resolve()
+        if _is_shared(target) and _is_former(target):
+            continue  # others use it; the present version has another place in the cache
         try:
-            _prepare(data[folder], Path(folder).resolve(), os.environ.get("ADMMBENCH_CACHE", cache))
-        except DatasetError:  # the job says why
-            workflow.dag.forcefiles.add(folder)
+            _prepare(data[folder], target, os.environ.get("ADMMBENCH_CACHE", cache))
+        except Exception as error:  # as of a user's module
+            logger.warning(
+                f"{folder} cannot be prepared again, and jobs that read it fail: {error}"
+            )
+
+
+def _is_locked() -> bool:
+    """Whether another Snakemake works in this folder."""
+    return any(Path(".snakemake/locks").glob("*"))
+
+
+def _is_shared(target: Path) -> bool:
+    """Whether a file is in the cache of outputs that projects share."""
+    shared = os.environ.get("SNAKEMAKE_OUTPUT_CACHE")
+    return bool(shared) and target.is_relative_to(Path(str(shared)).resolve())
+
+
+def _is_former(path: Path) -> bool:
+    """Whether an earlier version wrote a file of results or a prepared data set: it is whole, but not for this one."""
+    try:
+        if path.is_dir():
+            return is_of_earlier_version(path)
+        with h5py.File(path):
+            return is_whole(path.read_bytes()) is None
+    except OSError:
+        return False
 
 
 def _prepare(dataset: str | dict[str, Any], folder: Path, cache: str) -> None:
-    """Prepare a data set again, in a folder that is for Snakemake as old as before."""
-    stamp = folder / ".snakemake_timestamp"
+    """Prepare a data set again, in a folder that is for Snakemake as old as before, and is there all the time."""
+    stamp = folder / _STAMP
     made = (stamp if stamp.exists() else folder).stat().st_mtime_ns
-    prepare(dataset, folder, cache=cache)
-    stamp.touch()
-    os.utime(stamp, ns=(made, made))
+    with tempfile.TemporaryDirectory(".part", f".{folder.name[:50]}.", folder.parent) as staging:
+        new = Path(staging, "new")
+        prepare(dataset, new, cache=cache)
+        (new / _STAMP).touch()
+        os.utime(new / _STAMP, ns=(made, made))
+        folder.rename(Path(staging, "damaged"))
+        new.rename(folder)
+        sync(folder.parent)
 
 
 def damaged(paths: Iterable[str]) -> list[str]:
@@ -81,6 +120,11 @@ def damaged(paths: Iterable[str]) -> list[str]:
     if any(known.get(path) != state for path, state in found.items()):
         _keep({**known, **found})
     return [path for path, state in found.items() if not state]
+
+
+def found_damaged() -> set[str]:
+    """Return the files that were damaged when they were last looked at, and were not made since."""
+    return {path for path, state in _known().items() if not state}
 
 
 def read_all_again() -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import fingerprint, seal
 from admmbench.study.config import AUDITS, TUNING, Study
+from admmbench.watch import damage
 
 # What Snakemake says, and what it means to a study. Of parameters, a fingerprint alone is about code.
 _NEVER_MADE = "Missing output files"
+_FORCED = "Forced execution"
 _MEANINGS = {
-    "Forced execution": "it was asked for",
     "Incomplete output files": "it was interrupted",
     "Input files updated by another job": "its input is made again",
     "Set of input files has changed": "it has other input files",
@@ -49,6 +50,7 @@ class Reasons:
             for name, experiment in study.experiments.items()
             for run in experiment.runs
         }
+        self._damaged = damage.found_damaged()
         self._titles = defaultdict[str, Counter[str]](Counter)
         self._code_changes: dict[tuple[str, ...], list[str]] = {}
 
@@ -79,6 +81,9 @@ class Reasons:
         if _NEVER_MADE in reason:
             yield "never made, or removed"
             return
+        if _FORCED in reason:
+            damaged = file in self._damaged
+            yield "it is damaged or of an earlier version" if damaged else "it was asked for"
         yield from (meaning for said, meaning in _MEANINGS.items() if said in reason)
         yield from (f"{newer} is newer" for newer in _NEWER.findall(reason))
         for changed in _CHANGED.findall(reason):
