@@ -7,6 +7,7 @@ import tarfile
 import tomllib
 import zipfile
 from contextlib import chdir
+from itertools import chain
 
 import pytest
 import yaml
@@ -28,8 +29,8 @@ PACKAGES = {
     "snakemake_interface_logger_plugins": "snakemake-interface-logger-plugins",
     "yaml": "pyyaml",
 }
-# xarray reads and writes with the first two; pooch draws its progress with the last.
-NOT_IMPORTED = {"h5netcdf", "h5py", "tqdm"}
+# xarray reads and writes with the first; pooch draws its progress with the last.
+NOT_IMPORTED = {"h5netcdf", "tqdm"}
 
 
 def bounds(requirements):
@@ -52,8 +53,8 @@ def imported():
 def test_what_is_imported_is_declared_and_the_other_way_round():
     found = set(imported()) - set(sys.stdlib_module_names) - {"admmbench"}
     names = {PACKAGES.get(name, name) for name in found}
-    extra = PROJECT["optional-dependencies"]["cuda"]
-    assert names == set(bounds([*PROJECT["dependencies"], *extra])) - NOT_IMPORTED
+    extras = (PROJECT["optional-dependencies"][name] for name in ("cuda", "parquet"))
+    assert names == set(bounds([*PROJECT["dependencies"], *chain(*extras)])) - NOT_IMPORTED
 
 
 def test_versions_of_python_are_the_same_in_all_places():

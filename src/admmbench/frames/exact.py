@@ -21,6 +21,9 @@ _MOST_STEPS = 10_000
 _ULP = 2.0**-53
 # Operations on an entry of a gradient besides its sums, with room to spare.
 _STEPS = 32
+# What makes rounding errors large.
+_TOO_LONG = "records are too long beside rho (set problem.records, such as {max_l2_norm: 1}, or use a larger rho)"
+_TOO_LARGE = "rho is too large (use a smaller one, a smaller cap, or fewer rounds)"
 
 
 class UnsolvedSubproblemError(RuntimeError):
@@ -214,10 +217,11 @@ class PerturbedSolution(Exact):
             pull = sub.rho * norms(sub.w) + norms(sub.dual)
             lost = gradient_rounding(parts.whole, m, c1, pull, condition)
             moved = c1 / m + 2 * self.tolerance
-            if (np.isfinite(lost) & (lost > ALLOWED * moved) & (bound < self.farthest)).any():
+            hidden = np.isfinite(lost) & (lost > ALLOWED * moved) & (bound < self.farthest)
+            if hidden.any():
+                steep = np.broadcast_to(condition > 2, hidden.shape)[hidden].any()
                 raise FloatingPointError(
                     f"one record moves a gradient by {moved.min():.1e} at most, which is nearly lost in its rounding "
-                    f"errors of {lost.max():.1e}, so that noise cannot hide it; records are too long beside rho (set "
-                    "problem.records, such as {max_l2_norm: 1}, or use a larger rho)"
+                    f"errors of {lost.max():.1e}, so that noise cannot hide it; {_TOO_LONG if steep else _TOO_LARGE}"
                 )
         return Sensitivity(l2=np.minimum(self.farthest, bound))

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import h5py
-
 from admmbench.datasets import DatasetError, is_of_earlier_version, open_prepared, prepare
 from admmbench.files import is_whole, read_sealed, sealed_json, sync, write
 
@@ -81,6 +79,8 @@ def _is_shared(target: Path) -> bool:
 
 def _is_former(path: Path) -> bool:
     """Whether an earlier version wrote a file of results or a prepared data set: it is whole, but not for this one."""
+    import h5py  # slow to import
+
     try:
         if path.is_dir():
             return is_of_earlier_version(path)
