@@ -148,13 +148,20 @@ def bare(tree: ast.Module) -> str:
     read = {name for node in ast.walk(tree) for name in _read_by(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            left_out = _DESCRIPTIONS - read if isinstance(node, ast.ClassDef) else set()
+            left_out = _DESCRIPTIONS - read if _is_method(node) else set()
             node.body = [
                 part
                 for part in node.body
                 if not (_is_text(part) or left_out.intersection(_defined_by(part)))
             ] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+def _is_method(node: ast.AST) -> bool:
+    """Say whether a node is the class of a method, to go by how all of them begin: what is read of others may count."""
+    if not (isinstance(node, ast.ClassDef) and node.bases):
+        return False
+    return any(ast.unparse(each).endswith("parameters") for each in node.decorator_list)
 
 
 def _read_by(node: ast.AST) -> list[str]:
@@ -168,9 +175,11 @@ def _read_by(node: ast.AST) -> list[str]:
 
 
 def _defined_by(node: ast.stmt) -> list[str]:
-    """List the name that a statement of a class defines, if it is one alone."""
+    """List the name that a statement of a method's class defines, if it is one alone, and no parameter."""
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return [name]
+        case ast.AnnAssign(target=ast.Name(id=name)) if "ClassVar" in ast.unparse(node.annotation):
             return [name]
         case ast.FunctionDef(name=name):
             return [name]

@@ -39,7 +39,8 @@ def test_comments_docstrings_and_formatting_do_not_count(tmp_path, same):
 
 
 DESCRIBED = """
-class A:
+@parameters
+class A(Base):
     examples = ({"b": 1},)
 
     @property
@@ -74,6 +75,27 @@ def test_what_has_such_a_name_counts_where_it_is_read_or_in_no_class():
     ):
         other = re.sub(r"examples = .*", second, first)
         assert plugins.meaning(other.encode()) != plugins.meaning(first.encode())
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "class A(NamedTuple):",
+        "@dataclass\nclass A(Base):",
+        "class A(Enum):",
+        "class A(Base):",
+        "@parameters\nclass A:",
+        "@parameters\nclass A(Base):",
+    ],
+)
+@pytest.mark.parametrize("name", ["examples", "family"])
+def test_fields_and_values_of_what_is_no_method_count(head, name):
+    """Other modules may read them."""
+    field = f"{head}\n    {name}: int = 5"
+    assert plugins.meaning(field.encode()) != plugins.meaning(field.replace("5", "6").encode())
+    value = field.replace(": int", "")
+    same = plugins.meaning(value.encode()) == plugins.meaning(value.replace("5", "6").encode())
+    assert same == (head == "@parameters\nclass A(Base):")
 
 
 @given(st.integers(2, 10**6))
