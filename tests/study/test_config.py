@@ -777,8 +777,9 @@ def test_a_file_of_the_user_is_no_damaged_list_of_figures(tmp_path, text):
     assert path.read_text() == text
 
 
-def test_figures_may_be_a_list_of_the_user(tmp_path):
-    path = tmp_path / "mine.json"
+@pytest.mark.parametrize("name", ["mine.json", config.FIGURES])
+def test_figures_may_be_a_list_of_the_user(tmp_path, name):
+    path = tmp_path / name
     path.write_text('[{"name": "a"}]')
     assert config.read_figures(path) == [{"name": "a"}]
 

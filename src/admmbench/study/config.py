@@ -226,18 +226,19 @@ def read_figures(path: Path) -> list[Any]:
     ConfigError
         If it is neither, or damaged; the message names the file and the fix.
     """
-    if path.name == FIGURES:
-        return list(_read_sealed(path)["figures"])
     try:
         content = json.loads(path.read_text("utf-8"))
-        if not isinstance(content, list):
-            raise ValueError(f"it has {type(content).__name__} instead of a list")
+        fault = f"it has {type(content).__name__} instead of a list"
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{path}: cannot be read as a list of figures in JSON ({error}); name the {FIGURES} of an experiment "
-            f"that was run, such as results/quick/{FIGURES}"
-        ) from None
-    return content
+        content, fault = None, str(error)
+    if isinstance(content, list):
+        return content
+    if path.name == FIGURES:
+        return list(_read_sealed(path)["figures"])
+    raise ConfigError(
+        f"{path}: cannot be read as a list of figures in JSON ({fault}); name the {FIGURES} of an experiment "
+        f"that was run, such as results/quick/{FIGURES}"
+    )
 
 
 def _read_sealed(path: Path) -> dict[str, Any]:
