@@ -170,14 +170,14 @@ def flip(path):
     ("damage", "message"),
     [
         (lambda f: (f / "dataset.json").unlink(), "dataset.json: cannot be read: No such file"),
-        (lambda f: (f / "dataset.json").write_text("{"), "dataset.json: incomplete or altered"),
-        (lambda f: (f / "dataset.json").write_text("[]"), "incomplete or altered"),
-        (lambda f: edit(f, lambda m: m.pop("domain")), "incomplete or altered"),
-        (lambda f: edit(f, lambda m: m.update(domain=[0.0, 9.0])), "incomplete or altered"),
-        (lambda f: edit(f, lambda m: m.pop("sha256")), "incomplete or altered"),
+        (lambda f: (f / "dataset.json").write_text("{"), "dataset.json: incomplete, altered"),
+        (lambda f: (f / "dataset.json").write_text("[]"), "incomplete, altered"),
+        (lambda f: edit(f, lambda m: m.pop("domain")), "incomplete, altered"),
+        (lambda f: edit(f, lambda m: m.update(domain=[0.0, 9.0])), "incomplete, altered"),
+        (lambda f: edit(f, lambda m: m.pop("sha256")), "incomplete, altered"),
         (lambda f: (f / "X_train.npy").unlink(), "X_train.npy: cannot be read: No such file"),
-        (lambda f: truncate(f / "X_train.npy"), "X_train.npy: incomplete or altered"),
-        (lambda f: flip(f / "X_train.npy"), "X_train.npy: incomplete or altered"),
+        (lambda f: truncate(f / "X_train.npy"), "X_train.npy: incomplete, altered"),
+        (lambda f: flip(f / "X_train.npy"), "X_train.npy: incomplete, altered"),
     ],
 )
 def test_damage_is_named(folder, damage, message):

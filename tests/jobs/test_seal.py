@@ -37,8 +37,8 @@ def damaged(content):
     yield "cannot be read", bytes(len(content))
     changed = bytearray(content)
     changed[content.index(np.float64(0.1).tobytes())] ^= 1
-    yield "incomplete or altered", bytes(changed)
-    yield "incomplete or altered", content[:-1]
+    yield "incomplete, altered", bytes(changed)
+    yield "incomplete, altered", content[:-1]
 
 
 def test_a_file_that_is_read_is_the_one_that_was_written(result, tmp_path, caplog):
@@ -73,6 +73,8 @@ def test_nothing_is_drawn_compared_or_kept_of_an_altered_file(result, tmp_path, 
     ):
         assert main([str(word) for word in words]) == 1
         error = capsys.readouterr().err
-        assert "results.nc: incomplete or altered after it was written" in error
+        assert (
+            "results.nc: incomplete, altered or of an earlier version: its SHA-256 differs" in error
+        )
         assert "delete" not in error
     assert {each.name for each in tmp_path.iterdir()} <= {"results.nc", "mine.json", "x.nc"}

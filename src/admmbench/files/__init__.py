@@ -98,7 +98,7 @@ def is_own(state: os.stat_result, *trusted: int) -> bool:
     return state.st_uid in (os.geteuid(), *trusted) and not state.st_mode & 0o022
 
 
-DAMAGED = "incomplete or altered after it was written: its SHA-256 differs"
+DAMAGED = "incomplete, altered or of an earlier version: its SHA-256 differs"
 """Fault of a file whose checksum is missing or another one."""
 MADE_AGAIN = "the command that made it, such as `admmbench study`, makes it again"
 """Fix of a damaged file."""
