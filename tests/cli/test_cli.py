@@ -118,6 +118,10 @@ YAML = "config/quick.yaml"
         (["-c1", "laptop.yaml", YAML], ["laptop.yaml", YAML], ["-c1"]),
         (["-n", "all", "results/x.yaml"], [], ["-n", "all", "results/x.yaml"]),
         (["-n", "config/tuned/quick.yaml"], [], ["-n", "config/tuned/quick.yaml"]),
+        (["./config/tuned/quick.yaml"], [], ["./config/tuned/quick.yaml"]),
+        (["-d", "/a", "/a/config/tuned/b.yaml"], [], ["-d", "/a", "/a/config/tuned/b.yaml"]),
+        (["tuned/mine.yaml", "-n"], ["tuned/mine.yaml"], ["-n"]),
+        (["../tuned/mine.yaml", "-n"], ["../tuned/mine.yaml"], ["-n"]),
         (["--config", "dataset.path=a.yaml", "-n"], [], ["--config", "dataset.path=a.yaml", "-n"]),
     ],
 )

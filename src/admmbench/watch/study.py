@@ -17,6 +17,7 @@ import numpy as np
 
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
+from admmbench.files.installed import OWN
 from admmbench.forecast import timing
 from admmbench.forecast.cost import work
 from admmbench.frames.outcomes import Outcome
@@ -51,25 +52,27 @@ def separated(words: Sequence[str]) -> tuple[list[str], list[str]]:
         If Snakemake has no such option, or an option takes an overlay for one of its values.
     """
     given = _parser().parse_intermixed_args([*words])
+    is_overlay = functools.partial(_is_overlay, folder=Path(given.directory or "").absolute())
     for option, values in vars(given).items():
         if option in ("configfile", "targets") or not isinstance(values, list | set | tuple):
             continue
-        if taken := [str(value) for value in values if _is_overlay(str(value))]:
+        if taken := [str(value) for value in values if is_overlay(str(value))]:
             raise ValueError(
                 f"{taken[0]}: stands behind --{option.replace('_', '-')}, which takes it for one of its values; name "
                 "configuration files first"
             )
-    overlays = [*itertools.takewhile(_is_overlay, given.targets)]
+    overlays = [*itertools.takewhile(is_overlay, given.targets)]
     others = [*words]
     for name in overlays:
         others.remove(name)
     return overlays, others
 
 
-def _is_overlay(word: str) -> bool:
-    """Whether a word is a YAML file that the workflow does not write."""
-    path = Path(word)
-    return path.suffix in (".yaml", ".yml") and "=" not in word and path.parent.name != TUNED
+def _is_overlay(word: str, folder: Path) -> bool:
+    """Whether a word is a YAML file that the workflow does not write in the folder of the study."""
+    path = folder / word
+    written = path.parent == folder / OWN / TUNED
+    return path.suffix in (".yaml", ".yml") and "=" not in word and not written
 
 
 def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
