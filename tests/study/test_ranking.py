@@ -187,6 +187,14 @@ def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
     said = capsys.readouterr().err
     assert "age: 1 of 120 values, such as '-' (row 4): each is no number; set na_values: " in said
     assert "settings follow the table as KEY=VALUE, such as missing=drop" in said
+    for wrong in (["--group", "z"], ["--target", "z"], ["test={z: 1}"], ["mising=drop"]):
+        assert main([*words, *wrong]) == 1
+        said = capsys.readouterr().err
+        assert "unknown column 'z'" in said or "no setting 'mising'" in said
+        assert "KEY=VALUE" not in said
+    Path("patients.csv").write_text("1,2,0\n3,4,1\n")
+    assert main(words) == 1
+    assert "state names: [...], one for each column (settings follow" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -152,9 +153,10 @@ def _rank(options: argparse.Namespace) -> int:
     try:
         describe(question.dataset)
     except ValueError as error:
-        raise ValueError(
-            f"{as_typed(str(error))} (settings follow the table as KEY=VALUE, such as missing=drop)"
-        ) from None
+        said = as_typed(str(error))
+        if re.search(r"\b(set|state|or|by) \w+: ", said):
+            said += " (settings follow the table as KEY=VALUE, such as missing=drop)"
+        raise ValueError(said) from None
     folder = options.output or Path(f"rank-{options.table.name.partition('.')[0]}")
     content, left_out = experiment(question, folder)
     scaffold.write_experiment(
