@@ -48,6 +48,36 @@ def test_a_file_and_its_name_are_on_the_disk_before_the_write_ends(tmp_path, mon
     assert done[1:] == ["renamed", str(tmp_path)]
 
 
+@pytest.mark.parametrize("fault", [errno.EACCES, errno.EINVAL, errno.ENOTSUP])
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_a_folder_that_cannot_be_read_or_synchronized_can_be_written_to(
+    tmp_path, monkeypatch, fault, call
+):
+    """Unlike a file, of which this is an error."""
+    true = getattr(os, call)
+
+    def fail(what, *flags):
+        name = os.readlink(f"/proc/self/fd/{what}") if call == "fsync" else what
+        if Path(name).is_dir():
+            raise OSError(fault, os.strerror(fault))
+        return true(what, *flags)
+
+    monkeypatch.setattr(os, call, fail)
+    write(tmp_path / "x", "ε")
+    assert (tmp_path / "x").read_text("utf-8") == "ε"
+
+
+@pytest.mark.parametrize("fault", [errno.EACCES, errno.EIO, errno.ENOTSUP])
+def test_a_file_that_is_not_on_the_disk_is_no_success(tmp_path, monkeypatch, fault):
+    def fail(number):
+        raise OSError(fault, os.strerror(fault))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=os.strerror(fault)):
+        write(tmp_path / "x", "ε")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path):
     path = tmp_path / "x"
     write(path, "former")

@@ -229,16 +229,21 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+# Of folders that can be written but not read, and on a network's file systems.
+_NO_SYNC = (errno.EACCES, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
 def sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk, so that a loss of power leaves them."""
-    number = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(number)
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a network's file system that cannot do this for folders
+        if error.errno != errno.EINVAL and not (path.is_dir() and error.errno in _NO_SYNC):
             raise
-    finally:
-        os.close(number)
 
 
 def write(path: Path, content: str | bytes | memoryview) -> None:
