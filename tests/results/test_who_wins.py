@@ -428,6 +428,13 @@ def test_a_table_is_called_by_its_file():
     assert answer.content(found, {})["short"] == "ObjP wins on patients.csv at ε = 1."
 
 
+@pytest.mark.parametrize("path", ['"mine.h5"', "7", "[1, 2]", "null"])
+def test_another_data_set_keeps_its_name_whatever_its_path_is(path):
+    facts = {"dataset": "rings", "dataset_settings": f'{{"path": {path}}}'}
+    found = compare([study(CLEAR).assign_attrs(facts)])
+    assert found["dataset"].item() == "rings"
+
+
 def test_two_names_alone_are_one_method_that_beat_nobody():
     ds = named_twice("ObjPM", "ObjP").sel(algorithm=["ObjP", "ObjPM"])
     found = compare([ds, study(CLEAR, name="other", dataset="adult")])

@@ -34,8 +34,9 @@ def proper(key: str) -> str:
 
 def data_of(attrs: Mapping[str, Any]) -> str:
     """Return the name of the data of results: that of the file where it is a table of one's own."""
-    path = json.loads(attrs.get("dataset_settings", "{}")).get("path")
-    return Path(path).name if path else str(attrs["dataset"])
+    name = str(attrs["dataset"])
+    settings = json.loads(attrs.get("dataset_settings", "{}")) if name == "table" else {}
+    return Path(settings.get("path", "")).name or name
 
 
 def about(count: float) -> str:
