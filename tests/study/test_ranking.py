@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from admmbench import scaffold, simulate
+from admmbench import algorithms, scaffold, simulate
 from admmbench.cli import main
 from admmbench.study.config import ConfigError, check_experiment, read
 from admmbench.study.ranking import NAME, Question, experiment
@@ -76,6 +76,28 @@ def test_two_names_of_one_method_are_tuned_and_run_once():
     assert named == ["dpsgd = dp_sgd", "objp, Gaussian", "without privacy"]
     content, _ = asked(methods=["dp_admm", "objp"])
     assert content["algorithms"][0]["label"] == "dp_admm"
+
+
+@pytest.mark.parametrize(
+    ("methods", "same_as", "label"),
+    [
+        ("dvp outp dp_admm dp_gd", {"dvp": "dp_admm"}, "outp = dvp = dp_admm"),
+        ("dvp dp_admm dp_gd", {"dvp": "dp_admm"}, "dvp = dp_admm"),
+        ("dvp pvp dp_gd", {"dvp": "outp", "pvp": "outp"}, "dvp = pvp"),
+        ("pvp dvp dp_gd", {"dvp": "pvp", "pvp": "dvp"}, "dvp = pvp"),
+    ],
+)
+def test_methods_that_coincide_over_others_are_one(methods, same_as, label, monkeypatch):
+    for name, other in same_as.items():
+        monkeypatch.setattr(
+            algorithms.resolve(name), "same_as", lambda self, problem, other=other: other
+        )
+    content, _ = asked(methods=methods.split(), noise="published")
+    assert [method["label"] for method in content["algorithms"]] == [
+        label,
+        "dp_gd",
+        "without privacy",
+    ]
 
 
 @pytest.mark.parametrize("target", ["label", "ward", "bmi"])

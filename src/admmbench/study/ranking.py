@@ -170,11 +170,19 @@ def _frame(question: Question, info: DatasetInfo) -> dict[str, Any]:
 
 def _each_once(methods: Mapping[str, Any], same_as: Mapping[str, str]) -> list[dict[str, Any]]:
     """Keep one of methods that coincide, with the labels of all: one search and one run do for them."""
-    labels: dict[str, list[str]] = {}
-    for name, method in methods.items():
-        first = same_as[name] if same_as[name] in methods else name
-        labels.setdefault(first, []).insert(0 if first == name else 1, method["label"])
-    return [{**methods[name], "label": " = ".join(own)} for name, own in labels.items()]
+    groups: dict[str, list[str]] = {}
+    for name in methods:
+        chain = [name]
+        while (other := same_as.get(chain[-1], chain[-1])) not in chain:
+            chain.append(other)
+        last = min(chain[chain.index(other) :])  # several, where methods name each other
+        groups.setdefault(last, []).append(name)
+    found = []
+    for last, names in groups.items():
+        names.sort(key=lambda name: name != last)
+        label = " = ".join(methods[name]["label"] for name in names)
+        found.append({**methods[names[0]], "label": label})
+    return found
 
 
 def _candidates() -> list[str]:
