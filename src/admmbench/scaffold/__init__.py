@@ -86,8 +86,8 @@ def write_experiment(name: str, text: str, folder: Path) -> None:
     if path.exists():
         if path.read_text("utf-8") != text:
             raise FileExistsError(
-                f"{path} asks something else; nothing was written: give the name of a new folder, or go on with that "
-                "study by `admmbench study` in its folder"
+                f"{path} asks something else, or is of an earlier version; nothing was written: give the name of a new "
+                "folder, or go on with that study by `admmbench study` in its folder"
             )
         return
     _begin(folder)
