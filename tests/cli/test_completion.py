@@ -42,7 +42,8 @@ def completed(line, tmp_path):
 )
 def test_a_shell_completes(line, words, tmp_path):
     """Commands, options, installed overlays and those of this folder, names of methods."""
-    (tmp_path / "mine.yaml").touch()
+    for name in ("mine.yaml", "minutes.y.html"):
+        (tmp_path / name).touch()
     found = completed(line, tmp_path)
     assert set(found) <= set(words)
     assert words[0] in found

@@ -33,6 +33,23 @@ def test_a_file_may_end_in_yml(tmp_path):
         find_all("experiments", tmp_path)
 
 
+def test_other_files_than_yaml_are_none_of_the_configuration(tmp_path):
+    (tmp_path / "experiments").mkdir()
+    for name in ("notes.y.html", "quick.yaml~", "quick.yml.bak", "a.ytml"):
+        (tmp_path / "experiments" / name).touch()
+    assert find_all("experiments", tmp_path) == find_all("experiments", tmp_path / "none")
+
+
+def test_overlays_have_their_whole_names(tmp_path):
+    """So that two of one stem are two."""
+    for name in ("config.yaml", "config.yml", "laptop.yml"):
+        (tmp_path / name).touch()
+    found = find_all(own=tmp_path)
+    assert found["config.yaml"] == tmp_path / "config.yaml"
+    assert found["config.yml"] == tmp_path / "config.yml"
+    assert found["laptop.yaml"] == CONFIG / "laptop.yaml"
+
+
 def test_tuned_settings_are_installed_too(tmp_path):
     study = config.load({"experiments": ["equal_privacy_adult"]}, tmp_path)
     assert not study.experiments["equal_privacy_adult"].untuned

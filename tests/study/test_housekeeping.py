@@ -6,6 +6,7 @@ import time
 import pytest
 import yaml
 
+from admmbench.cli import main
 from admmbench.study import config, housekeeping
 from admmbench.study.experiment import Experiment
 from admmbench.study.housekeeping import BusyError, leftovers, remove
@@ -82,6 +83,13 @@ def test_an_overlay_keeps_what_it_asks_for(folder):
     overlay.write_text("overrides: {small: {epsilon: 2}}\n")
     assert leftovers([config.read(), config.read([overlay])]) == []
     assert found([overlay]) == sorted(run_files(POINT))
+
+
+def test_a_study_that_runs_is_cleared_up_whatever_its_overlays_are_called(folder, capsys):
+    make(folder, *run_files(POINT), *run_files(OTHER))
+    (folder / "config/config.yml").write_text("overrides: {small: {epsilon: 2}}\n")
+    assert main(["gc"]) == 0
+    assert capsys.readouterr().out.startswith("0 that no configuration asks for")
 
 
 def test_an_experiment_and_data_that_none_asks_for(folder):

@@ -152,10 +152,9 @@ def collect_garbage() -> None:
 
 def overlay_names(prefix: str, **_: Any) -> list[str]:
     """List installed overlays, and YAML files below this folder."""
-    from admmbench.files.installed import find_all
+    from admmbench.files.installed import find_all, yaml_files
 
-    files = (str(path) for path in Path(prefix).parent.glob("*.y*ml"))
-    return sorted({*(path.name for path in find_all().values()), *files})
+    return sorted({*find_all(), *map(str, yaml_files(Path(prefix).parent))})
 
 
 def plugin_names(prefix: str, **_: Any) -> list[str]:

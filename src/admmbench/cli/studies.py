@@ -246,7 +246,7 @@ def _gc(options: argparse.Namespace) -> None:
     from admmbench.study import housekeeping
     from admmbench.study.config import CONFIG, read
 
-    overlays = [path for name, path in find_all().items() if name != CONFIG.stem]
+    overlays = [path for name, path in find_all().items() if name != CONFIG.name]
     # What the other configurations of the folder ask for stays as well.
     found = housekeeping.leftovers(
         read(each) for each in ([], *([o] for o in overlays), find_overlays(options.configfile))

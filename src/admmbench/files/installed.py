@@ -6,6 +6,7 @@ wheel, an editable installation or a clone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from admmbench.validation import unknown
@@ -20,6 +21,7 @@ CONFIG = _SHARE / "config"
 REFERENCE = _SHARE / "reference"
 # The same of the user, relative to the working directory.
 OWN, OWN_REFERENCE = Path("config"), Path("reference")
+SUFFIXES = (".yaml", ".yml")
 
 
 def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
@@ -36,21 +38,28 @@ def find_all(kind: str = "", own: Path = OWN) -> dict[str, Path]:
     Returns
     -------
     dict
-        Files, by name without suffix (``.yaml`` or ``.yml``), in alphabetical order.
+        Files, by name without suffix (``.yaml`` or ``.yml``), in alphabetical order; ``config.yaml`` and its overlays
+        with it, as people name them so.
 
     Raises
     ------
     ValueError
-        If a folder has two files of one name.
+        If a folder of a kind has two files of one name.
     """
     files: dict[str, Path] = {}
     for folder in (CONFIG, own):
-        for path in (folder / kind).glob("*.y*ml"):
-            other = files.get(path.stem)
+        for path in yaml_files(folder / kind):
+            name = path.stem if kind else path.name
+            other = files.get(name)
             if other and other.parent == path.parent and other.suffix != path.suffix:
                 raise ValueError(f"{other} and {path} have one name; remove one of them")
-            files[path.stem] = path
+            files[name] = path
     return dict(sorted(files.items()))
+
+
+def yaml_files(folder: Path) -> Iterator[Path]:
+    """Go through the YAML files of a folder."""
+    return (path for path in folder.glob("*") if path.suffix in SUFFIXES)
 
 
 def find(name: str) -> Path:

@@ -17,7 +17,7 @@ import numpy as np
 
 from admmbench.files import check_output
 from admmbench.files.core_yaml import parse_words
-from admmbench.files.installed import OWN
+from admmbench.files.installed import OWN, SUFFIXES
 from admmbench.forecast import timing
 from admmbench.forecast.cost import work
 from admmbench.frames.outcomes import Outcome
@@ -72,7 +72,7 @@ def _is_overlay(word: str, folder: Path) -> bool:
     """Whether a word is a YAML file that the workflow does not write in the folder of the study."""
     path = folder / word
     written = path.parent == folder / OWN / TUNED
-    return path.suffix in (".yaml", ".yml") and "=" not in word and not written
+    return path.suffix in SUFFIXES and "=" not in word and not written
 
 
 def run(overlays: Sequence[Path], options: Sequence[str]) -> int:
