@@ -43,10 +43,11 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
 
     Cells are the rows of `admmbench.results.deciding`, which judges them: intervals of differences hold together at
     `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
-    Pairs count whether or not runs were lost, so that results do not choose the number of comparisons.
+    Pairs count whether or not runs were lost.
 
     Methods with the same values in every evaluated round at all seeds, such as two names of one run, are one rival: the
-    first of them, or the one that was run with more seeds.
+    first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results changes the
+    number of comparisons.
 
     Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
     stated with, two at least, at the level of `admmbench.results.deciding.level_of_added`.
