@@ -184,6 +184,21 @@ def test_what_is_found_in_records_is_not_covered_by_a_total(table):
         assert guarantee({**table, **STATED, part: {}}).kind == "conditional"
 
 
+def test_a_range_of_all_numbers_states_numbers_alone(folder):
+    n = np.arange(60)
+    frame = pd.DataFrame({"x": n % 7 / 7, "ward": np.array(list("ab"))[n % 2], "const": "NL"})
+    frame.assign(y=n // 3 % 2).to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "y", "ranges": [0, 1]}
+    spec["categories"] = {"y": [0, 1]}
+    found = describe(spec).presumed
+    assert found.endswith("public: the categories of ward; that const can be left out")
+    left = {**spec, "kinds": {"const": "leave_out"}}
+    assert describe({**left, "kinds": {"const": "category"}}).presumed.endswith("of ward, const")
+    assert describe({**left, "categories": {"y": [0, 1], "ward": ["a", "b"]}}).presumed == ""
+    both = {"const": "leave_out", "ward": "leave_out"}
+    assert describe({**spec, "kinds": both}).presumed == ""
+
+
 def test_a_stated_range_clips_and_a_stated_column_stays(table):
     data = load_dataset({**table, **STATED, "ranges": {"age": [30, 60], "bmi": [5, 80]}})
     assert ((data.X_train[:, 0] == 0).mean(), (data.X_train[:, 0] == 1).mean()) > (0.1, 0.1)

@@ -129,13 +129,11 @@ class Columns(Strict):
         numbers = {_text(float(value)) for value in values if _is_number(value)}
         return {_text(value).strip() for value in values} | numbers
 
-    def stated(self, name: str) -> bool:
-        """Tell whether a user says all about a column, so that no record is asked."""
-        if self.kinds.get(name) == "leave_out":
-            return True
-        if self.kinds.get(name) == "category" or name in self.categories:
-            return name in self.categories
-        return self.range_of(name) is not None
+    def stated(self, name: str, kind: Kind) -> bool:
+        """Tell whether a user says all about a column that has become of some kind, so that no record is asked."""
+        if kind == "number":
+            return self.range_of(name) is not None
+        return name in self.categories or self.kinds.get(name) == "leave_out"
 
 
 @dataclass
@@ -304,7 +302,9 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
         *_of_attributes(attributes, group),
     ]
     found = features.found
-    if unsaid := [name for name in kinds if name not in used and not given.stated(name)]:
+    if unsaid := [
+        name for name, kind in kinds.items() if name not in used and not given.stated(name, kind)
+    ]:
         found.append(f"that {_listed(unsaid)} can be left out")
     if class_names and given.target not in given.categories:
         found.append(f"the classes of {given.target}")
@@ -564,7 +564,7 @@ class _Features:
         self.lines.append(f"{len(names):,} {what}: {_listed(ranges)}")
         if beyond:
             self.lines.append(f"values beyond the ranges, clipped: {_listed(beyond)}")
-        self._note("the ranges of", names)
+        self._note("the ranges of", names, "number")
         return np.asarray(scaler.transform(numbers.fillna(middle)))
 
     def _categories(self, names: list[str]) -> NDArray[np.float64]:
@@ -593,13 +593,13 @@ class _Features:
         self.lines.append(f"categories, a column for each value: {_listed(counts)}")
         if other:
             self.lines.append(f"values that are no category, 0 in all columns: {_listed(other)}")
-        self._note("the categories of", names)
+        self._note("the categories of", names, "category")
         with np.errstate(all="ignore"):
             return np.asarray(encoder.transform(texts.fillna("")))
 
-    def _note(self, what: str, names: Iterable[str]) -> None:
+    def _note(self, what: str, names: Iterable[str], kind: Kind) -> None:
         """Remember what was found in records."""
-        found = [name for name in names if not self._given.stated(name)]
+        found = [name for name in names if not self._given.stated(name, kind)]
         self.found += [f"{what} {_listed(found)}"] if found else []
 
 
