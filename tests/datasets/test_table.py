@@ -681,6 +681,22 @@ def test_a_column_is_text_in_both_files_or_in_none(folder):
     np.testing.assert_array_equal(found, [[1, 0], [0, 0]] * 60)  # 7 is not 07
 
 
+@pytest.mark.parametrize("words", [("false", "true"), ("FALSE", "TRUE"), ("False", "True")])
+def test_stated_true_and_false_are_spelled_as_in_the_file(words, folder):
+    n, word = np.arange(60), np.array(words, object)
+    frame = pd.DataFrame({"x": n % 7, "s": word[n % 2], "y": word[n // 2 % 2]})
+    frame.to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "y"}
+    assert describe({**spec, "test": {"s": True}}).n_test == 30
+    data = load_dataset({**spec, "categories": {"s": [True, False], "y": [True, False]}})
+    assert data.class_names == words[::-1]
+    assert data.attributes["s"].values == words
+    assert (data.X_train[:, 1:3].sum(axis=1) == 1).all()
+    # Text that is stated is as it stands there.
+    with pytest.raises(ValueError, match=r"categories\.y: .* is none of tRuE"):
+        describe({**spec, "categories": {"y": ["tRuE"]}})
+
+
 def test_blanks_behind_all_separators_belong_to_these(folder):
     rows = "".join(f"{n % 20}, {'ab'[n % 2]}, {n % 3}\n" for n in range(60))
     for name, content in (("a.csv", rows), ("b.csv", rows.replace(" ", ""))):

@@ -253,7 +253,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     if isinstance(given.test, dict):
         ((name, value),) = given.test.items()
         texts = identifiers(frame[name])
-        tests = (texts == _text(value)).to_numpy()
+        tests = texts.isin(_spelled([value], texts)).to_numpy()
         if not tests.any():
             there = _listed(_sorted(texts.dropna()))
             raise ValueError(f"test: no record is in the test part, as {name} is {there}")
@@ -457,7 +457,7 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
     if kind == "number":
         return _numbers(values, given).to_numpy(np.float64), ()
     texts = identifiers(values)
-    names = [_text(value) for value in given.categories.get(given.target, [])] or _sorted(texts)
+    names = _spelled(given.categories.get(given.target, []), texts) or _sorted(texts)
     if others := sorted(set(texts) - set(names)):
         raise ValueError(
             f"categories.{given.target}: {_listed(others)} is none of {_listed(names)}"
@@ -577,7 +577,7 @@ class _Features:
         texts = pd.DataFrame({name: identifiers(self._frame[name]) for name in names})
         own, values, other = texts[self._training], [], []
         for name in names:
-            stated = [_text(value) for value in self._given.categories.get(name, [])]
+            stated = _spelled(self._given.categories.get(name, []), texts[name])
             values.append(np.array(stated or _sorted(own[name].dropna()), object))
             none = (texts[name].notna() & ~texts[name].isin(values[-1])).sum()
             if none and (unused := sorted({*stated} - {*texts[name]})):
@@ -730,6 +730,19 @@ def _text(value: Any) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
+
+
+def _spelled(values: Iterable[Value], texts: pd.Series[Any]) -> list[str]:
+    """Spell stated values; true and false as a column does, such as ``TRUE`` or ``true``."""
+    made = []
+    for value in values:
+        own = (
+            texts[texts.str.casefold() == _text(value).casefold()]
+            if isinstance(value, bool)
+            else []
+        )
+        made += _sorted(own) or [_text(value)]
+    return made
 
 
 def identifiers(values: pd.Series[Any]) -> pd.Series[Any]:
