@@ -25,6 +25,7 @@ from admmbench.contracts.datasets import of_dataset
 from admmbench.datasets import (
     DatasetError,
     _table_columns,
+    _table_files,
     describe,
     key,
     normalize,
@@ -1123,6 +1124,39 @@ def test_leaf_folders_have_users(folder):
     assert normalize(normalize(both)) == normalize(both)
     with pytest.raises(ValueError, match="neither"):
         normalize({**both, "path": "."})
+
+
+class _Counted(str):
+    """A name that counts how often it is compared or hashed."""
+
+    __slots__ = ()
+    asked = 0
+
+    def __hash__(self):
+        _Counted.asked += 1
+        return super().__hash__()
+
+    def __eq__(self, other):
+        _Counted.asked += 1
+        return super().__eq__(other)
+
+
+def test_many_users_and_classes_take_no_longer_each(monkeypatch):
+    """Comparisons are counted, and no time is measured."""
+    n = 400
+    names = [_Counted(f"u{k}") for k in range(n)]
+    rows = {"x": [[1]], "y": [1]}
+    content = {"users": names, "user_data": {_Counted(name): rows for name in names}}
+    _Counted.asked = 0
+    _table_files._check_users(content)
+    assert _Counted.asked < 20 * n
+    monkeypatch.setattr(_table_columns, "identifiers", lambda values: values)  # kept as they are
+    values = pd.Series([*names, *names], dtype=object)
+    _Counted.asked = 0
+    given = _table_columns.Columns(target="y", kinds={"y": "category"})
+    _, classes = _table_columns._targets(values, given)
+    assert len(classes) == n
+    assert _Counted.asked < 40 * n
 
 
 def test_fields_without_a_name_are_refused(folder):

@@ -458,11 +458,12 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
         return _numbers(values, given).to_numpy(np.float64), ()
     texts = identifiers(values)
     names = _spelled(given.categories.get(given.target, []), texts) or _sorted(texts)
-    if others := sorted(set(texts) - set(names)):
+    found = set(texts)
+    if others := sorted(found - set(names)):
         raise ValueError(
             f"categories.{given.target}: {_listed(others)} is none of {_listed(names)}"
         )
-    if unused := [name for name in names if name not in set(texts)]:
+    if unused := [name for name in names if name not in found]:
         raise ValueError(
             f"categories.{given.target}: no record is of {_listed(unused)}; leave it out"
         )

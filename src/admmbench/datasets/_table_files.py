@@ -337,7 +337,8 @@ def _read_leaf(tables: list[list[Path]]) -> list[pd.DataFrame]:
 def _check_users(content: dict[str, Any]) -> None:
     """Refuse a LEAF file that does not say of each record whose it is; ValueError names the user."""
     users, data = content["users"], content["user_data"]
-    if unlisted := [user for user in data if user not in users]:
+    listed = set(users)
+    if unlisted := [user for user in data if user not in listed]:
         raise ValueError(f"users lacks {unlisted[0]!r} of user_data; add it, or remove its records")
     sizes = content.get("num_samples", [len(data[user]["y"]) for user in users])
     if len(sizes) != len(users):
