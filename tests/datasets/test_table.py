@@ -914,6 +914,28 @@ def test_records_without_a_target_can_be_dropped_while_features_are_imputed(tabl
         describe({**table, "dropna": ["lable"]})
 
 
+def test_records_are_dropped_by_a_column_that_is_left_out(table):
+    frame = patients()
+    frame.loc[[3, 4], "admitted"] = None
+    frame.to_csv("patients.csv", index=False)
+    spec = {**table, "dropna": ["admitted"], "kinds": {"admitted": "leave_out"}}
+    info = describe(spec)
+    assert info.n_train + info.n_test == 118
+    assert "left out: patient id (another number in each row); admitted (as asked)" in "".join(
+        info.summary
+    )
+    frame["scan"] = [None if k in (5, 6, 7) else [k, 1] for k in range(120)]
+    frame.to_parquet("patients.parquet")
+    kinds = {"admitted": "leave_out", "scan": "leave_out"}
+    lists = {**spec, "path": "patients.parquet", "kinds": kinds, "dropna": ["admitted", "scan"]}
+    info = describe(lists)
+    assert info.n_train + info.n_test == 115
+    frame["admitted"] = None
+    frame.to_csv("patients.csv", index=False)
+    with pytest.raises(ValueError, match=r"dropna: \[admitted\] leaves .*: admitted \(120\)$"):
+        describe(spec)
+
+
 def test_classes_of_a_bunch_without_a_record_are_left_out():
     names = ["none", "no", "yes"]
     bunch = {"data": MASKED["numbers"], "target": CLASSES + 1, "target_names": names}

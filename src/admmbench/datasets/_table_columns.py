@@ -245,9 +245,11 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
             raise ValueError(f"test: the second file lacks {_listed(lacking)}")
         frame = pd.concat([frame, second[frame.columns]], ignore_index=True)
     frame = frame.reset_index(drop=True)
-    frame[given.left_out] = None  # lists cannot be compared with text, as is done next
+    # Lists cannot be compared with text, as is done next.
+    unread = [name for name in given.left_out if name not in given.dropna]
+    frame[unread] = None
     empty = dict[str, set[str]]()
-    for name in frame.columns.difference(given.left_out):
+    for name in frame.columns.difference(unread):
         frame[name], empty[name] = _without_empty(frame[name], given)
     tests = np.arange(len(frame)) >= n_first if second is not None else None
     if isinstance(given.test, dict):
@@ -428,7 +430,11 @@ def _without_missing(
             f"values are missing: {_listed(lacking)}; set {fix}{said if empty else ''}"
         )
     if not keep.any():
-        how = "missing: drop" if lacking else f"dropna: [{_listed(given.dropna)}]"
+        how = "missing: drop"
+        if not lacking:
+            how = f"dropna: [{_listed(given.dropna)}]"
+            counts = frame[given.dropna].isna().sum()
+            lacking = [f"{name} ({counts[name]:,})" for name in given.dropna if counts[name]]
         raise ValueError(f"{how} leaves no record, as values are missing: {_listed(lacking)}")
     return keep
 
