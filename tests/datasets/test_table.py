@@ -1137,6 +1137,9 @@ def test_leaf_folders_have_users(folder):
     assert info.attributes == {"user": 3}
     assert info.default_problem == "softmax"
     assert simulate(spec, "objp", rounds=1, seeds=1).attrs["agents"] == 3
+    numbers = normalize({**spec, "target_range": [0, 30]})
+    assert describe(numbers).class_names == ()
+    assert normalize(numbers) == numbers
     for part, file in (("train", "0.json"), ("test", "1.json")):
         (folder / "both" / part).mkdir(parents=True)
         shutil.copy(folder / "leaf" / file, folder / "both" / part)

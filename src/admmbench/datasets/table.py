@@ -114,7 +114,8 @@ class Table(DatasetDefinition):
             own["target"] = label
         if kind == "leaf":
             own["group"] = given.group or _table_files.USER
-            own["kinds"] = {_table_files.LABELS[kind]: "category", **given.kinds}
+            if given.target_range is None:
+                own["kinds"] = {_table_files.LABELS[kind]: "category", **given.kinds}
         if kind != "csv":  # other formats have names, and say what is missing
             own["keep_default_na"] = False
             if given.names:
