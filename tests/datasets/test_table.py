@@ -995,6 +995,30 @@ def test_a_folder_has_the_parts_of_a_table(end, table, folder):
         describe({**table, "path": "parts"})
 
 
+def test_other_files_of_a_folder_are_no_parts(table, folder):
+    (folder / "parts").mkdir()
+    for name in ("README.txt", "LICENSE.txt", "notes.md", "old.txt.gz"):
+        (folder / "parts" / name).write_text("what this is\n")
+    with pytest.raises(ValueError, match=r"^dataset\.path: the folder 'parts' has neither"):
+        normalize({**table, "path": "parts"})
+    frame = patients()
+    frame[:60].to_csv("parts/a.csv", index=False)
+    frame[60:].to_csv("parts/b.tsv.gz", index=False, sep="\t")
+    wanted = load_dataset(table).X_train
+    np.testing.assert_array_equal(load_dataset({**table, "path": "parts"}).X_train, wanted)
+    frame.to_parquet("parts/x.parquet", index=False)
+    with pytest.raises(ValueError, match=r"several formats, parquet, csv; .* or state its format"):
+        normalize({**table, "path": "parts"})
+    for kind in ("csv", "parquet"):
+        stated = load_dataset({**table, "path": "parts", "format": kind})
+        np.testing.assert_array_equal(stated.X_train, wanted)
+    for spec in ({"path": "parts", "format": "leaf", "target": ""}, {"test": "parts/../empty"}):
+        (folder / "empty").mkdir(exist_ok=True)
+        key = "test" if "test" in spec else "path"
+        with pytest.raises(ValueError, match=rf"^dataset\.{key}: the folder .* of format"):
+            normalize({**table, **spec})
+
+
 def test_files_without_names_are_given_some(table, folder):
     frame = patients()[["age", "bmi", "label"]]
     frame.to_csv("t.csv", index=False)

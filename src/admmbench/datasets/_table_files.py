@@ -43,8 +43,12 @@ _COMPRESSED: dict[str, Callable[[Path], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
 }
-# Formats of which a folder may have the parts of one table.
-_IN_PARTS = ("leaf", "parquet", "csv")
+# Formats of which a folder may have the parts of one table, with their suffixes; other text is often a README.
+_IN_PARTS = {
+    "leaf": FORMATS["leaf"],
+    "parquet": FORMATS["parquet"],
+    "csv": (".csv", ".tsv"),
+}
 # Cells of a table in memory, at most: 8 GiB in double precision.
 _MOST_CELLS = 2**30
 _SEPARATORS = ",;\t|"
@@ -58,8 +62,15 @@ _UNREADABLE = (
 )
 
 
-def sources(path: str) -> list[Path]:
+def sources(path: str, kind: str = "") -> list[Path]:
     """List the files of a table: the one that is named, or those of a folder in the order of their names.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    kind
+        Name of the format, if it is stated; of a folder, files of others are left aside then.
 
     Raises
     ------
@@ -73,15 +84,22 @@ def sources(path: str) -> list[Path]:
         raise ValueError(f"there is no file {path!r}")
     # Programs that write parts begin the names of other files so.
     files = sorted(file for file in place.iterdir() if file.name[0] not in "._")
-    parts = {kind: [x for x in files if _suffix(x) in FORMATS[kind]] for kind in _IN_PARTS}
-    found = [kind for kind in _IN_PARTS if parts[kind]]
+    parts = {
+        name: [file for file in files if _suffix(file) in suffixes]
+        for name, suffixes in _IN_PARTS.items()
+        if kind in ("", name)
+    }
+    found = [name for name in parts if parts[name]]
     if not found:
+        of = f" of format {kind}" if kind else ""
         raise ValueError(
-            f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files nor folders train and test of these"
+            f"the folder {path!r} has neither .json (LEAF), .parquet or .csv files{of} nor folders train and test of "
+            "these"
         )
     if len(found) > 1:
         raise ValueError(
-            f"the folder {path!r} has files of several formats, {', '.join(found)}; leave those of one"
+            f"the folder {path!r} has files of several formats, {', '.join(found)}; leave those of one, or state its "
+            "format"
         )
     return parts[found[0]]
 
@@ -93,17 +111,17 @@ def parts_of(path: str) -> tuple[str, str] | None:
     return (str(train), str(test)) if both else None
 
 
-def check_path(path: str, key: str) -> None:
+def check_path(path: str, key: str, kind: str) -> None:
     """Refuse a path that leads to no table; ValueError names its key."""
     try:
-        sources(path)
+        sources(path, kind)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
 
 
-def checksums_of(path: str) -> dict[str, str]:
+def checksums_of(path: str, kind: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table by its name in a folder; that of a single file has the empty name."""
-    files = sources(path)
+    files = sources(path, kind)
     names = [""] if files == [expanded(path)] else [file.name for file in files]
     found = {}
     for name, file in zip(names, files, strict=True):
@@ -174,7 +192,7 @@ def read_tables(
         If a file is none of this format; the message names it.
     """
     try:
-        files = [sources(path) for path in paths]
+        files = [sources(path, kind) for path in paths]
         return _read_csv(files, names, texts) if kind == "csv" else _READERS[kind](files)
     except ImportError:
         raise ValueError(

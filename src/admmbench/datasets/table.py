@@ -104,9 +104,10 @@ class Table(DatasetDefinition):
         parts = _table_files.parts_of(given.path)
         if parts and given.test == self.defaults["test"]:
             given = given.model_copy(update=dict(zip(("path", "test"), parts, strict=True)))
-        for key in ("path", "test") if isinstance(given.test, str) else ("path",):
-            _table_files.check_path(getattr(given, key), f"dataset.{key}")
+        _table_files.check_path(given.path, "dataset.path", given.format)
         kind = given.format or _table_files.format_of(given.path)
+        if isinstance(given.test, str):
+            _table_files.check_path(given.test, "dataset.test", kind)
         own: dict[str, Any] = {"format": kind}
         if label := _table_files.LABELS.get(kind):
             if given.target not in ("", label):
@@ -330,7 +331,7 @@ def _checksums(settings: Mapping[str, Any]) -> dict[str, str]:
     return {
         f"{part} {name}".strip(): checksum
         for part, path in zip(("table", "test table"), _paths(settings), strict=False)
-        for name, checksum in _table_files.checksums_of(path).items()
+        for name, checksum in _table_files.checksums_of(path, settings["format"]).items()
     }
 
 
