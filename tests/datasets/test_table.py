@@ -302,6 +302,38 @@ def test_missing_values_are_refused_dropped_or_imputed(table):
         describe({**table, "missing": "impute"})
 
 
+@pytest.mark.parametrize("split", ["drawn", "by a column"])
+@pytest.mark.parametrize("kind", ["number", "category"])
+def test_a_column_without_a_value_in_the_training_part_is_left_out(split, kind, folder):
+    frame = patients()[["age", "label"]]
+    frame["part"] = np.where(np.arange(120) % 5, "train", "test")
+    frame.to_csv("t.csv", index=False)
+    test: Any = {"part": "test"} if split == "by a column" else 0.2
+    spec = {"name": "table", "path": "t.csv", "target": "label", "missing": "impute", "test": test}
+    of_tests = frame.part == "test"
+    if split == "drawn":
+        frame["row"] = np.arange(120)
+        frame.to_csv("t.csv", index=False)
+        rows = load_dataset({**spec, "ranges": {"row": [0, 119]}}).X_test[:, 1] * 119
+        of_tests = frame.row.isin(rows.round()).to_numpy()
+        frame = frame.drop(columns="row")
+    values = np.arange(120) % 7 if kind == "number" else np.array(list("abc") * 40, object)
+    frame["late"] = pd.Series(values).where(of_tests)
+    frame.to_csv("t.csv", index=False)
+    left = "late (no value in the training part)"
+    assert left in "".join(describe(spec).summary)
+    assert "late" in describe(spec).presumed
+    message = f"kinds: 'late' is a {kind} with no value in the training part; state "
+    for missing in ("impute", "drop") if split == "by a column" else ("impute",):
+        with pytest.raises(ValueError, match=message):
+            describe({**spec, "kinds": {"late": kind}, "missing": missing})
+    stated: Any = {"ranges": {"late": [0, 6]}}
+    if kind == "category":
+        stated = {"categories": {"late": ["a", "b", "c"]}, "ranges": {"age": [0, 99]}}
+        assert left in "".join(describe({**spec, "ranges": [0, 99]}).summary)
+    assert "late" not in describe({**spec, **stated}).presumed
+
+
 def test_numbers_are_a_regression(folder):
     bunch = load_diabetes(as_frame=True, scaled=False)
     bunch.frame.to_csv("d.csv", index=False)

@@ -39,6 +39,8 @@ _MOSTLY, _HALF = 0.9, 0.5
 # Decimal points with signs between thousands, as people write them; and other signs beside a number.
 _FORMS = ((".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"))
 _SIGNS = "%‰$€£¥<>≤≥~≈ \u00a0"
+# Why a column is left out that says nothing.
+_NO_VALUE = "no value in the training part"
 #: What to do about a file without names.
 RECORD = "if the first line is a record, state names: [...], one for each column"
 
@@ -265,6 +267,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     for name in frame.columns:
         if name not in given.beside:
             kinds[name], why[name] = _kind(name, seen[name], given)
+    _leave_empty_out(seen, kinds, why, given)
     used = [name for name, kind in kinds.items() if kind != "leave_out"]
     # Such as the country code NA beside one other: without the word, the column would say something.
     doubtful = [name for name in kinds if why[name] == "one value" and empty[name]]
@@ -278,6 +281,8 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     for part, rows in (("training", ~tests), ("test", tests)):
         if not rows.any():
             raise ValueError(f"test: no record is in the {part} part")
+    _leave_empty_out(frame[~tests], kinds, why, given)
+    used = [name for name in used if kinds[name] != "leave_out"]
     said, target_range = _said_of_target(given.target, y, class_names, tests), None
     if not class_names:
         target_range = given.target_range or _range_of(y[~tests], given.target)
@@ -364,14 +369,16 @@ def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]
     if isinstance(given.ranges, dict) and name in given.ranges:
         return "number", ""
     present = values.dropna()
+    if present.empty:
+        return "leave_out", _NO_VALUE
     numeric = types.is_numeric_dtype(values) and not types.is_bool_dtype(values)
     numbers = numeric or _are_numbers(values, given)
     if numbers and given.range_of(name) is not None:
         return "number", ""
     if types.is_datetime64_any_dtype(values):
         return "leave_out", "dates"
-    if present.empty or (present.iloc[0] == present).all():
-        return "leave_out", "one value" if len(present) else "no value"
+    if (present.iloc[0] == present).all():
+        return "leave_out", "one value"
     text = present if numeric else _texts(present)
     many = len(present) >= _FEW_ROWS and text.is_unique
     if numbers:
@@ -386,6 +393,22 @@ def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]
     if (count := text.nunique()) > _MOST_CATEGORIES:
         return "leave_out", f"text with {count:,} values"
     return "category", ""
+
+
+def _leave_empty_out(
+    training: pd.DataFrame, kinds: dict[str, Kind], why: dict[str, str], given: Columns
+) -> None:
+    """Leave columns out of which no record says anything; ValueError if they are asked for."""
+    for name, kind in kinds.items():
+        if kind == "leave_out" or given.stated(name, kind) or training[name].notna().any():
+            continue
+        if name in given.kinds:
+            key = "ranges" if kind == "number" else "categories"
+            raise ValueError(
+                f"kinds: {name!r} is a {kind} with {_NO_VALUE}; state {key}: {{{name}: [...]}}, or leave it out by "
+                f"kinds: {{{name}: leave_out}}"
+            )
+        kinds[name], why[name] = "leave_out", _NO_VALUE
 
 
 def _without_empty(values: pd.Series[Any], given: Columns) -> tuple[pd.Series[Any], set[str]]:
