@@ -536,6 +536,27 @@ def test_what_is_wrong_is_said_in_a_line_that_names_it(fault, table):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("values", ["ids", "dates", "a few numbers"])
+def test_a_target_of_another_value_in_each_record_is_no_class(values, folder):
+    n = 8 if values == "a few numbers" else 60
+    frame = pd.DataFrame({"x": np.arange(n) % 5})
+    columns: dict[str, Any] = {
+        "ids": [f"p{k}" for k in range(n)],
+        "dates": pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+        "a few numbers": np.arange(n) * 2,
+    }
+    frame["y"] = columns[values]
+    frame.to_csv("t.csv", index=False)
+    spec = {"name": "table", "path": "t.csv", "target": "y"}
+    with pytest.raises(
+        ValueError, match=r"^t\.csv: target: 'y' has another value in each record, such as '"
+    ) as caught:
+        describe(spec)
+    assert ("kinds: {y: number}" in str(caught.value)) == (values == "a few numbers")
+    if values == "a few numbers":
+        assert describe({**spec, "kinds": {"y": "number"}}).class_names == ()
+
+
 def test_a_suffix_that_says_nothing_is_refused(table):
     shutil.copy("patients.csv", "patients.dat")
     with pytest.raises(ValueError, match=r"'\.dat' says no format; state format: csv, parquet"):

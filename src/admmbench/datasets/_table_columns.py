@@ -498,6 +498,12 @@ def _targets(values: pd.Series[Any], given: Columns) -> tuple[NDArray[Any], tupl
         )
     if len(names) < 2:
         raise ValueError(f"target: {given.target!r} has one value, {names[0]!r}")
+    if len(found) == len(texts):
+        fix = f", or state kinds: {{{given.target}: number}}" * all(map(_is_number, names))
+        raise ValueError(
+            f"target: {given.target!r} has another value in each record, such as {names[0]!r}, so that these are no "
+            f"classes; name another column{fix}"
+        )
     if len(names) > 10 * _MOST_CATEGORIES:
         raise ValueError(f"target: {given.target!r} is text with {len(names):,} values, no classes")
     return texts.map({name: code for code, name in enumerate(names)}).to_numpy(np.int64), tuple(
