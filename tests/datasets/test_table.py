@@ -32,7 +32,7 @@ from admmbench.datasets import (
     open_as,
     prepare,
 )
-from admmbench.datasets.table import from_arrays
+from admmbench.datasets.table import from_arrays, write_arrays
 from admmbench.engine.spec import RunSpec
 from admmbench.study.address import Address, dataset_folder
 from admmbench.validation import checked
@@ -189,7 +189,7 @@ def test_a_range_of_all_numbers_states_numbers_alone(folder):
     n = np.arange(60)
     frame = pd.DataFrame({"x": n % 7 / 7, "ward": np.array(list("ab"))[n % 2], "const": "NL"})
     frame.assign(y=n // 3 % 2).to_csv("t.csv", index=False)
-    spec = {"name": "table", "path": "t.csv", "target": "y", "ranges": [0, 1]}
+    spec: dict = {"name": "table", "path": "t.csv", "target": "y", "ranges": [0, 1]}
     spec["categories"] = {"y": [0, 1]}
     found = describe(spec).presumed
     assert found.endswith("public: the categories of ward; that const can be left out")
@@ -518,6 +518,9 @@ FAULTS = {
         {"target_range": [0, 1], "categories": {"label": ["no", "yes"]}},
         "target_range: it is of targets that are numbers, and 'label' is said to have classes",
     ),
+    "twice": ({"categories": {"ward": ["a", "b", "a"]}}, "categories.ward: a is stated more than once"),
+    "class twice": ({"categories": {"label": ["no", "yes", "no"]}}, "categories.label: no is stated more than once"),
+    "one name": ({"names": list("aab")}, "dataset.names: several columns have the name a; rename"),
     "no width": ({"target": "bmi", "target_range": [5, 5]}, "dataset.target_range: expected two"),
     "two ranges": (
         {"target": "bmi", "ranges": {"bmi": [5, 80]}},
@@ -855,6 +858,29 @@ def test_a_categorical_has_categories_whatever_they_look_like():
     frame = pd.DataFrame({"age": np.arange(60) % 9, "grade": pd.Categorical(["1", "2", "3"] * 20)})
     assert from_arrays((frame, CLASSES)).n_features == 1 + 3 + 1
     assert from_arrays((frame[["age"]], frame.grade)).class_names == ("1", "2", "3")
+
+
+def test_categories_that_look_like_numbers_stay_such_in_a_file(folder):
+    frame = pd.DataFrame({"age": np.arange(60) % 9, "grade": pd.Categorical([1.0, 2, 3] * 20)})
+    wanted = from_arrays((frame, CLASSES))
+    found = load_dataset(write_arrays((frame, CLASSES), None, folder))
+    np.testing.assert_array_equal(found.X_train, wanted.X_train)
+    assert found.attributes["grade"].values == wanted.attributes["grade"].values
+    # What is left out there is no category here.
+    frame["code"] = pd.Categorical(range(60))
+    assert write_arrays((frame, CLASSES), None, folder)["kinds"] == {"grade": "category"}
+
+
+def test_false_is_no_number_that_stands_for_a_missing_value(folder):
+    sites([0, 1]).to_csv("t.csv", index=False)
+    assert describe({**BY_SITE, "path": "t.csv", "na_values": [False]}).attributes == {"site": 2}
+    frame = pd.DataFrame({"zero": np.arange(60) % 4, "y": CLASSES})
+    assert from_arrays((frame[["zero"]], frame.y), na_values=[False]).n_train == 48
+
+
+def test_a_feature_without_a_name_is_one():
+    frame = pd.DataFrame({"": np.arange(60) % 7})
+    assert from_arrays((frame, CLASSES)).n_features == 2
 
 
 def test_numbers_may_stand_for_missing_values(folder):

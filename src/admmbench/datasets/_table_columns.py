@@ -111,7 +111,8 @@ class Columns(Strict):
     @property
     def beside(self) -> set[str]:
         """Return the columns that are no features: of the targets, of the group and of the test part."""
-        return {self.target, self.group, *(self.test if isinstance(self.test, dict) else ())}
+        parts = self.test if isinstance(self.test, dict) else ()
+        return {self.target, self.group, *parts} - {""}
 
     @property
     def left_out(self) -> list[str]:
@@ -266,7 +267,7 @@ def prepare(frame: pd.DataFrame, second: pd.DataFrame | None, given: Columns) ->
     kinds, why = {}, {}
     for name in frame.columns:
         if name not in given.beside:
-            kinds[name], why[name] = _kind(name, seen[name], given)
+            kinds[name], why[name] = kind_of(name, seen[name], given)
     _leave_empty_out(seen, kinds, why, given)
     used = [name for name, kind in kinds.items() if kind != "leave_out"]
     # Such as the country code NA beside one other: without the word, the column would say something.
@@ -358,7 +359,7 @@ def _hint(columns: Sequence[str]) -> str:
     return f"; {RECORD}" if any(map(_is_number, columns)) else ""
 
 
-def _kind(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]:
+def kind_of(name: str, values: pd.Series[Any], given: Columns) -> tuple[Kind, str]:
     """Kind of a column, and why it is left out, if it is."""
     from pandas.api import types  # slow to import
 
@@ -756,7 +757,7 @@ def _some(values: Sequence[str]) -> str:
 
 def _is_number(value: Any) -> bool:
     try:
-        return not math.isnan(float(value))
+        return not (isinstance(value, bool) or math.isnan(float(value)))
     except (ValueError, TypeError):
         return False
 
@@ -769,15 +770,15 @@ def _text(value: Any) -> str:
 
 
 def _spelled(values: Iterable[Value], texts: pd.Series[Any]) -> list[str]:
-    """Spell stated values; true and false as a column does, such as ``TRUE`` or ``true``."""
-    made = []
+    """Spell stated values, true and false as a column does, such as ``TRUE``; ValueError if one is stated twice."""
+    made = list[str]()
     for value in values:
-        own = (
-            texts[texts.str.casefold() == _text(value).casefold()]
-            if isinstance(value, bool)
-            else []
-        )
-        made += _sorted(own) or [_text(value)]
+        spelling, own = _text(value), list[str]()
+        if isinstance(value, bool):
+            own = _sorted(texts[texts.str.casefold() == spelling.casefold()])
+        made += own or [spelling]
+    if repeated := [value for value, count in Counter(made).items() if count > 1]:
+        raise ValueError(f"categories.{texts.name}: {_listed(repeated)} is stated more than once")
     return made
 
 

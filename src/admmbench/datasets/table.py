@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import AfterValidator
 
 from admmbench.datasets import _table_columns, _table_files
 from admmbench.datasets._base import Arrays, Dataset, DatasetDefinition, DatasetInfo, untested
@@ -30,12 +31,17 @@ _CODE = hashlib.sha256(b"".join(Path(module).read_bytes() for module in _MODULES
 _FACTS = Cache[dict[str, Any]](f"tables-{_CODE}.json")
 
 
+def _each_once(names: list[str]) -> list[str]:
+    _table_columns.different(names)
+    return names
+
+
 class Settings(Columns):
     """The data set has these settings."""
 
     path: str
     format: Literal["", "csv", "parquet", "libsvm", "leaf"] = ""
-    names: list[Text] = []
+    names: Annotated[list[Text], AfterValidator(_each_once)] = []
 
 
 class Table(DatasetDefinition):
@@ -208,14 +214,22 @@ def write_arrays(data: Any, groups: Any, folder: Path) -> dict[str, Any]:
         Settings of the data set.
     """
     frame, given = _with_columns(data, groups, {})
+    # Text does not say of numbers that they are categories.
+    categories = [
+        str(name)
+        for name, values in frame.items()
+        if values.dtype == "category"
+        and _table_columns.kind_of(str(name), values, given)[0] == "category"
+    ]
     # Whole numbers have no point, as classes and groups of arrays have none.
     frame[given.target] = frame[given.target].convert_dtypes()
-    if given.group:
-        frame[given.group] = _table_columns.identifiers(frame[given.group])
+    for name in [*categories, *([given.group] if given.group else [])]:
+        frame[name] = _table_columns.identifiers(frame[name])
     content = frame.to_csv(index=False).encode()
     path = folder / f"{hashlib.sha256(content).hexdigest()[:16]}.csv"
     write(path, content)
-    return {"name": Table.name, "path": str(path), **given.model_dump(exclude_unset=True)}
+    said = {"kinds": dict.fromkeys(categories, "category"), **given.model_dump(exclude_unset=True)}
+    return {"name": Table.name, "path": str(path), **said}
 
 
 def _with_columns(
