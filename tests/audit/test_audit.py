@@ -16,11 +16,19 @@ from admmbench.audit import settings as audit_settings
 from admmbench.audit.attacks import lower_bound, of_trajectory
 from admmbench.audit.findings import Audit
 from admmbench.audit.settings import AuditSettings
-from admmbench.audit.worlds import World, make_worlds, play, play_both, unshuffled
+from admmbench.audit.worlds import (
+    World,
+    make_worlds,
+    other_records,
+    play,
+    play_both,
+    unshuffled,
+)
 from admmbench.contracts import runs
 from admmbench.contracts.made_up_data import make_dataset, written_by
 from admmbench.engine import rounds, threads
 from admmbench.engine.rounds import AlgorithmError
+from admmbench.frames.exact import UnsolvedSubproblemError
 from admmbench.frames.linearized import Linearized
 from tests.audit.runs import SHORT, THREE, TWO, failed, make_spec, short_audit
 
@@ -147,6 +155,23 @@ def test_what_an_algorithm_raises_names_the_round(monkeypatch):
     monkeypatch.setattr(ObjP, "round", faulty)
     with pytest.raises(AlgorithmError, match=r"ObjP\.round raised in round 1: KeyError"):
         short_audit("objp", TWO)
+
+
+@pytest.mark.parametrize(("skipped", "passed"), [(0, True), (3, None)])
+def test_data_with_other_records_may_have_no_solution(skipped, passed, monkeypatch):
+    """Subproblems may not be solved where all features are as large as the largest."""
+    usual = ObjP.round
+
+    def picky(self, t, state, federation):
+        if np.ptp(np.abs(federation.problem.X)) == 0:
+            raise UnsolvedSubproblemError("a subproblem is not solved")
+        return usual(self, t, state, federation)
+
+    monkeypatch.setattr(ObjP, "round", picky)
+    monkeypatch.setattr(auditor, "other_records", lambda data: [*other_records(data)][skipped:])
+    coupled = next(each for each in short_audit("objp").findings if each.level == "coupling")
+    assert coupled.passed is passed
+    assert coupled.sentence.startswith("The scale of noise cannot be compared") == (not passed)
 
 
 def test_solutions_that_hide_their_noise_are_said_to_be_so():

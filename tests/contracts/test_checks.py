@@ -312,6 +312,21 @@ def test_every_check_of_methods_is_broken_here():
     assert {check.name for check in of_method(method.__file__)} == {name for name, *_ in METHODS}
 
 
+def test_other_records_may_have_no_solution_but_not_all_of_them(tmp_path):
+    """On the last of the four all features are as large as the largest; on the others they are at most half of it."""
+    name = "worst case noise knows nothing of the records"
+    body = RAISES_IF.format("np.ptp(sub.parts._X) == 0")
+    (check,) = (
+        check
+        for check in of_method(str(plug_in(tmp_path, METHOD, body, "one")))
+        if check.name == name
+    )
+    check.run()
+    body = RAISES_IF.format("np.ptp(sub.parts._X) == 0 or sub.parts._X.max() < 0.6")
+    path = plug_in(tmp_path, METHOD, body, "all")
+    assert "an error on all data with other records" in fails(of_method(str(path)), name)
+
+
 def test_gaussian_noise_with_an_l1_sensitivity_is_refused(tmp_path):
     body = NOISE.format("sub.noise.gaussian(Sensitivity(l1=gradient.sensitivity.l1))")
     path = plug_in(tmp_path, METHOD, body, "wrong norm")

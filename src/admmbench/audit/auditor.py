@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -288,15 +289,21 @@ def probe_other_records(spec: RunSpec, worlds: Worlds, rounds: Sequence[int]) ->
     """Give a run on data sets that have no record in common the same noisy values; nothing if they are not on tape.
 
     Noise hides a record in the value that it is added to. Nothing else may depend on any number of records: one alone
-    may leave the scale of noise where it is, if that is rounded.
+    may leave the scale of noise where it is, if that is rounded. Data on which the method ends in an error are
+    passed over.
     """
     spec = spec.model_copy(update={"seeds": (0,)})
-    run = play(spec, worlds.first, rounds)
+    run, passed_over = play(spec, worlds.first, rounds), True
     if run.uncovered or not np.isfinite(run.model).all():
         return
     for data in other_records(worlds.first.data):
-        other = play(spec, worlds.first._replace(data=data), rounds, run)
-        yield levels.coupling(run, other, worlds.canary)
+        with suppress(AlgorithmError):
+            other = play(spec, worlds.first._replace(data=data), rounds, run)
+            yield levels.coupling(run, other, worlds.canary)
+            passed_over = False
+    if passed_over:
+        why = "The scale of noise cannot be compared: on all data with other records the method ends in an error"
+        yield not_covered(levels.COUPLING, worlds.canary, why)
 
 
 def _as_loud_as_possible(

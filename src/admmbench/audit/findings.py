@@ -60,10 +60,14 @@ def not_covered(level: str, canary: str, why: str) -> Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """Choose the first finding that failed, else the one with the largest value; it gets the largest value of all."""
+    """Choose the first finding that failed, else one that does not apply, else the one with the largest value.
+
+    It gets the largest value of all.
+    """
     every = list(findings)
     largest = max(every, key=lambda finding: finding.value)
-    shown = next((each for each in every if each.passed is False), largest)
+    verdict = min((each.passed for each in every), key=(False, None, True).index)
+    shown = next(each for each in every if each.passed is verdict) if not verdict else largest
     return shown.model_copy(update={"value": largest.value})
 
 
