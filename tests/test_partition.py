@@ -1,5 +1,6 @@
 """Partitions: every row once, in the order that the scheme says."""
 
+import tracemalloc
 from dataclasses import replace
 from functools import partial
 
@@ -196,6 +197,42 @@ def test_a_run_on_a_file_in_the_order_of_its_targets_warns(labels, scheme, warne
     assert ("rows in file order" in caplog.text) == warned
     if warned:
         assert f"{{scheme: iid, agents: {scheme}, shuffle: true}}" in caplog.text
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_rare_target_that_two_agents_have_twice_is_no_order(sign, numbers):
+    """Of 20 among 1,000 agents with ten rows each, that is so in one of a hundred random orders."""
+    rare = np.zeros(10_000, np.int64)
+    rare[np.r_[:10_000:625, 1, 626, 5100, 5600]] = 1
+    targets = sign * rare if numbers else rare[::-1] if sign < 0 else 1 - rare
+    made = make_dataset(len(rare), n_classes=2)
+    if numbers:
+        given = {"class_names": (), "y_test": made.y_test.astype(np.float32)}
+        made = replace(made, **given, default_problem="huber")
+    for y, warned in ((targets, False), (np.sort(targets), True)):
+        found = replace(made, y_train=y.astype(made.y_test.dtype))
+        assert bool(partition.as_partition(1000).order_warning(found)) == warned
+
+
+def test_numbers_far_out_do_not_hide_an_order():
+    y = np.sort(np.random.default_rng(0).standard_cauchy(1000)).astype(np.float32)
+    y[1::2] = y[1::2][::-1]
+    y[5:7] = 1e9
+    made = replace(make_dataset(1000), y_train=y, class_names=(), default_problem="huber")
+    made = replace(made, y_test=made.y_test.astype(np.float32))
+    assert partition.as_partition(4).order_warning(made)
+
+
+def test_a_look_at_the_order_takes_little_memory_for_many_classes():
+    y = np.random.default_rng(0).permutation(np.arange(20_000) % 500)
+    made = replace(make_dataset(20_000, n_classes=500), y_train=y)
+    tracemalloc.start()
+    try:
+        assert not partition.as_partition(10).order_warning(made)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_shares_of_numbers_are_in_their_unit():

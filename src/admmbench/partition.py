@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, model_validator
-from scipy.special import fdtrc
+from scipy.special import rel_entr
 
 from admmbench.datasets import Dataset, DatasetInfo
 from admmbench.validation import Count, Number, Strict, suggestion, unknown
@@ -115,6 +115,8 @@ class _Scheme(Strict):
 
 # Probability below which targets of agents are said not to differ by chance.
 _CHANCE = 1e-4
+# Kinds of numbers, by their ranks.
+_KINDS = 10
 # What `shares` says.
 _UNEQUAL = "of each label other shares for each agent, drawn for each seed"
 _TOUCHES = (
@@ -187,8 +189,7 @@ class IID(_Scheme):
 
     def order_warning(self, dataset: Dataset) -> str:
         """See `_Scheme`."""
-        parts = _equal_parts(dataset.n_train, self.agents)
-        if self.shuffle or dataset.drawn or not _differ(dataset, parts):
+        if self.shuffle or dataset.drawn or not _differ(dataset, self.agents):
             return ""
         return (
             f"agents: {self.shares(dataset)}: more than by chance, as the file is in an order that tells of targets; "
@@ -492,24 +493,47 @@ def _dealt(order: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.
     return owners
 
 
-def _differ(dataset: Dataset, parts: Sequence[slice]) -> bool:
-    """Tell whether targets of parts differ by more than chance, by the F test of an analysis of variance.
+def _differ(dataset: Dataset, agents: int) -> bool:
+    """Tell whether targets in equal parts differ by more than chance.
 
-    Classes count by what is 1 for one and 0 for the others, all together.
+    Agents may have too few rows to tell. Larger parts then show whether the file is sorted, so the number of parts is
+    halved again and again.
     """
-    y, n, p = dataset.y_train, dataset.n_train, len(parts)
-    if not 1 < p < n or (y == y[0]).all():
+    n, found = dataset.n_train, []
+    if not 1 < agents < n:
         return False
-    values = np.eye(dataset.n_classes)[y] if dataset.n_classes else y[:, None].astype(np.float64)
-    values -= values.mean(axis=0)
-    sums = np.array([values[part].sum(axis=0) for part in parts])
-    sizes = np.array([n_rows(part) for part in parts])
-    between, total = (
-        float((np.square(sums).sum(axis=1) / sizes).sum()),
-        float(np.square(values).sum()),
-    )
-    ratio = (between / (p - 1)) / max((total - between) / (n - p), 1e-12 * total)
-    return bool(fdtrc(p - 1, n - p, ratio) < _CHANCE)
+    kinds = _kinds(dataset)
+    while agents > 1:
+        found.append(_chance(kinds, np.arange(n) * agents // n))
+        agents //= 2
+    return min(found) * len(found) < _CHANCE
+
+
+def _kinds(dataset: Dataset) -> NDArray[np.int64]:
+    """Kind of each target: its class, or of numbers the tenth that its rank is in, which equal numbers share."""
+    if dataset.n_classes:
+        return dataset.y_train.astype(np.int64)
+    _, own, counts = np.unique(dataset.y_train, return_inverse=True, return_counts=True)
+    ranks = counts.cumsum() - counts / 2
+    return (ranks * _KINDS / dataset.n_train).astype(np.int64)[own]
+
+
+def _chance(kinds: NDArray[np.int64], parts: NDArray[np.int64]) -> float:
+    """Bound the probability that any part has as much more of a kind than its share in a random order.
+
+    For each part and kind it is Chernoff's bound, which holds without replacement (Hoeffding, 1963, section 6): a part
+    draws rows, or a kind draws places.
+    """
+    in_part, in_all = np.bincount(parts), np.bincount(kinds)
+    cells, counts = np.unique(parts * len(in_all) + kinds, return_counts=True)
+    part, kind = np.divmod(cells, len(in_all))
+    rows, total = in_part[part], in_all[kind]
+    usual = rows * total / len(kinds)
+    exponents = [
+        rel_entr(counts, usual) + rel_entr(drawn - counts, drawn - usual) for drawn in (rows, total)
+    ]
+    largest = np.max(exponents, axis=0)[counts > usual].max(initial=0)
+    return float(len(in_part) * np.count_nonzero(in_all) * np.exp(-largest))
 
 
 def _targets(dataset: Dataset, parts: Sequence[RowSelection]) -> str:
