@@ -2,6 +2,7 @@
 
 import os
 import re
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from admmbench.datasets import (
     prepare,
 )
 from admmbench.engine.spec import RunSpec
+from admmbench.files import MARKUP, with_checksum
 from admmbench.jobs import fingerprint
 from admmbench.study.address import dataset_folder
 
@@ -383,6 +385,38 @@ def test_a_run_notices_that_a_file_named_after_the_plug_in_changed(tmp_path, nam
         fingerprints.append(fingerprint.of_dataset(str(path)))
     assert largest[1] == largest[0] / 2
     assert fingerprints[0] != fingerprints[1]
+
+
+def test_what_the_suite_writes_beside_a_plug_in_is_no_part_of_it(coins, tmp_path):
+    before = key(coins), fingerprint.of_dataset(coins)
+    results, table = tmp_path / "coins_results.nc", tmp_path / "coins_rows.nc"
+    run = ["algorithm=objp", "agents=2", "rounds=1", "seeds=1"]
+    assert main(["run", f"dataset={coins}", *run, "--output", str(results)]) == 0
+    (tmp_path / "coins.log").write_text("round 1")
+    (tmp_path / "coins_page.html").write_bytes(with_checksum(b"<html></html>", MARKUP))
+    assert (key(coins), fingerprint.of_dataset(coins)) == before
+    table.write_bytes(results.read_bytes()[:-80])  # data of the user have no checksum
+    assert key(coins) != before[0]
+
+
+def test_files_beside_a_plug_in_belong_to_the_module_with_the_longest_name(coins, tmp_path):
+    before = key(coins)
+    (tmp_path / "coins_2.csv").write_text("1")
+    assert key(coins) != before
+    (tmp_path / "coins_2.py").write_text("")
+    assert key(coins) == before
+
+
+def test_files_beside_a_plug_in_are_hashed_in_pieces(coins, tmp_path):
+    (tmp_path / "coins.csv").write_bytes(b"1")
+    before = key(coins)
+    (tmp_path / "coins.csv").write_bytes(bytes(20_000_000))
+    tracemalloc.start()
+    try:
+        assert key(coins) != before
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_run_refuses_a_file_beside_the_plug_in_that_is_not_the_one_stated(tmp_path):

@@ -3,13 +3,11 @@
 The same content always gives the same bytes. A folder appears by a rename, complete or not at all.
 """
 
-import hashlib
 import json
 import os
 import shutil
 import uuid
 from dataclasses import fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ import numpy as np
 from admmbench.datasets._base import Arrays, Attribute, Dataset, DatasetInfo, Facts
 from admmbench.datasets._checks import ARRAYS, check_arrays
 from admmbench.datasets._fetch import DatasetError
-from admmbench.files import DAMAGED, MADE_AGAIN, read_sealed, sealed_json, sync
+from admmbench.files import DAMAGED, MADE_AGAIN, hash_file, read_sealed, sealed_json, sync
 
 #: Raise it when the meaning of the files changes: older copies are then prepared again.
 FORMAT_VERSION = 7
@@ -139,7 +137,7 @@ def _write(folder: Path, info: DatasetInfo, arrays: Arrays, key: str) -> None:
     for name, array in named.items():
         path = folder / f"{name}.npy"
         np.save(path, np.ascontiguousarray(array), allow_pickle=False)
-        metadata["arrays"][name] = _sha256(path)
+        metadata["arrays"][name] = hash_file(path)
     text = sealed_json(metadata, indent=2, sort_keys=True, ensure_ascii=False)
     (folder / METADATA).write_text(text, encoding="utf-8")
 
@@ -151,20 +149,8 @@ def _files_of(attribute: str) -> tuple[str, str]:
 
 def _open_array(path: Path, checksum: str) -> Any:
     try:
-        state = path.stat()
-        if _known(path, state.st_mtime_ns, state.st_ino, state.st_size) != checksum:
+        if hash_file(path) != checksum:
             raise ValueError(f"{path}: {DAMAGED}; {MADE_AGAIN}")
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror}; {MADE_AGAIN}") from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@lru_cache
-def _known(path: Path, changed: int, number: int, size: int) -> str:
-    """SHA-256 of a file that many runs of a process open, by its time, number and size."""
-    return _sha256(path)

@@ -1,6 +1,5 @@
 """The data sets by name, and what users call: list, describe, prepare, load."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from admmbench.datasets import _prepared
 from admmbench.datasets._base import Dataset, DatasetDefinition, DatasetInfo, check_name
 from admmbench.datasets._checks import described
 from admmbench.datasets._fetch import DatasetError, checksum, fetch
-from admmbench.files import cache_folder, digest
+from admmbench.files import cache_folder, digest, has_checksum, hash_file
 from admmbench.validation import suggestion, unknown
 
 Spec = str | Mapping[str, Any] | Dataset
@@ -188,7 +187,7 @@ def key(spec: Spec) -> str:
     content = [info.name, _definition(name).identity(info.settings), info.checksums]
     if is_foreign(name):  # its author may be at work on it, and others may take its name
         compare_stated(spec)
-        files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files_beside(spec)]
+        files = [hash_file(file) for file in files_beside(spec)]
         path = Path(str(find_module(name).__file__))
         content += [plugins.meaning(path.read_bytes()), files]
     return digest(content)[:12]
@@ -328,12 +327,24 @@ def _definition(name: str) -> DatasetDefinition:
 
 
 def files_beside(spec: Spec) -> list[Path]:
-    """Find the files beside a data set's module that are a part of it: named after it, or of a stated checksum."""
+    """Find the files beside a data set's module that are a part of it: named after it, or of a stated checksum.
+
+    Modules, logs, what the suite wrote, such as results, and what is named after a module with a longer name are none
+    unless their checksum is stated.
+    """
     path = Path(str(find_module(normalize(spec)["name"]).__file__))
-    named = (each for mark in "._" for each in path.parent.glob(f"{path.stem}{mark}*"))
+    modules = {each.stem for each in path.parent.glob(f"{path.stem}_*.py")}
+    named = (
+        each
+        for mark in "._"
+        for each in path.parent.glob(f"{path.stem}{mark}*")
+        if not any(each.name.startswith((f"{other}.", f"{other}_")) for other in modules)
+    )
     stated = _stated_beside(spec).values()
-    files = {each for each in named if each.is_file() and not each.suffix.startswith(".py")}
-    return sorted(files.union(stated))
+    read = (
+        each for each in named if each.is_file() and not each.suffix.startswith((".py", ".log"))
+    )
+    return sorted({each for each in read if not has_checksum(each)}.union(stated))
 
 
 def compare_stated(spec: Spec) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import hashlib
 import io
 import json
 import lzma
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admmbench.datasets._table_columns import RECORD, different
+from admmbench.files import hash_file
 from admmbench.validation import expanded
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ def checksums_of(path: str, kind: str) -> dict[str, str]:
 @lru_cache
 def _sha256(path: Path, changed: int, number: int, size: int) -> str:
     """Hash a file that is asked for often, once for each time, number and size that it has."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return hash_file(path)
 
 
 def format_of(path: str) -> str:

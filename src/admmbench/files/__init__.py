@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -132,6 +133,13 @@ def is_whole(content: bytes) -> bool | None:
     return found[1] == _sha256(memoryview(content)[: found.start(1)], content[found.end(1) :])
 
 
+def has_checksum(path: Path) -> bool:
+    """Tell whether the last line of a file has a checksum, as in those that the suite writes, without reading all."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LINE))
+        return _CHECKSUM.search(file.read()) is not None
+
+
 def read_checked(path: Path) -> bytes:
     """Read a file that was written with a checksum.
 
@@ -154,6 +162,18 @@ def sealed_json(content: Mapping[str, Any], **style: Any) -> str:
     text = json.dumps(content, **style)
     comma = "," if content else ""
     return with_checksum(text[:-1].rstrip().encode(), f'{comma}\n "{SEAL}": "{{}}"}}').decode()
+
+
+def hash_file(path: Path) -> str:
+    """Hash the content of a file, however large, by SHA-256; it is read again if its times, number or size changed."""
+    state = path.stat()
+    return _hash(path, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size)
+
+
+@lru_cache
+def _hash(path: Path, *state: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_sealed(path: Path) -> dict[str, Any]:

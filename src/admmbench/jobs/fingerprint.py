@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from admmbench import algorithms, datasets, plugins
 from admmbench.engine.spec import RunSpec
+from admmbench.files import hash_file
 from admmbench.files.cache import Cache
 
 _PACKAGE = "admmbench"
@@ -126,7 +127,7 @@ def of_modules(
         digest.update(f"{file.name}\n{meaning(file)}\n".encode())
     _MEANINGS.close()
     for file in data:
-        digest.update(f"{file.name}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        digest.update(f"{file.name}\n{hash_file(file)}\n".encode())
     return digest.hexdigest()[:16]
 
 
