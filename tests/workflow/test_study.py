@@ -45,6 +45,7 @@ def study(project, *options):
     )
 
 
+@pytest.mark.usefixtures("signals_heard")
 def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
     """On a terminal; a run of 6 seconds is stopped after its first rounds, and goes on from there."""
     (project.folder / "slow.py").write_text(SLOW.format(faulty=False))

@@ -45,9 +45,9 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
     `admmbench.results.deciding.TOGETHER`, for all pairs of rivals, all cells and all looks that the experiments state.
     Pairs count whether or not runs were lost.
 
-    Methods with the same values in every evaluated round at all seeds, such as two names of one run, are one rival: the
-    first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results changes the
-    number of comparisons.
+    Methods with the same values in every evaluated round at all seeds and budgets, such as two names of one method, are
+    one rival: the first of them, or the one that was run with more seeds. Its pairs count once: nothing else in results
+    changes the number of comparisons.
 
     Methods that an experiment states as ``added`` change nothing of this: each is compared with those that the cell was
     stated with, two at least, at the level of `admmbench.results.deciding.level_of_added`.
@@ -283,12 +283,16 @@ class _Cell:
 
     @cached_property
     def same_as(self) -> dict[str, str]:
-        """For each label the rival whose values it has: one that the cell was stated with, and with the most seeds."""
-        at = self.facts.sel(epsilon=self.epsilon, algorithm=self.labels)
-        ran = (at["status"] != Outcome.NOT_RUN).transpose("algorithm", "seed").values
+        """For each label the rival whose values it has: one that the cell was stated with, and with the most seeds.
+
+        They are the same at all budgets: two methods that tuning made one run at one of them stay two.
+        """
+        at = self.facts.sel(algorithm=self.labels)
+        dims = "algorithm", "epsilon", "seed"
+        ran = (at["status"] != Outcome.NOT_RUN).transpose(*dims).values
         metrics = dict.fromkeys((at.attrs["metric"], "train_loss"))
         values = [statistics.after_start(at[name]) for name in metrics]
-        values = [each.transpose("algorithm", "seed", "round").values for each in values]
+        values = [each.transpose(*dims, "round").values for each in values]
 
         def same(first: int, second: int) -> bool:
             both = ran[first] & ran[second]
