@@ -24,7 +24,7 @@ from admmbench.privacy import (
     on_grid,
     samplers,
 )
-from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.problems.rows import BoundRows, Objective, RowParts
 
 
 @parameters
@@ -103,19 +103,19 @@ class AMP(OverRows):
         budget = self.budget(parts.whole, noise.privacy)
         contributions = noise.release.contributions(noise.privacy.relation)
         noise.enter(budget.cost(contributions))
-        m = parts.n_samples[:, None].clip(1)
+        f = parts.mean_objective
         nothing = np.zeros((*parts.curvature_bound.shape, *noise.shape))
-        c1, std = parts.gradient_bound, budget.noise_std(parts.gradient_bound, m)
+        std = budget.noise_std(parts.gradient_bound, f.divisor)
         b = nothing + noise.unentered(std, finest(std))
-        convexity = budget.convexity(parts.curvature_bound) / m
-        ridge = np.maximum(convexity - parts.whole.penalty_curvature, 0)
-        convexity = np.maximum(convexity, parts.whole.penalty_curvature)
+        convexity = budget.convexity(parts.curvature_bound) / f.divisor
+        ridge = np.maximum(convexity - f.penalty_curvature, 0)
+        convexity = np.maximum(convexity, f.penalty_curvature)
         length = std * math.sqrt(parts.whole.size)
         condition = 1 + parts.curvature_bound / convexity
-        rounding = gradient_rounding(parts.whole, m, c1, samplers.REACH * length, condition)
+        rounding = gradient_rounding(f, samplers.REACH * length, condition)
         tolerance = self.tolerance + rounding
         v = strategy.minimize(
-            parts, noise, ridge, b, lambda b: self.minimize(parts, b, ridge, convexity, tolerance)
+            f, noise, ridge, b, lambda b: self.minimize(f, b, ridge, convexity, tolerance)
         )
         # The solutions of both neighbours are off by at most this, in any direction.
         off = (self.tolerance + 2 * rounding + samplers.CELL * length) / convexity
@@ -124,7 +124,7 @@ class AMP(OverRows):
         return noisy
 
     def minimize(
-        self, parts: RowParts, b: Array, ridge: Array, convexity: Array, tolerance: Array
+        self, f: Objective, b: Array, ridge: Array, convexity: Array, tolerance: Array
     ) -> Array:
         """Minimise ``f_i(v) + <b, v> + (ridge / 2) ||v||^2``, see `solve`."""
         weight = factors(ridge, like=b)
@@ -133,7 +133,7 @@ class AMP(OverRows):
             pull: Array = weight * v + b
             return pull
 
-        return solve(parts, np.zeros_like(b), quadratic, convexity, tolerance)
+        return solve(f, np.zeros_like(b), quadratic, convexity, tolerance)
 
 
 @dataclass(frozen=True)

@@ -96,19 +96,17 @@ class DPADMM(OutputPerturbation):
         """Return ``1 / eta_i^t`` of (29) or (34)."""
         whole, c1 = sub.parts.whole, sub.parts.gradient_bound
         if self._smooth(whole.problem):
-            curvature = sub.parts.curvature_bound + whole.penalty_curvature
-            known = sub.t, sub.privacy, whole.size
-            return {"inverse_eta": self.theorem4(*known, sub.n_samples, c1, curvature)}
+            f, known = sub.parts.objective, (sub.t, sub.privacy, whole.size)
+            return {"inverse_eta": self.theorem4(*known, f.divisor, c1, f.curvature)}
         return {"inverse_eta": self.theorem3(sub, c1, whole.penalty_gradient_bound)}
 
     def theorem3(self, sub: Subproblem, c1: Array, c2: float) -> Array:
         """Return ``1 / eta`` of theorem 3, (29), with c2 the bound on an agent's penalty's subgradient."""
-        log = math.log(1.25 / sub.privacy.delta)
-        noise = 8 * sub.parts.whole.size * c1**2 * log
-        noise /= (sub.n_samples * sub.privacy.epsilon) ** 2
-        inverse: Array = np.sqrt(2 * sub.t * ((c1 + c2) ** 2 + noise)) / self.norm_of_optimum(
-            sub.parts.whole.size
-        )
+        size, f = sub.parts.whole.size, sub.parts.objective
+        noise = 8 * size * c1**2 * math.log(1.25 / sub.privacy.delta)
+        noise /= (f.divisor * sub.privacy.epsilon) ** 2
+        slope = f.weight * c1 + c2
+        inverse: Array = np.sqrt(2 * sub.t * (slope**2 + noise)) / self.norm_of_optimum(size)
         return inverse / self.a
 
     def measure(self, t: int, state: ConsensusState, federation: RowFederation) -> dict[str, Array]:  # type: ignore[override]
@@ -117,5 +115,5 @@ class DPADMM(OutputPerturbation):
         dtype, rho = federation.problem.dtype, self.rho(t, federation.privacy.epsilon)
         w, z = ((total / t).astype(dtype) for total in (state.sums.w, state.sums.z))
         gaps = np.linalg.norm((z - w).astype(np.float64), axis=(2, 3))
-        total = objective(z, federation, self.mean_over) + rho * gaps
+        total = objective(z, federation) + rho * gaps
         return {"augmented_objective": total.sum(axis=0), **super().measure(t, state, federation)}

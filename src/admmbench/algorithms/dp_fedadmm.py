@@ -103,10 +103,8 @@ class DPFedADMM(OverRows):
             y = state.dual[p].astype(start.dtype)
             gap = np.zeros_like(y)  # z - w
             for _ in range(self.local_updates):
-                z = start + gap
-                gradient = parts.gradient(z, mean_over=parts.n_samples).value
-                parts.whole.add_penalty_gradient(gradient, z)
-                gap -= self.learning_rate * (gradient + y + rho * gap)
+                slope = parts.mean_objective.slope(start + gap)
+                gap -= self.learning_rate * (slope + y + rho * gap)
             y += rho * gap
             change = start + gap + y / rho - state.sent[p]
             change *= ~parts.silent

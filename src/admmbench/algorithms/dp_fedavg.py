@@ -72,12 +72,12 @@ class DPFedAvg(OverRows):
         """
         if parts.whole.unit == "agent":
             return Sensitivity(l2=np.full_like(parts.gradient_bound, self.clip))
-        m = parts.n_samples[:, None].clip(1)
-        step = self.learning_rate * (parts.curvature_bound + parts.whole.penalty_curvature)
+        f = parts.mean_objective
+        step = self.learning_rate * f.curvature
         stretch = np.maximum(1, step - 1) if parts.whole.loss.convex else 1 + step
         with np.errstate(over="ignore"):
             steps = sum(stretch**k for k in range(self.local_updates))
-        moved = self.learning_rate * parts.gradient_bound / m * steps
+        moved = self.learning_rate * parts.gradient_bound / f.divisor * steps
         # Where there is no bound on the curvature, it may be no number.
         return Sensitivity(l2=np.fmin(2 * self.clip, moved))
 
@@ -91,9 +91,7 @@ class DPFedAvg(OverRows):
             start = w.astype(parts.whole.released)
             difference = np.zeros((len(parts.n_samples), *w.shape), start.dtype)
             for _ in range(self.local_updates):
-                z = start + difference
-                gradient = parts.gradient(z, mean_over=parts.n_samples).value
-                difference -= self.learning_rate * parts.whole.add_penalty_gradient(gradient, z)
+                difference -= self.learning_rate * parts.mean_objective.slope(start + difference)
             difference *= ~parts.silent
             return clip_norms(difference, self.clip)
 

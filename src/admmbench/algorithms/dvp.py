@@ -24,9 +24,10 @@ class DVP(Exact):
 
     With b of density proportional to exp(-zeta ||b||), agent i sends
 
-        argmin_v f_i(v) - <gamma_i - b / m_i, v> + (rho / 2) ||v - w||^2 + (Phi / 2) ||v||^2,
+        argmin_v f_i(v) - <gamma_i - b / n_i, v> + (rho / 2) ||v - w||^2 + (Phi / 2) ||v||^2,
 
-    where zeta = alpha / (2 c1), and alpha = epsilon - 2 ln(1 + c3 / (m_i (lambda / n + rho))) is what the curvature
+    where n_i divides the sum of losses in f_i (m_i in huang2019), zeta = alpha / (2 c1), and
+    alpha = epsilon - 2 ln(1 + c3 / (n_i (lambda / n + rho))) is what the curvature
     leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of the budget is left.
 
     Each message is (epsilon, 0)-DP where one record is replaced: pure differential privacy, where the other methods of
@@ -55,11 +56,11 @@ class DVP(Exact):
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the perturbed subproblem."""
-        m, c1, c3 = sub.n_samples, sub.parts.gradient_bound, sub.parts.curvature_bound
+        n, c1, c3 = sub.parts.objective.divisor, sub.parts.gradient_bound, sub.parts.curvature_bound
         convexity = sub.parts.whole.penalty_curvature + sub.rho
-        alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / m, convexity)
+        alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / n, convexity)
         # With its own records' bounds, an agent without records has nothing to protect, and no noise.
-        share = sub.noise.spherical(2 * c1 / (alpha * m))  # b / m
+        share = sub.noise.spherical(2 * c1 / (alpha * n))  # b / n
         return self.minimize(sub, sub.dual - share, ridge)
 
 
@@ -71,7 +72,7 @@ def noise_budget(epsilon: float, curvature: Array, convexity: float) -> tuple[Ar
     epsilon
         Budget of the message.
     curvature
-        c3 / m_i, bound on what one record adds to the Hessian, shape (B, S).
+        c3 / n_i, bound on what one record adds to the Hessian, shape (B, S).
     convexity
         Strong convexity of the subproblem.
     """

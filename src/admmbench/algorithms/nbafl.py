@@ -18,6 +18,7 @@ from admmbench.frames.base import (
 )
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.exact import PerturbedSolution
+from admmbench.problems.rows import Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Length
 
@@ -61,6 +62,10 @@ class NbAFL(PerturbedSolution):
             "the paper claims",
         )
 
+    def objective(self, parts: RowParts) -> Objective:
+        """Return the mean over an agent's own records: the server weighs agents."""
+        return parts.mean_objective
+
     @property
     def farthest(self) -> float:
         """Two clipped models are at most so far apart."""
@@ -70,8 +75,9 @@ class NbAFL(PerturbedSolution):
         """Return how far one contribution moves a clipped solution; clipping moves no two solutions apart."""
         if self.bound == "proved":
             return super().sensitivity(sub, part)
-        shape = sub.parts.gradient_bound.shape
-        return Sensitivity(l2=np.broadcast_to(self.clip / sub.n_samples, shape))
+        parts = sub.parts
+        moved = self.clip / parts.mean_objective.divisor
+        return Sensitivity(l2=np.broadcast_to(moved, parts.gradient_bound.shape))
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the subproblem, clip its solution, and add noise."""

@@ -22,8 +22,8 @@ from admmbench.problems.rows import BoundRows
 class OutP(OutputPerturbation):
     """It is DP-ADMM, multiclass, with the step size of theorem 4.
 
-    With ``variant: reference`` the constants are c1 = I_p and c3 = I_p / 4, though the gradient is an average, and
-    the noise has the standard deviation sigma^2 where the paper has sigma.
+    With ``variant: reference`` the constants are c1 = I_p and c3 = I_p / 4, though the loss is an average, and the
+    noise has the standard deviation sigma^2 where the paper has sigma.
     """
 
     variants = ("paper", "reference")
@@ -33,39 +33,37 @@ class OutP(OutputPerturbation):
 
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta`` of theorem 4."""
-        size = sub.parts.whole.size
+        parts, f, known = sub.parts, sub.parts.objective, (sub.t, sub.privacy, sub.parts.whole.size)
         if self.reference:
-            m = np.broadcast_to(sub.n_samples, sub.parts.gradient_bound.shape).astype(float)
-            return {"inverse_eta": self._theorem4_of_code(sub.t, sub.privacy, size, m)}
-        c1 = sub.parts.gradient_bound
-        curvature = sub.parts.curvature_bound + sub.parts.whole.penalty_curvature
-        found = self.theorem4(sub.t, sub.privacy, size, sub.n_samples, c1, curvature)
-        return {"inverse_eta": found}
+            m = np.broadcast_to(parts.n_samples.clip(1)[:, None], parts.gradient_bound.shape)
+            return {"inverse_eta": self._theorem4_of_code(*known, m.astype(float), f.divisor)}
+        return {"inverse_eta": self.theorem4(*known, f.divisor, parts.gradient_bound, f.curvature)}
 
-    def _theorem4_of_code(self, t: int, privacy: Privacy, size: int, m: Value) -> Value:
-        return self.theorem4(t, privacy, size, m, c1=m, curvature=0.25 * m)
+    def _theorem4_of_code(self, t: int, privacy: Privacy, size: int, m: Value, n: Value) -> Value:
+        return self.theorem4(t, privacy, size, n, c1=m, curvature=m / n * (0.25 * m))
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Draw the noise of lemma 1 and theorem 1; the code's does not depend on the data."""
         if not self.reference or not sub.privacy.private:
             return OutputPerturbation.perturb_solution(self, sub, schedule)
         # The worst case over admissible records applies to noise that does not depend on the data.
-        stiffness = np.asarray(sub.rho + schedule["inverse_eta"])
-        c1 = sub.parts.whole.gradient_bound
+        parts, stiffness = sub.parts, np.asarray(sub.rho + schedule["inverse_eta"])
+        c1 = parts.whole.gradient_bound
         bound = sub.solution_sensitivity(c1, stiffness, worst_case=True)
-        return sub.noise.gaussian(bound, std=_std(stiffness, sub.privacy))
+        return sub.noise.gaussian(bound, std=_std(parts.objective.weight, stiffness, sub.privacy))
 
     def cost(self, t: int, problem: BoundRows, privacy: Privacy, release: Release) -> Cost | None:
         """The code's standard deviation is no constant times the sensitivity; an agent with few records pays most."""
         if not self.reference:
             return super().cost(t, problem, privacy, release)
-        m = problem.fewest
+        m = float(problem.fewest)
+        (n,) = problem.counts(np.array([m])).tolist()
         stiffness = self.rho(t, privacy.epsilon)
-        stiffness += self._theorem4_of_code(t, privacy, problem.size, float(m))
-        contribution = np.array(problem.gradient_bound / (m * stiffness))
+        stiffness += self._theorem4_of_code(t, privacy, problem.size, m, n)
+        contribution = np.array(problem.gradient_bound / (n * stiffness))
         _, bound = on_grid(contribution, math.sqrt(problem.size))
         shift = release.contributions(privacy.relation) * float(bound)
-        return Gaussian(_std(stiffness, privacy) / shift)
+        return Gaussian(_std(m / n, stiffness, privacy) / shift)
 
     @property
     def steady(self) -> bool:
@@ -88,7 +86,7 @@ class OutP(OutputPerturbation):
         )
 
 
-def _std(stiffness: Value, privacy: Privacy) -> Value:
-    """sigma^2, with sigma = 2 sqrt(2 ln(1.25 / delta)) / (epsilon (rho + 1 / eta))."""
-    sigma = 2 / stiffness * gaussian_multiplier(privacy.epsilon, privacy.delta)
+def _std(weight: Value, stiffness: Value, privacy: Privacy) -> Value:
+    """sigma^2, with sigma = 2 (I_p / n_p) sqrt(2 ln(1.25 / delta)) / (epsilon (rho + 1 / eta))."""
+    sigma = weight * 2 / stiffness * gaussian_multiplier(privacy.epsilon, privacy.delta)
     return sigma**2

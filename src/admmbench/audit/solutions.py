@@ -23,7 +23,7 @@ from admmbench.frames.local_update import Pass, Strategy, in_plain_arrays
 from admmbench.privacy import Draw, Noise
 from admmbench.problems.base import Gradient
 from admmbench.problems.loss import ScalarLoss
-from admmbench.problems.rows import RowParts
+from admmbench.problems.rows import Objective
 
 # Part of the noise: how much of the subproblem's gradient a solver may leave.
 _UNSOLVED = 0.05
@@ -51,23 +51,24 @@ class OnTape(Strategy):
         if inner is None or not isinstance(loss, ScalarLoss) or not whole.penalty.smooth:
             return solution
         v = noise.played(solution)
-        gradient = _gradient(sub.parts, v)
+        f = sub.parts.objective
+        gradient = f.gradient(v).value
         rest = sub.dual - sub.rho * (v - sub.w) - inner.total
-        rest -= whole.add_penalty_gradient(gradient.copy(), v)
+        rest -= whole.add_penalty_gradient(gradient.copy(), v, f.strength)
         # A quadratic term of the method's own is a multiple of the solution; the solver leaves little else.
         squares = np.maximum((v**2).sum(axis=(2, 3)), np.finfo(float).tiny)
         ridge = (rest * v).sum(axis=(2, 3)) / squares
         if not _solved(noise, inner, rest - factors(ridge, v) * v):
             return solution
-        convexity = whole.penalty_curvature + sub.rho + np.maximum(ridge, 0)
-        curved, total = _curved(noise, sub.parts, v, convexity), gradient + inner.total
+        convexity = f.penalty_curvature + sub.rho + np.maximum(ridge, 0)
+        curved, total = _curved(noise, f, v, convexity), gradient + inner.total
         noise.tape.append(replace(inner, value=gradient, total=total, released=v, curved=curved))
         noise.missed -= 1
         return v
 
     def minimize(
         self,
-        parts: RowParts,
+        objective: Objective,
         noise: Noise,
         ridge: Array,
         b: Array,
@@ -78,21 +79,21 @@ class OnTape(Strategy):
         drawn, again = noise.tape.pop(), noise.next and noise.next.inside
         if again and again.exact:
             v, linear = again.exact
-            b = linear - _gradient(parts, v)
+            b = linear - objective.gradient(v).value
         elif noise.louder is not None:
             b = b * (np.minimum(noise.louder, _LOUDEST) / noise.louder)[:, None, None]
         v = minimize(b)
-        linear = _gradient(parts, v) + b
-        if not _solved(noise, drawn, linear + _quadratic(parts, v, ridge)):
+        linear = objective.gradient(v).value + b
+        if not _solved(noise, drawn, linear + _quadratic(objective, v, ridge)):
             noise.missed += 1
 
         def inside(sent: Array) -> Taped:
             return replace(
                 drawn,
-                value=_gradient(parts, sent),
-                total=-_quadratic(parts, sent, ridge),
+                value=objective.gradient(sent).value,
+                total=-_quadratic(objective, sent, ridge),
                 released=sent,
-                curved=_curved(noise, parts, sent, ridge + parts.whole.penalty_curvature),
+                curved=_curved(noise, objective, sent, ridge + objective.penalty_curvature),
                 exact=(v, linear),
                 drawn=b,
             )
@@ -106,20 +107,15 @@ def _solved(noise: TapedNoise, drawn: Taped, left: Array) -> bool:
     return noise.again is not None or bool((norms(left) <= _UNSOLVED * drawn.scale).all())
 
 
-def _gradient(parts: RowParts, v: Array) -> Array:
-    """Gradient of the mean loss."""
-    return parts.gradient(v, mean_over=parts.n_samples).value
-
-
-def _quadratic(parts: RowParts, v: Array, ridge: Array) -> Array:
+def _quadratic(objective: Objective, v: Array, ridge: Array) -> Array:
     """Gradient of the penalty and of the method's own quadratic term."""
-    found: Array = parts.whole.add_penalty_gradient(factors(ridge, v) * v, v)
-    return found
+    whole = objective.parts.whole
+    return whole.add_penalty_gradient(factors(ridge, v) * v, v, objective.strength)
 
 
-def _curved(noise: TapedNoise, parts: RowParts, v: Array, convexity: Array) -> Curved | None:
+def _curved(noise: TapedNoise, objective: Objective, v: Array, convexity: Array) -> Curved | None:
     """How noise becomes the solutions v, for losses of one prediction."""
-    whole, loss = parts.whole, parts.whole.loss
+    whole, loss = objective.parts.whole, objective.parts.whole.loss
     if not isinstance(loss, ScalarLoss):
         return None
 
@@ -127,7 +123,8 @@ def _curved(noise: TapedNoise, parts: RowParts, v: Array, convexity: Array) -> C
         ((_, rows),) = whole.split.shares[noise.agents.start + b]
         X, y = whole.X[rows], whole.y[rows]
         curvature = loss.curvature(v[b, :, 0] @ X.T, y)
-        hessian = np.einsum("sn,ni,nj->sij", curvature, X, X, optimize=True) / max(len(y), 1)
+        hessian = np.einsum("sn,ni,nj->sij", curvature, X, X, optimize=True)
+        hessian /= objective.divisor[b]
         hessian += convexity[:, None, None] * np.eye(X.shape[1])
         return np.linalg.slogdet(hessian)[1]
 

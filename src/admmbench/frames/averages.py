@@ -97,7 +97,7 @@ class Average:
     ) -> dict[str, Array]:
         """Return the `variables` after round t, each of shape (S,)."""
         z, apart = self.means(t, state)
-        own = objective(z.astype(federation.problem.dtype), federation, method.mean_over)
+        own = objective(z.astype(federation.problem.dtype), federation)
         gap = np.sqrt((apart**2).sum(axis=0))
         return {"averaged_objective": own.sum(axis=0), "averaged_gap": gap}
 
@@ -108,14 +108,13 @@ class Before(Average):
     before = True
 
 
-def objective(z: Array, federation: RowFederation, mean_over: str) -> Array:
-    """Return f_p at each agent's model, shape (P, S), with the mean over ``all`` records or an agent's ``own``."""
+def objective(z: Array, federation: RowFederation) -> Array:
+    """Return f_p at each agent's model, shape (P, S)."""
     whole = federation.problem
 
     def of_block(block: RowBlock) -> Array:
         own = z[block.agents]
-        m = block.parts.n_samples[:, None].clip(1) if mean_over == "own" else whole.n_samples
-        value: Array = block.parts.losses(own) / m
+        value: Array = block.parts.losses(own) / block.parts.objective.divisor
         return value + whole.own_strength * whole.penalty.value(own)
 
     return np.concatenate(federation.each(of_block))

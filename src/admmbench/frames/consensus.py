@@ -9,6 +9,7 @@ agents do.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -31,11 +32,10 @@ from admmbench.frames.base import (
 from admmbench.frames.local_update import COMPILED, Pass, Strategy, in_plain_arrays, positions
 from admmbench.privacy import Cost, Noise, Privacy, Release
 from admmbench.problems.base import Problem, on_host
-from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.problems.rows import BoundRows, Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import one_of
 
-MeanOver = Literal["all", "own"]
 Order = Literal["server", "agents"]
 # Rounding errors of some operations in double precision, as a part of a model.
 _ROUNDING = 2.0**-50
@@ -105,7 +105,7 @@ class Subproblem:
 
     @property
     def n_samples(self) -> Array:
-        """m_i of huang2019, shape (B, 1); 1 for an agent without records, whose sums are 0 anyway."""
+        """Records of each agent, shape (B, 1); 1 for an agent without any, whose sums are 0 anyway."""
         counts: Array = self.parts.n_samples[:, None].clip(1)
         return counts
 
@@ -115,9 +115,10 @@ class Subproblem:
         stiffness: Array | float,
         tolerance: float = 0.0,
         *,
+        objective: Objective | None = None,
         worst_case: bool = False,
     ) -> Sensitivity:
-        """Bound how far a contribution moves the solution: ``c1 / (m stiffness)``, half of lemmas 1 and 4 of huang2019.
+        """Bound how far a contribution moves the solution: ``c1 / (n stiffness)``, half of lemmas 1 and 4 of huang2019.
 
         Parameters
         ----------
@@ -128,6 +129,8 @@ class Subproblem:
         tolerance
             Largest norm of the subproblem's gradient that counts as solved: then what is released is within
             tolerance / stiffness of the solution, for either neighbour.
+        objective
+            Of the agents, whose divisor is n, m_i in huang2019; f_p if absent.
         worst_case
             Whether c1 is one for all admissible records, also where the run has local sensitivities.
 
@@ -136,7 +139,8 @@ class Subproblem:
         FloatingPointError
             If the bound is for the worst case, and too small beside the models, whose size is known to all.
         """
-        bound = np.asarray((c1 / self.n_samples + 2 * tolerance) / stiffness)
+        n = (objective or self.parts.objective).divisor
+        bound = np.asarray((c1 / n + 2 * tolerance) / stiffness)
         worst_case = worst_case or self.privacy.sensitivity == "global"
         guarded = self.privacy.private and worst_case
         if guarded and bound.min() < _SMALL:
@@ -292,14 +296,11 @@ class Consensus(OverRows):
     ----------
     order
         Who begins a round: ``server`` or ``agents``.
-    mean_over
-        What an agent's sum over its records is divided by: the number of ``all`` records, or of its ``own``.
     averages
         What ``average`` may be.
     """
 
     order: ClassVar[Order]
-    mean_over: ClassVar[MeanOver]
     averages: ClassVar[Mapping[str, Average]] = AVERAGES
     # Of a run that a theorem is measured of: constants and sums made of the records.
     private_state = ("course",)
@@ -309,11 +310,16 @@ class Consensus(OverRows):
     average: Literal["before", "after"] | None = None
 
     def __init_subclass__(cls) -> None:
-        """Refuse a method whose order or mean has no name here: it would update no dual variables."""
+        """Refuse an order that has no name here: the method would update no dual variables."""
         super().__init_subclass__()
-        for name, known in (("order", Order), ("mean_over", MeanOver)):
-            if hasattr(cls, name):
-                one_of(f"{cls.__name__}.{name}", getattr(cls, name), known)
+        if hasattr(cls, "order"):
+            one_of(f"{cls.__name__}.order", cls.order, Order)
+        if "mean_over" in vars(cls):
+            text = (
+                f"{cls.__name__}.mean_over has no effect: sums of losses are divided by what problem.average states; "
+                "leave it out"
+            )
+            warnings.warn(text, FutureWarning, stacklevel=3)
 
     def averaged(self, problem: Problem) -> Average | None:
         """Return the means that are kept: those that are asked for."""
@@ -325,15 +331,11 @@ class Consensus(OverRows):
         return 5 if self.average else 3
 
     def check(self, problem: Problem, agents: int) -> None:
-        """Refuse means of a method that does not say what its objective is."""
+        """Refuse means that are not kept, and what they suppose."""
         super().check(problem, agents)
-        if not self.average:
-            return
-        who = type(self).__name__
-        one_of(f"average of {who}", self.average, self.averages)
-        if not hasattr(self, "mean_over"):
-            raise ValueError(f"average: {who} does not say what its means are over; set mean_over")
-        self.averages[self.average].check(self, problem)
+        if self.average:
+            one_of(f"average of {type(self).__name__}", self.average, self.averages)
+            self.averages[self.average].check(self, problem)
 
     @property
     def variables(self) -> Mapping[str, tuple[str, str]]:

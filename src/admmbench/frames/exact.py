@@ -13,7 +13,7 @@ from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, par
 from admmbench.frames.consensus import ALLOWED, Consensus, Subproblem
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
-from admmbench.problems.rows import BoundRows, RowParts
+from admmbench.problems.rows import Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
@@ -31,13 +31,13 @@ class UnsolvedSubproblemError(RuntimeError):
 
 
 def solve(
-    parts: RowParts,
+    objective: Objective,
     start: Array,
     quadratic: Callable[[Array], Array],
     convexity: Array,
     tolerance: Array | float,
 ) -> Array:
-    """Minimise f_i plus a quadratic function, for all agents and seeds.
+    """Minimise an objective plus a quadratic function, for all agents and seeds.
 
     Accelerated proximal gradient steps with the momentum for strongly convex functions (Nesterov 2004, section 2.2).
     Their length comes from the largest curvature between the iterates so far, which is mostly far below the bound for
@@ -46,8 +46,8 @@ def solve(
 
     Parameters
     ----------
-    parts
-        The agents' parts of the problem; the f_i have means over the agents' own records.
+    objective
+        Of the agents.
     start
         Models, shape (B, S, K, J); what is computed has their precision.
     quadratic
@@ -63,20 +63,17 @@ def solve(
     UnsolvedSubproblemError
         If the tolerance is not reached.
     """
-    whole = parts.whole
-    smooth = whole.penalty.smooth
-    bound = parts.curvature_bound + convexity
-    if smooth:
-        bound = bound + whole.penalty_curvature
+    parts, penalty = objective.parts, objective.parts.whole.penalty
+    bound = objective.weight * parts.curvature_bound + convexity
+    if penalty.smooth:
+        bound = bound + objective.penalty_curvature
     steepest = factors(bound, like=start)
     smoothness, met = bound, np.zeros(start.shape[:2])
     v = ahead = start
     before: tuple[Array, Array] | None = None
     solution, unsolved = np.empty_like(start), np.ones(start.shape[:2], bool)
     for _ in range(_MOST_STEPS):
-        gradient = parts.gradient(ahead, mean_over=parts.n_samples).value
-        if smooth:
-            whole.add_penalty_gradient(gradient, ahead)
+        gradient = objective.slope(ahead) if penalty.smooth else objective.gradient(ahead).value
         gradient += quadratic(ahead)
         if before is not None:
             moved, turned = norms(ahead - before[0]), norms(gradient - before[1])
@@ -85,11 +82,11 @@ def solve(
         before = ahead, gradient
         L = factors(smoothness, like=start)
         step = ahead - gradient / L
-        if smooth:
+        if penalty.smooth:
             # Only the part of the gradient that moves the models in their precision: no further step could do better.
             found, moving = ahead, ahead - (ahead - gradient / steepest)
         else:
-            found = step = whole.penalty.prox(step, whole.own_strength / L)
+            found = step = penalty.prox(step, objective.strength / L)
             moving = ahead - step
         residual = bound * norms(moving)
         # Each subproblem ends as soon as it is solved, whatever the others need; diverged ones are not waited for.
@@ -110,23 +107,20 @@ def solve(
     )
 
 
-def gradient_rounding(
-    whole: BoundRows, m: Array, c1: Array, longest: Array, condition: Array
-) -> Array:
+def gradient_rounding(objective: Objective, longest: Array, condition: Array) -> Array:
     """How far a computed gradient is from the true one at most, in double precision; see docs/privacy/bounds.md.
 
     Parameters
     ----------
-    whole
-        The problem.
-    m, c1
-        Records, and the largest gradient of one.
+    objective
+        Of the agents.
     longest
         Largest norm of the gradient, at 0, of all but the records.
     condition
         Of the problem that is solved: curvature over convexity.
     """
-    outputs, features = whole.model_shape
+    parts, (outputs, features) = objective.parts, objective.parts.whole.model_shape
+    m, c1 = parts.n_samples.clip(1)[:, None], objective.weight * parts.gradient_bound
     sums = (m + outputs + _STEPS) * c1
     products = (features + _STEPS) * condition * (c1 + longest)
     found: Array = _ULP * (sums + products)
@@ -147,13 +141,16 @@ class Exact(Consensus):
     """
 
     order = "agents"
-    mean_over = "own"
     needs: ClassVar[tuple[Need, ...]] = ("convex loss",)  # so that there is one solution
     # Steps from the last solution to the next, as seen on Adult.
     gradients = 8
 
     rho: Rho = Field(default_factory=lambda: HUANG2019_RHO)
     tolerance: Annotated[float, Field(gt=0)] = 1e-5
+
+    def objective(self, parts: RowParts) -> Objective:
+        """Return f_i: the part of an agent in the sum."""
+        return parts.objective
 
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
         """Minimise ``f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2`` for all agents and seeds.
@@ -182,7 +179,7 @@ class Exact(Consensus):
             pull: Array = z.dtype.type(rho) * (v - sub.w) + own * v - linear
             return pull
 
-        return solve(sub.parts, z, quadratic, convexity, self.tolerance)
+        return solve(self.objective(sub.parts), z, quadratic, convexity, self.tolerance)
 
 
 @parameters
@@ -208,15 +205,16 @@ class PerturbedSolution(Exact):
         FloatingPointError
             If the bound is for the worst case, and rounding errors of a gradient may be a part of it that matters.
         """
-        parts, m, c1 = sub.parts, sub.n_samples, sub.parts.gradient_bound
-        stiffness = parts.whole.penalty_curvature + sub.rho
-        bound = sub.solution_sensitivity(part * c1, stiffness, part * self.tolerance).l2
+        parts, c1, f = sub.parts, sub.parts.gradient_bound, self.objective(sub.parts)
+        stiffness = f.penalty_curvature + sub.rho
+        error = part * self.tolerance
+        bound = sub.solution_sensitivity(part * c1, stiffness, error, objective=f).l2
         assert bound is not None
         if sub.privacy.private and sub.privacy.sensitivity == "global":
-            condition = 1 + parts.curvature_bound / stiffness
+            condition = 1 + f.weight * parts.curvature_bound / stiffness
             pull = sub.rho * norms(sub.w) + norms(sub.dual)
-            lost = gradient_rounding(parts.whole, m, c1, pull, condition)
-            moved = c1 / m + 2 * self.tolerance
+            lost = gradient_rounding(f, pull, condition)
+            moved = c1 / f.divisor + 2 * self.tolerance
             hidden = np.isfinite(lost) & (lost > ALLOWED * moved) & (bound < self.farthest)
             if hidden.any():
                 steep = np.broadcast_to(condition > 2, hidden.shape)[hidden].any()

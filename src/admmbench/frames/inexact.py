@@ -1,4 +1,4 @@
-"""What the methods of ryu2021 and ryu2022 share: the server begins, and gradients average over all records."""
+"""What the methods of ryu2021 and ryu2022 share: the server begins, and agents take gradient steps."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ class Inexact(Linearized):
     """
 
     order = "server"
-    mean_over = "all"
-    record_alone = (
-        "its agents divide by the number of all records, of which those of an agent are a part"
-    )
+    record_alone = "its noise is scaled for one record"
     variants: ClassVar[tuple[str, ...]] = ("paper", "reference")
 
     local_updates: Annotated[int, Field(ge=1)] = 1

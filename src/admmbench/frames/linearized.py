@@ -77,9 +77,8 @@ class Linearized(Consensus):
         return 0.0
 
     def gradient(self, sub: Subproblem) -> Gradient:
-        """Return the gradient of the loss at the last iterates."""
-        n = sub.parts.whole.n_samples if self.mean_over == "all" else sub.parts.n_samples
-        return sub.parts.gradient(sub.z, mean_over=n, floor=self.floor)
+        """Return the gradient of the loss in f_p at the last iterates."""
+        return sub.parts.objective.gradient(sub.z, self.floor)
 
     @property
     def floor(self) -> float:
@@ -105,13 +104,12 @@ class Linearized(Consensus):
             Part of the update in the mean.
         """
         whole = sub.parts.whole
-        strength = whole.total_strength if self.reference else whole.own_strength
         gradient, schedule = self.gradient(sub), self.schedule(sub)
         on_gradient = self.perturb_gradient(sub, gradient)
         draw, place = _noise(on_gradient, self.perturb_solution(sub, schedule))
         at: Literal["local", "global"] = "global" if self.reference else "local"
         fused = Pass(self.step, whole.problem.penalty_name, at, place, which, self.order)
-        sub.strategy.update(fused, sub, gradient, draw, schedule, strength, share)
+        sub.strategy.update(fused, sub, gradient, draw, schedule, whole.own_strength, share)
 
 
 def _noise(

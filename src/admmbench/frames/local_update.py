@@ -30,7 +30,7 @@ from admmbench.problems.penalties import PENALTIES, PenaltyName
 
 if TYPE_CHECKING:
     from admmbench.frames.consensus import Subproblem
-    from admmbench.problems.rows import RowParts
+    from admmbench.problems.rows import Objective
 
 Step = Callable[..., Any]
 Position = Literal["only", "first", "middle", "last"]
@@ -467,7 +467,7 @@ class Strategy:
 
     def minimize(
         self,
-        parts: RowParts,
+        objective: Objective,
         noise: Noise,
         ridge: Array,
         b: Array,

@@ -21,7 +21,7 @@ Value = TypeVar("Value", float, Array)
 
 @parameters
 class OutputPerturbation(Linearized):
-    """DP-ADMM with any step size; the loss is averaged over an agent's own records.
+    """DP-ADMM with any step size.
 
     Parameters
     ----------
@@ -30,7 +30,6 @@ class OutputPerturbation(Linearized):
     """
 
     order = "agents"
-    mean_over = "own"
     release = Release("gaussian", "solution", scaled_for="replace")
 
     c_w: Annotated[float, Field(gt=0)] | None = None
@@ -49,26 +48,28 @@ class OutputPerturbation(Linearized):
         return self.c_w or math.sqrt(4 * size)
 
     def theorem4(
-        self, t: int, privacy: Privacy, size: int, m: Value, c1: Value, curvature: Value
+        self, t: int, privacy: Privacy, size: int, n: Value, c1: Value, curvature: Value
     ) -> Value:
-        """Return 1 / eta of theorem 4, (34): ``curvature + 4 c1 sqrt(d p t ln(1.25 / delta)) / (m epsilon c_w)``.
+        """Return 1 / eta of theorem 4, (34): ``curvature + 4 c1 sqrt(d p t ln(1.25 / delta)) / (n epsilon c_w)``.
 
         Parameters
         ----------
         t, privacy, size
             Round, budget and d p, the number of a model's entries.
-        m
-            Numbers of records, shape (B, 1), or one number; ``c1`` and ``curvature`` have the same form.
+        n
+            What sums of losses are divided by, shape (B, 1), or one number; in huang2019 m, an agent's number of
+            records. ``c1`` and ``curvature`` have the same form.
         c1
             Bound on the norm of a record's gradient, shape (B, S).
         curvature
-            c3 + (lambda / n) c4, shape (B, S).
+            Of f_p, shape (B, S): c3 + (lambda / n) c4 in huang2019.
         """
         growth = 4 * c1 * math.sqrt(size * t * math.log(1.25 / privacy.delta))
-        growth = growth / (m * privacy.epsilon * self.norm_of_optimum(size))
+        growth = growth / (n * privacy.epsilon * self.norm_of_optimum(size))
         return (curvature + growth) / self.a
 
     def perturb_solution(self, sub: Subproblem, schedule: Schedule) -> Draw | float:
         """Draw Gaussian noise on a solution with the stiffness rho + 1 / eta: lemma 1 and theorem 1, (10b)."""
         stiffness = sub.rho + schedule["inverse_eta"]
-        return sub.noise.gaussian(sub.solution_sensitivity(sub.parts.gradient_bound, stiffness))
+        bound = sub.solution_sensitivity(sub.parts.gradient_bound, stiffness)
+        return sub.noise.gaussian(bound)

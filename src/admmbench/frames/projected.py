@@ -19,7 +19,7 @@ from admmbench.problems.feasible import Feasible
 
 if TYPE_CHECKING:
     from admmbench.frames.consensus import Subproblem
-    from admmbench.problems.rows import RowParts
+    from admmbench.problems.rows import Objective
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ class Projected(Strategy):
 
     def minimize(
         self,
-        parts: RowParts,
+        objective: Objective,
         noise: Noise,
         ridge: Array,
         b: Array,
         minimize: Callable[[Array], Array],
     ) -> Array:
         """See `Strategy`."""
-        return self.inner.minimize(parts, noise, ridge, b, minimize)
+        return self.inner.minimize(objective, noise, ridge, b, minimize)

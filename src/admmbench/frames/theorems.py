@@ -150,14 +150,11 @@ class Theorem(Average, ABC):
         return s.smooth() if self.smooth else s.convex()
 
     def check(self, method: Consensus, problem: Problem) -> None:
-        """A theorem supposes its step size, perhaps a compact W, and that records or agents count alike."""
+        """A theorem supposes its step size, perhaps a compact W."""
         require(f"average: {method.average}", self.needs, problem)
         assert isinstance(problem, Rows)
         if self.compact and problem.feasible is None:
             raise ValueError("average: theorems are about a compact W; set problem.feasible")
-        divided = "agents" if method.mean_over == "own" else "records"
-        if problem.average != divided:
-            raise ValueError(f"average: the theorems are about problem.average: {divided}")
         wanted = {**self.supposes, "a": 1, "variant": "paper"}
         if any(getattr(method, name) != value for name, value in wanted.items()):
             text = ", ".join(f"{name}: {value}" for name, value in wanted.items())
@@ -179,7 +176,7 @@ class Theorem(Average, ABC):
         if any(release and release.law != self.law for release in laws):
             raise ValueError(f"average: the theorems are about {self.law.capitalize()} noise")
         w = whole.optimum()
-        slopes = np.concatenate(federation.each(lambda block: _slopes(method, block.parts, w)))
+        slopes = np.concatenate(federation.each(lambda block: _slopes(block.parts, w)))
         at_optimum = np.broadcast_to(w, state.z.shape)
         gap = _suboptimality(whole, w, slopes.sum(axis=0))
         if (gap > _PRECISION).any():
@@ -189,7 +186,7 @@ class Theorem(Average, ABC):
             largest=np.zeros(len(w)),
             farthest=norms(w),
             optimum=w,
-            least=objective(at_optimum, federation, method.mean_over).sum(axis=0),
+            least=objective(at_optimum, federation).sum(axis=0),
             constants=self.constants(federation, slopes),
         )
         return Followed(**vars(state), course=course)
@@ -225,11 +222,10 @@ class Theorem(Average, ABC):
         }
 
 
-def _slopes(method: Consensus, parts: RowParts, w: Array) -> Array:
+def _slopes(parts: RowParts, w: Array) -> Array:
     """Gradient of each agent's loss at a model, without the penalty, shape (B, S, K, J)."""
     z = np.broadcast_to(w, (len(parts.n_samples), *w.shape)).copy()
-    n = parts.whole.n_samples if method.mean_over == "all" else parts.n_samples
-    return parts.gradient(z, mean_over=n).value
+    return parts.objective.gradient(z).value
 
 
 def _suboptimality(whole: BoundRows, w: Array, slope: Array) -> Array:

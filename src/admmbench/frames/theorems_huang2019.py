@@ -32,8 +32,8 @@ class OfHuang2019(Theorem):
         return "" if rho == last else "the theorems are about one that is constant"
 
     def smoothness(self, parts: RowParts) -> Array | float:
-        """Return ``c3 + (lambda / n) c4``, from an agent's records."""
-        return parts.curvature_bound + parts.whole.penalty_curvature if self.smooth else 0.0
+        """Return ``c3 + (lambda / n) c4`` of f_i, from an agent's records."""
+        return parts.objective.curvature if self.smooth else 0.0
 
     def constants(self, federation: RowFederation, slopes: Array) -> list[Array]:
         """None: those of the step size are all."""
@@ -55,7 +55,7 @@ class OfHuang2019(Theorem):
             return self.right(t, c_w, rho, block.parts, privacy).sum(axis=0)
 
         z, apart = self.means(t, state)
-        gap = objective(z, federation, method.mean_over).sum(axis=0) - state.course.least
+        gap = objective(z, federation).sum(axis=0) - state.course.least
         return {
             "theorem_left": gap + rho * apart.sum(axis=0),
             "theorem_right": np.sum(federation.each(of_block), axis=0),
@@ -65,9 +65,9 @@ class OfHuang2019(Theorem):
 
 
 def _noise(parts: RowParts, privacy: Privacy) -> Array:
-    """``d p ln(1.25 / delta) c1^2 / (m_i epsilon)^2``, shape (B, S)."""
-    size, m = parts.whole.size, parts.n_samples[:, None].clip(1)
-    found: Array = size * math.log(1.25 / privacy.delta) * (parts.gradient_bound / m) ** 2
+    """``d p ln(1.25 / delta) c1^2 / (n_i epsilon)^2``, where n_i divides the sum of losses, shape (B, S)."""
+    size, n = parts.whole.size, parts.objective.divisor
+    found: Array = size * math.log(1.25 / privacy.delta) * (parts.gradient_bound / n) ** 2
     return found / privacy.epsilon**2
 
 
@@ -76,7 +76,7 @@ class Theorem3(OfHuang2019):
 
     def right(self, t: int, c_w: float, rho: float, parts: RowParts, privacy: Privacy) -> Array:
         """Return the part of each agent: (30), (31)."""
-        slope = parts.gradient_bound + parts.whole.penalty_gradient_bound
+        slope = parts.objective.weight * parts.gradient_bound + parts.whole.penalty_gradient_bound
         M1 = c_w * np.sqrt(2 * slope**2 + 16 * _noise(parts, privacy))
         M2 = rho * (c_w**2 + 1) / 2
         return np.asarray(M1 / math.sqrt(t) + M2 / t)

@@ -100,7 +100,7 @@ class OfRyu2022(Theorem):
             alpha=whole.penalty_curvature,
         )
         z, apart = self.means(t, state)
-        gap = objective(z, federation, method.mean_over).sum(axis=0) - course.least
+        gap = objective(z, federation).sum(axis=0) - course.least
         most, least = Constants(*ends[:3]), Constants(*ends[3:])
         return {
             "theorem_left": gap + facts.gamma * np.sqrt((apart**2).sum(axis=0)),
@@ -203,22 +203,22 @@ def _constants(parts: RowParts) -> tuple[Constants, Constants]:
 
     From below by their values at 0 and at the end of W uphill of it, from above by suprema over all models.
     """
-    whole = parts.whole
-    W, penalty, s = whole.feasible, whole.penalty, whole.own_strength
+    whole, f = parts.whole, parts.objective
+    W, penalty, s = whole.feasible, whole.penalty, f.strength
     assert W is not None
     zero = np.zeros((len(parts.n_samples), whole.n_seeds, *whole.model_shape))
-    first = parts.gradient(zero, mean_over=whole.n_samples)
+    first = f.gradient(zero)
     uphill = W.farthest(first.value)
-    last = parts.gradient(uphill, mean_over=whole.n_samples)
+    last = f.gradient(uphill)
     slope = norms(last.value + s * penalty.gradient(uphill))
     size = W.largest_norm(whole.size)
     steepest = penalty.gradient_bound(whole.size) if not penalty.smooth else size
-    U1 = parts.slope_bound / whole.n_samples + s * steepest
+    U1 = parts.slope_bound / f.divisor + s * steepest
     if penalty.smooth:
         U1 = np.minimum(U1, norms(first.value) + parts.smoothness * size)
     U2 = np.full_like(U1, W.diameter(whole.size))
     l1 = [np.asarray(each.sensitivity.l1) for each in (first, last)]
-    most = Constants(U1, U2, parts.contribution_bound / whole.n_samples)
+    most = Constants(U1, U2, parts.contribution_bound / f.divisor)
     return most, Constants(np.maximum(norms(first.value), slope), U2, np.maximum(*l1))
 
 

@@ -5,7 +5,9 @@ Agent p holds I_p of the I records. Its objective is
     f_p(W) = (1/n_p) sum_i loss(W x_i, y_i) + s R(W),
 
 where n_p = I if the mean is over all records (``average: records``, as in ryu2021 and ryu2022), n_p = I_p if each
-agent counts alike (``average: agents``, as in huang2019), and s is the agent's weight of the penalty. Models have shape
+agent counts alike (``average: agents``, as in huang2019), and s is the agent's weight of the penalty. The problem is to
+minimise the sum of the f_p. Methods whose server takes a mean of models or gradients write the same function as a mean
+of objectives over an agent's own records, see `Objective`. Models have shape
 (K, J), a row for each output as in scikit-learn, and carry the seeds in front: (S, K, J). All seeds that share an
 agent's records go through one matrix product; agents are served in blocks of a few, so that what is small is done for
 several of them at once: (B, S, K, J).
@@ -279,6 +281,11 @@ class BoundRows(BoundLoss["RowParts"]):
         return self.problem.strength * agents
 
     @property
+    def mean_strength(self) -> float:
+        """Return the weight of the penalty beside a mean of losses over an agent's own records, see `Objective`."""
+        return self.total_strength / (self.n_agents if self.agents_alike else 1)
+
+    @property
     def penalty_curvature(self) -> float:
         """Bound on the curvature of an agent's penalty: (lambda / n) c4 of huang2019, theorem 4."""
         return self.own_strength * self.penalty.curvature
@@ -288,9 +295,22 @@ class BoundRows(BoundLoss["RowParts"]):
         """Bound on the l2 norm of an agent's penalty's subgradient: (lambda / n) c2 of huang2019, theorem 3."""
         return self.own_strength * self.penalty.gradient_bound(self.size)
 
-    def add_penalty_gradient(self, gradient: Array, at: Array) -> Array:
-        """Add the (sub)gradient of an agent's penalty in place."""
-        gradient += gradient.dtype.type(self.own_strength) * self.penalty.gradient(at)
+    def add_penalty_gradient(
+        self, gradient: Array, at: Array, strength: float | None = None
+    ) -> Array:
+        """Add the (sub)gradient of the penalty in place.
+
+        Parameters
+        ----------
+        gradient
+            Of the loss.
+        at
+            Models, of the same shape.
+        strength
+            Weight of the penalty; `mean_strength` if absent, which belongs to means over an agent's own records.
+        """
+        weight = self.mean_strength if strength is None else strength
+        gradient += gradient.dtype.type(weight) * self.penalty.gradient(at)
         return gradient
 
     # Solution and evaluation
@@ -439,6 +459,49 @@ def _sizes(sample: Sample) -> Array:
     return np.array([[len(drawn) for drawn in own] for own in sample])
 
 
+@dataclass(frozen=True)
+class Objective:
+    """Objectives ``(1 / divisor) sum_i loss(W x_i, y_i) + strength R(W)`` of B agents.
+
+    Attributes
+    ----------
+    parts
+        The agents' parts of the problem.
+    divisor
+        What an agent's sum of losses is divided by, at least 1, shape (B, 1).
+    strength
+        Weight of the penalty.
+    """
+
+    parts: RowParts
+    divisor: Array
+    strength: float
+
+    @property
+    def weight(self) -> Array:
+        """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents count alike."""
+        return self.parts.n_samples.clip(1)[:, None] / self.divisor
+
+    @property
+    def penalty_curvature(self) -> float:
+        """Bound on the curvature of the penalty."""
+        return self.strength * self.parts.whole.penalty.curvature
+
+    @property
+    def curvature(self) -> Array:
+        """Bound on the curvature, shape (B, S): c3 + (lambda / n) c4 in huang2019, from the largest of a record."""
+        return self.weight * self.parts.curvature_bound + self.penalty_curvature
+
+    def gradient(self, z: Array, floor: float = 0.0) -> Gradient:
+        """Return the gradient of the loss at models of shape (B, S, K, J), see `RowParts.gradient`."""
+        return self.parts.gradient(z, mean_over=self.divisor[:, 0], floor=floor)
+
+    def slope(self, z: Array) -> Array:
+        """Return the gradient, with that of the penalty, shape (B, S, K, J)."""
+        gradient = self.gradient(z).value
+        return self.parts.whole.add_penalty_gradient(gradient, z, self.strength)
+
+
 class RowParts:
     """These are the parts of B agents, served together.
 
@@ -491,6 +554,16 @@ class RowParts:
         weights = parts / (whole.n_agents if whole.agents_alike else whole.n_samples)
         return weights[:, None, None, None].astype(whole.dtype)
 
+    @property
+    def objective(self) -> Objective:
+        """Return f_p; the sum over agents is the stated problem."""
+        return Objective(self, self.whole.counts(self.n_samples)[:, None], self.whole.own_strength)
+
+    @property
+    def mean_objective(self) -> Objective:
+        """Return the mean over an agent's own records with the penalty; the mean by `weights` is the stated problem."""
+        return Objective(self, self.n_samples.clip(1)[:, None], self.whole.mean_strength)
+
     @cached_property
     def gradient_bound(self) -> Array:
         """Bound on the l2 norm of one record's gradient, shape (B, S): c1 of huang2019.
@@ -506,7 +579,7 @@ class RowParts:
         return self.whole.loss.curvature_bound * self._largest_norm**2
 
     def optimum(self) -> Array:
-        """Find the minimiser of each agent's ``f_p`` with the mean over its own records, shape (B, S, K, J)."""
+        """Find the minimiser of each agent's `mean_objective`, shape (B, S, K, J)."""
         whole = self.whole
         w = np.zeros((*self._shape, *whole.model_shape), whole.dtype)
         for share in self._shares:
@@ -514,7 +587,7 @@ class RowParts:
             if n:
                 X, weights = share.X.astype(np.float64), np.full(n, 1 / n)
                 w[share.agent, share.seeds] = whole.minimize(
-                    X, share.y, weights, whole.own_strength
+                    X, share.y, weights, whole.mean_strength
                 )
         return w
 
@@ -526,9 +599,9 @@ class RowParts:
 
     @cached_property
     def smoothness(self) -> Array:
-        """Return a Lipschitz constant L of the gradient of ``f_p``, a part of the mean over all records, shape (B, S).
+        """Return a Lipschitz constant L of the gradient of ``f_p``, shape (B, S).
 
-        Curvatures of loss and penalty give c sigma_max(X_p)^2 / I + s c4, and sigma_max^2 is at most I_p max ||x||_2^2.
+        Curvatures of loss and penalty give c sigma_max(X_p)^2 / n_p + s c4; sigma_max^2 is at most I_p max ||x||_2^2.
         With ``global`` sensitivity this is the bound over admissible records, so a step size made of it tells nothing
         about the agent's own records.
         """
@@ -537,7 +610,7 @@ class RowParts:
             squared = self.n_samples[:, None] * self._largest_norm**2
         else:
             squared = self._measured(lambda share: share.largest_singular_value() ** 2)
-        loss = whole.loss.curvature_bound * squared / whole.n_samples
+        loss = whole.loss.curvature_bound * squared / self.objective.divisor
         return loss + whole.penalty_curvature
 
     @property
@@ -577,7 +650,7 @@ class RowParts:
         z
             Local models, shape (B, S, K, J).
         mean_over
-            What the sums are divided by, one number or one for each agent: I in ryu2021 and ryu2022, I_p in huang2019.
+            What the sums are divided by, one number or one for each agent, see `Objective`.
         floor
             Probabilities are clipped to [floor, 1], as the authors' code of ryu2022 does with 1e-9.
         sample

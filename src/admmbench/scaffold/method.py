@@ -36,7 +36,6 @@ class Template(Linearized):
     """
 
     order = "server"  # or "agents": who begins a round
-    mean_over = "all"  # or "own": records that gradients are means over
     release = Release("laplace", "gradient")
 
     power: Annotated[float, Field(ge=0)] = 0.5

@@ -1,0 +1,208 @@
+"""Every method over rows ends at the optimum of the stated problem, or where its docs say that it ends.
+
+Two sites, whose labels mean the opposite, have 950 and 50 records, or equally many; the penalty is large enough to
+matter. A method that weighs agents or the penalty otherwise ends elsewhere.
+"""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy.special import expit
+
+from admmbench import simulate
+from admmbench.algorithms import list_algorithms, resolve
+from admmbench.contracts.made_up_data import make_dataset, written_by
+
+SIZES = {"unequal": (950, 50), "equal": (500, 500)}
+STRENGTH = 0.1
+FAR = {"clip": 100}
+SOLVED = {"rho": 0.1, "tolerance": 1e-9}
+METHODS = [
+    ("admm", SOLVED, 100),
+    ("pvp", SOLVED, 100),
+    ("dvp", SOLVED, 100),
+    ("private_admm", SOLVED | {"relaxation": 0.8}, 100),
+    ("outp", {"rho": 0.1}, 300),
+    ("dp_admm", {"rho": 0.1}, 300),
+    ("iadmm", {"rho": 0.1, "a": 20}, 400),
+    ("objp", {"rho": 0.1, "a": 20}, 400),
+    ("objp", {"rho": 0.1, "a": 20, "local_updates": 5}, 400),
+    ("objp", {"rho": 0.1, "proximity": "smooth"}, 400),
+    ("objp", {"rho": 0.1, "proximity": "strong", "a": 4}, 400),
+    ("objt", {"rho": 0.1, "a": 100}, 1000),
+    ("iceadmm", {"rho": 0.1, "a": 4}, 400),
+    ("iceadmm", {"rho": 0.1, "a": 4, "local_updates": 3}, 400),
+    ("dpsgd", {"learning_rate": 2}, 300),
+    ("dp_fedavg", {"learning_rate": 2, "local_updates": 1} | FAR, 300),
+    ("dp_scaffold", {"learning_rate": 1, "local_updates": 2}, 300),
+    ("fedpd", {"eta": 5, "learning_rate": 0.5, "local_updates": 10}, 200),
+    ("dp_fedadmm", {"rho": 0.1, "learning_rate": 1, "local_updates": 10} | FAR, 200),
+    ("sklearn_logistic", {"objective": "problem", "tol": 1e-10, "max_iter": 1000}, 1),
+    ("centralized", {}, 1),
+]
+# Ends elsewhere, below.
+OTHERS = {"amp", "nbafl"}
+settings = pytest.mark.parametrize("average", ["records", "agents"])
+sizes = pytest.mark.parametrize("sizes", SIZES)
+
+
+@cache
+def sites(sizes):
+    """Sites with 950 and 50 records, or as many each, whose labels mean the opposite."""
+    made = make_dataset(n_train=1000, n_features=4, n_classes=2)
+    site = np.repeat([0, 1], SIZES[sizes])
+    X = made.X_train
+    y = (X[:, 0] + 0.3 * X[:, 1] > 0.65).astype(int) ^ site
+    return replace(written_by(made, site, ["large", "small"]), y_train=y)
+
+
+def stated(average, strength=STRENGTH):
+    problem = {"loss": "logistic", "penalty": "l2", "strength": strength, "per": "total"}
+    return problem | {"average": average, "records": {"max_l2_norm": 2}}
+
+
+def run(name, params, rounds, sizes, problem, variant="paper"):
+    given = {"params": params, "rounds": rounds, "evaluate_every": rounds, "variant": variant}
+    known = {"agents": {"scheme": "by_writer"}, "seeds": 1, "epsilon": np.inf, "dtype": "float64"}
+    return simulate(sites(sizes), name, problem=problem, **given, **known)
+
+
+class Stated:
+    """The stated problem, written down once more as a mean by weights, of a strength beside one mean of losses."""
+
+    def __init__(self, sizes, average, strength=STRENGTH):
+        data = sites(sizes)
+        X = data.X_train.astype(float)
+        assert np.linalg.norm(X, axis=1).max() < 2  # none is scaled down
+        of = data.attributes["writer"].train
+        y = 2 * data.y_train - 1
+        self.own = [(X[of == p], y[of == p]) for p in (0, 1)]
+        self.weights = np.array(
+            [len(own) / len(y) if average == "records" else 1 / 2 for _, own in self.own]
+        )
+        # The sum over agents, over the mean by weights.
+        self.factor = 1 if average == "records" else 2
+        self.strength = strength / self.factor
+
+    def mean(self, w, p):
+        """Return the objective of an agent's records, and its gradient."""
+        X, y = self.own[p]
+        margin = y * (X @ w)
+        slope = -y * expit(-margin) / len(y)
+        value = np.logaddexp(0, -margin).mean() + self.strength / 2 * w @ w
+        return value, X.T @ slope + self.strength * w
+
+    def whole(self, w):
+        """Return the mean by weights, and its gradient."""
+        values, slopes = zip(*(self.mean(w, p) for p in (0, 1)), strict=True)
+        return self.weights @ values, self.weights @ slopes
+
+    def solve(self, function):
+        """Find where a gradient vanishes."""
+        return optimize.root(lambda w: function(w)[1], np.zeros(4), tol=1e-12).x
+
+    def objective(self, w):
+        """Return what `train_loss` is."""
+        return self.factor * self.whole(w)[0]
+
+    @property
+    def least(self):
+        return self.objective(self.solve(self.whole))
+
+    def gap(self, train_loss):
+        """Part of the way from a model of zeros to the optimum that is left."""
+        return (train_loss - self.least) / (self.objective(np.zeros(4)) - self.least)
+
+
+def ends(trace):
+    return trace.train_loss.values[0, -1]
+
+
+def test_all_methods_over_rows_are_here():
+    over_rows = {name for name in list_algorithms() if "rows" in resolve(name).sharing}
+    assert {name for name, *_ in METHODS} | OTHERS == over_rows
+
+
+@settings
+@sizes
+@pytest.mark.parametrize(("name", "params", "rounds"), METHODS)
+def test_a_method_ends_at_the_optimum_of_the_stated_problem(name, params, rounds, sizes, average):
+    trace = run(name, params, rounds, sizes, stated(average))
+    assert abs(Stated(sizes, average).gap(ends(trace))) < (1e-4 if name == "objt" else 1e-6)
+
+
+@sizes
+def test_what_a_wrong_weight_would_be_is_seen(sizes):
+    """The optimum of each other statement is far away: of the penalty P times, of the other weights of agents."""
+    for average, other in (("records", "agents"), ("agents", "records")):
+        here = Stated(sizes, average)
+        for strength in (STRENGTH / 2, STRENGTH * 2):
+            there = Stated(sizes, average, strength)
+            assert here.gap(here.objective(there.solve(there.whole))) > 1e-3
+        if sizes == "unequal":
+            there = Stated(sizes, other)
+            assert here.gap(here.objective(there.solve(there.whole))) > 1e-3
+
+
+@settings
+@sizes
+@pytest.mark.parametrize(
+    ("name", "params"), [("iadmm", {"a": 20}), ("objp", {"a": 20}), ("outp", {"a": 100})]
+)
+def test_so_does_what_the_authors_code_computes(name, params, sizes, average):
+    trace = run(name, {"rho": 0.1} | params, 2000, sizes, stated(average), "reference")
+    assert abs(Stated(sizes, average).gap(ends(trace))) < 1e-5
+
+
+@settings
+@sizes
+def test_amp_ends_at_the_mean_of_the_agents_own_optima(sizes, average):
+    stated_here = Stated(sizes, average)
+    own = [stated_here.solve(partial(stated_here.mean, p=p)) for p in (0, 1)]
+    trace = run("amp", {}, 1, sizes, stated(average))
+    wanted = stated_here.objective(stated_here.weights @ own)
+    assert ends(trace) == pytest.approx(wanted, rel=1e-6)
+    assert stated_here.gap(wanted) > 1e-6
+
+
+@settings
+@sizes
+def test_nbafl_ends_where_proximal_steps_agree(sizes, average):
+    """FedProx's fixed point: the nearer to the optimum, the larger rho is."""
+    here, gaps = Stated(sizes, average), []
+
+    def proximal(v, p, w, rho):
+        value, slope = here.mean(v, p)
+        return value + rho / 2 * (v - w) @ (v - w), slope + rho * (v - w)
+
+    for rho in (0.2, 2.0):
+
+        def moved(w, rho=rho):
+            near = [here.solve(partial(proximal, p=p, w=w, rho=rho)) for p in (0, 1)]
+            return here.weights @ near - w
+
+        w = optimize.root(moved, np.zeros(4), tol=1e-10).x
+        params = {"rho": rho, "tolerance": 1e-9} | FAR
+        trace = run("nbafl", params, 800, sizes, stated(average))
+        assert ends(trace) == pytest.approx(here.objective(w), rel=1e-6)
+        gaps.append(here.gap(ends(trace)))
+    assert 0 < gaps[1] < gaps[0] / 4
+
+
+@settings
+@sizes
+def test_fedavg_ends_where_several_local_steps_agree(sizes, average):
+    here, w = Stated(sizes, average), np.zeros(4)
+    for _ in range(200):
+        local = [w, w]
+        for _ in range(8):
+            local = [v - 2 * here.mean(v, p)[1] for p, v in enumerate(local)]
+        w = here.weights @ local
+    trace = run(
+        "dp_fedavg", {"learning_rate": 2, "local_updates": 8} | FAR, 200, sizes, stated(average)
+    )
+    assert ends(trace) == pytest.approx(here.objective(w), rel=1e-6)
+    assert 1e-5 < here.gap(ends(trace)) < 0.1
