@@ -62,6 +62,7 @@ class AMP(OverRows):
     # What the proof covers.
     needs = ("convex loss", "bounded slope", "unclipped slope", "smooth penalty")
     gradients = 200  # about so many steps
+    fixed_point = "at the mean of the agents' own optima"
 
     noise_share: Annotated[float, Field(gt=0, lt=1)] = 0.9
     output_share: Annotated[float, Field(gt=0, lt=1)] = 0.01

@@ -42,7 +42,7 @@ class DPADMM(OutputPerturbation):
     """
 
     averages = {**AVERAGES, **THEOREMS}
-    tune = {"rounds": 20, "params.rho": 0.02, "params.a": 32}
+    tune = {"rounds": 20, "params.rho": 0.004, "params.a": 32}
     # The sums are in double precision.
     state_copies = 5
 

@@ -57,6 +57,11 @@ class DPFedAvg(OverRows):
     clip: Length = 1.0
 
     @property
+    def fixed_point(self) -> str:
+        """Several local steps leave the gradients of the agents' own objectives in the mean."""
+        return "where the agents' local steps cancel in the mean" if self.local_updates > 1 else ""
+
+    @property
     def gradients(self) -> int:
         """Each local step takes one."""
         return self.local_updates

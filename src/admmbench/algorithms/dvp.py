@@ -39,7 +39,7 @@ class DVP(Exact):
 
     family = "perturbation of dual variables"
     release = Release("spherical", "dual variable", scaled_for="replace")
-    tune = {"rounds": 10, "params.rho": 0.25}
+    tune = {"rounds": 10, "params.rho": 0.05}
     # What the proof covers.
     needs = ("convex loss", "smooth penalty", "bounded slope", "one output")
 

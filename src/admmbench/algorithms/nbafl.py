@@ -49,6 +49,8 @@ class NbAFL(PerturbedSolution):
     tune = {"rounds": 10, "params.rho": 0.25, "params.clip": 10}
     examples = ({"clip": 0.01},)
 
+    fixed_point = "where the agents' proximal steps cancel in the mean; the larger rho, the nearer to the optimum"
+
     clip: Length = 10.0
     bound: Literal["proved", "printed"] = "proved"
 

@@ -31,7 +31,7 @@ class PrivateADMM(PerturbedSolution):
         lambda of the paper: the part of the step to the fixed point.
     """
 
-    tune = {"rounds": 10, "params.rho": 0.25, "params.relaxation": {"start": 0.5, "most": 1}}
+    tune = {"rounds": 10, "params.rho": 0.05, "params.relaxation": {"start": 0.5, "most": 1}}
 
     relaxation: Annotated[float, Field(gt=0, le=1)] = 0.5
 

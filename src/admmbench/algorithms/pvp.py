@@ -12,7 +12,7 @@ class PVP(PerturbedSolution):
     """Agents solve exact subproblems and add Gaussian noise of constant variance to the solutions: algorithm 2."""
 
     family = "perturbation of primal variables"
-    tune = {"rounds": 10, "params.rho": 0.25}
+    tune = {"rounds": 10, "params.rho": 0.05}
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the subproblem of line 4, and add the noise of line 5."""

@@ -47,6 +47,11 @@ class SklearnLogistic(Optimum):
     tol: Annotated[float, Field(gt=0)] = 1e-4
     max_iter: Annotated[int, Field(ge=1)] = 100
 
+    @property
+    def fixed_point(self) -> str:
+        """The estimator has a problem of its own."""
+        return "" if self.objective == "problem" else "at the optimum of scikit-learn's defaults"
+
     def check(self, problem: Problem, agents: int) -> None:
         """Raise a ValueError if there are no such parties: they join features only if columns are shared out."""
         if self.parties is None:

@@ -25,6 +25,7 @@ from admmbench.contracts.runs import (
     AGENTS,
     RECORDS,
     ROUNDS,
+    Array,
     Backwards,
     Breaking,
     Halfway,
@@ -35,12 +36,14 @@ from admmbench.contracts.runs import (
     same,
     settings,
 )
+from admmbench.datasets import Dataset
 from admmbench.engine import rounds as engine
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.frames.base import Guarantee
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
+from admmbench.problems.base import State
 from admmbench.problems.needs import Need
 from admmbench.results.statistics import after_start
 
@@ -49,6 +52,9 @@ _LEARNING_ROUNDS = 60
 _ROUNDING, _PRECISION, _SMALL = 1e-4, 2e-3, 1e-5
 # Global models that a state may have besides the copies of all local ones.
 _GLOBAL_MODELS = 4
+# Two sites whose optimum depends on how agents and penalty are weighed, and what part of the way to it may be left.
+_AVERAGES, _FACTORS, _STRENGTH = ("records", "agents"), (1 / 4, 1 / 2, 1, 2, 4), 0.1
+_ENDING_ROUNDS, _NEAR = 300, 0.01
 _MISSPELT = "varaint"
 # Enough for what leaves without noise, and to see who takes part; bounds from so few runs show little.
 _ATTACKED = 24
@@ -333,6 +339,53 @@ def learns_without_noise(case: MethodCase) -> None:
     )
 
 
+def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
+    """Without noise it ends near no optimum of a problem that weighs agents or the penalty otherwise."""
+    if case.method.fixed_point:
+        return
+    data, solver = _two_sites(case.data), MethodCase("centralized", "paper", "rows", {})
+    known: dict[str, Any] = {"dataset": data, "agents": {"scheme": "by_writer"}, "seeds": [0]}
+    known |= {"epsilon": math.inf, "dtype": "float64", "rounds": _ENDING_ROUNDS}
+
+    def stated(average: str, factor: float) -> dict[str, Any]:
+        weighed = {"per": "total", "average": average, "strength": factor * _STRENGTH}
+        return known | {"problem": case.setting.problem | weighed}
+
+    def left(state: State, average: str, factor: float) -> float:
+        """Part of the way from a model of zeros to an optimum that is left."""
+        spec = solver.spec(**stated(average, factor))
+        start, best = (play(spec, data, rounds) for rounds in (0, 1))
+        least = best.objective.item()
+        here = replace(best, state=state).objective.item()
+        return (here - least) / (start.objective.item() - least)
+
+    for average in _AVERAGES:
+        spec = case.spec(**stated(average, 1))
+        if not play(spec, data, 0).federation.problem.loss.convex:
+            return
+        state = play(spec, data, _ENDING_ROUNDS).state
+        if (near := left(state, average, 1)) < _NEAR:
+            continue
+        halfway = left(play(spec, data, _ENDING_ROUNDS // 2).state, average, 1)
+        others = [each for each in itertools.product(_AVERAGES, _FACTORS) if each != (average, 1)]
+        other, factor = min(others, key=lambda each, state=state: left(state, *each))  # type: ignore[misc]
+        ensure(
+            # On its way to one optimum it may pass another one.
+            abs(halfway - near) > near / 20 or left(state, other, factor) > near / 4,
+            f"with average: {average} it ends near the optimum with average: {other} and {factor:g} times the "
+            "strength; `parts.objective` and `parts.mean_objective` have the stated weights; or say what its "
+            "`fixed_point` is",
+        )
+
+
+def _two_sites(data: Dataset) -> Dataset:
+    """Let one of two sites have few of the records, with targets that mean the opposite."""
+    y: Array = data.y_train.copy()
+    few = np.arange(len(y)) >= 0.8 * len(y)
+    y[few] = y.max() + y.min() - y[few]
+    return replace(written_by(data, few.astype(np.int32), ["large", "small"]), y_train=y)
+
+
 def approaches_a_solution(case: MethodCase) -> None:
     """The violation of constraints falls, or the objective where there is none."""
     trace = case.trace(rounds=_LEARNING_ROUNDS, evaluate_every=1, seeds=[0]).isel(seed=0)
@@ -473,4 +526,4 @@ _NOISY = (
     divergence_is_recorded,
 )
 _OVER_RECORDS = (state_copies_bounds_the_state, seeded_shares_are_a_partition_of_their_own)
-_OVER_ROWS = (writers_serve_as_agents,)
+_OVER_ROWS = (writers_serve_as_agents, approaches_the_optimum_of_the_stated_problem)

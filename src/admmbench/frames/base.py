@@ -276,6 +276,11 @@ class Algorithm(ABC, Generic[StateT, FederationT]):
         return ""
 
     @property
+    def fixed_point(self) -> str:
+        """Where it ends without noise if that is not the optimum of the stated problem, in words; else empty."""
+        return ""
+
+    @property
     def family(self) -> str:
         """Mechanism that methods share: they have one colour in figures. Empty for a method that stands alone."""
         return ""

@@ -301,6 +301,8 @@ class Consensus(OverRows):
     """
 
     order: ClassVar[Order]
+    # What plug-ins of before state; it has no effect.
+    mean_over: ClassVar[str]
     averages: ClassVar[Mapping[str, Average]] = AVERAGES
     # Of a run that a theorem is measured of: constants and sums made of the records.
     private_state = ("course",)

@@ -40,6 +40,15 @@ class Inexact(Linearized):
         """Return ``1 / eta_t`` with ``eta_t = a / sqrt(t)``: ryu2021, theorem 3 of ryu2022, and the authors' code."""
         return math.sqrt(t) / self.a
 
+    @property
+    def frozen(self) -> str:
+        """Where steps within the radius end."""
+        return (
+            ""
+            if self.reference
+            else "within a pi^2 / 6 of its start in each entry, as its radius falls"
+        )
+
     def radius(self, t: int) -> float:
         """Return the radius of the trust region: ``a / t^2`` in ryu2021, ``a`` in the authors' code.
 
