@@ -11,9 +11,10 @@ LASSO = {"loss": "logistic", "penalty": "l1", "strength": 1e-2, "per": "agent"}
 COLUMNS = {"loss": "logistic", "penalty": "l2", "strength": 2e-2}
 SIGMOID = {"loss": "sigmoid", "penalty": "l2", "strength": 2e-2}
 
-IID = {"scheme": "iid", "agents": 4}
-SHUFFLED = {"scheme": "iid", "agents": 4, "shuffle": True}
-DRAWN = {"scheme": "iid", "agents": 4, "shuffle": True, "train": 50}
+AGENTS = 4
+IID = {"scheme": "iid", "agents": AGENTS}
+SHUFFLED = {**IID, "shuffle": True}
+DRAWN = {**SHUFFLED, "train": 50}
 WRITERS = {"scheme": "by_writer"}
 PARTIES = {"scheme": "columns", "blocks": [3, 4]}
 
@@ -36,6 +37,8 @@ ANY = [
 ]
 SMOOTH = {"outp", "pvp", "dvp"}
 TWO_VARIANTS = {"iadmm", "objp", "objt", "outp"}
+DIVIDED_BY_OWN = {"outp", "admm", "pvp", "dp_admm"}
+DIVIDED_BY_ALL = {"iadmm", "objp", "objt"}
 
 
 def rows():
@@ -114,12 +117,28 @@ def optima():
         }
 
 
+def solved(case):
+    """State the problem that a method solved when traces were made: most divided alike, whatever the problem said."""
+    name, problem = case["algorithm"], case["problem"]
+    if case.get("variant") == "reference":  # the penalty of all agents, for each
+        agents = AGENTS if problem["per"] == "agent" else 1
+        problem = {**problem, "strength": problem["strength"] * agents, "per": "agent"}
+    if problem["loss"] == "softmax":
+        if name in DIVIDED_BY_OWN:
+            return {**problem, "average": "agents"}
+        if name == "dpsgd":  # an agent's part of the penalty
+            return {**problem, "strength": problem["strength"] / AGENTS}
+    elif name in DIVIDED_BY_ALL:
+        return {**problem, "average": "records"}
+    return problem
+
+
 def settings(case):
     """Arguments of `simulate`."""
     n_classes = 3 if case["problem"]["loss"] == "softmax" else 2
     writers = 5 if case["agents"]["scheme"] == "by_writer" else 0
     data = make_dataset(n_train=61, n_classes=n_classes, writers=writers)
-    return {**ROUNDS, "dataset": data, **case}
+    return {**ROUNDS, "dataset": data, **case, "problem": solved(case)}
 
 
 EXACT = [*rows(), *shapes(), *columns()]
