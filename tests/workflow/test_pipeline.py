@@ -140,6 +140,7 @@ def test_what_is_tuned_runs_with_the_best_settings(project):
     assert "Nothing to be done" in project.run("--", "tune")
     # Who adds a method, in a copy without the trials of the others, tunes this one alone.
     shutil.rmtree(project.folder / "results/tiny/tuning")
+    shutil.rmtree(project.folder / ".snakemake")
     other = {"name": "dpsgd", "label": "Mine", "params": {"sampling": 0.5}, "tune": {"rounds": 2}}
     project.configure(**study, algorithms=[*methods, other])
     assert "Mine at 2, 8\n" in project.fails()

@@ -150,11 +150,14 @@ def renew_damaged():
 
 
 def chosen_settings(wildcards):
-    """Files of the settings that tuning chose; damaged searches are made again."""
+    """Searches, and files of the settings that they chose; damaged searches are made again.
+
+    A file of settings that came with the project has no record in Snakemake: it would not ask for what it lacks.
+    """
     names = [name for name in EXPERIMENTS if STUDY.experiments[name].searches]
     files = [file for name in names for file in search_files(name)]
     make_again(workflow, files, prepared_data(), RESOURCES)
-    return [f"config/{TUNED}/{name}.yaml" for name in names]
+    return [*files, *(f"config/{TUNED}/{name}.yaml" for name in names)]
 
 
 def checked_files():
