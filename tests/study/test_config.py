@@ -82,6 +82,8 @@ BEST: dict[str, Any] = {"settings": {}, "error": 0}
         ({"algorithms": [None]}, r"algorithms\.0: Input should be a mapping of keys to values"),
         ({"seed_blocks": [10**9]}, "seed_blocks: expected at most 10,000 seeds together"),
         ({"tuned": {"ObjQ": {}}}, "tuned: unknown label 'ObjQ'; did you mean 'ObjP'"),
+        ({"only": ["ObjQ"]}, "only: unknown label 'ObjQ'; did you mean 'ObjP'"),
+        ({"only": []}, "only: List should have at least 1 item"),
         (
             {"tuned": {"ObjP": {1: BEST, "1.0": BEST}}},
             r"tuned.ObjP: each budget may appear once, got \[1, '1.0'\]",
@@ -653,6 +655,35 @@ def test_a_method_that_is_to_be_tuned_has_searches_and_then_runs(tmp_path):
     # The manifest holds what was chosen.
     again = Experiment.model_validate_json(experiment.model_dump_json())
     assert [each.path for each in again.runs] == [each.path for each in experiment.runs]
+
+
+def test_a_part_of_a_study_has_the_definition_of_the_whole(tmp_path):
+    """Only its methods are tuned, run, attacked and drawn; what the others were tuned to stays as it is."""
+    best = {"rounds": 5, "params.learning_rate": 0.25, "problem.records.max_l2_norm": 4.0}
+    stated = TUNED | {
+        "control": "ObjP",
+        "audit": {},
+        "tuned": {"DP-GD": {1.0: {"settings": best, "error": 0.3}}},
+        "figures": [
+            {"name": "both", "kind": "tradeoff", "algorithms": ["DP-GD", "ObjP"]},
+            {"name": "one", "kind": "tradeoff", "algorithms": ["DP-GD"]},
+            {"name": "all", "kind": "tradeoff"},
+        ],
+    }
+    whole = load(tmp_path, **stated)
+    part = load(tmp_path, **stated, only=["DP-GD"])
+    assert [each.path for each in part.runs] == [
+        each.path for each in whole.runs if each.label == "DP-GD"
+    ]
+    assert part.searches == whole.searches
+    assert {each.label for each in part.audits.values()} == {"DP-GD"}
+    assert [each.name for each in part.figures] == ["one", "all"]
+    assert part.untuned == ["DP-GD at 2"]
+    other = load(tmp_path, **stated, only=["ObjP"])
+    assert (other.searches, other.untuned) == ({}, [])
+    assert {each.label for each in other.runs} == {"ObjP"}
+    assert other.chosen == whole.chosen
+    assert Experiment.model_validate_json(other.model_dump_json()) == other
 
 
 def test_settings_belong_to_what_was_tuned_whatever_it_is_called(tmp_path):

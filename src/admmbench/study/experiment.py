@@ -13,7 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from admmbench import algorithms, datasets, partition
 from admmbench.audit.settings import AuditSettings
@@ -187,9 +194,19 @@ class Experiment(Strict):
     tuned: Tuned = {}
     """Settings that tuning chose, by label and budget: from config/tuned/, which `snakemake tune` writes."""
     algorithms: Annotated[list[Method], Field(min_length=1)]
+    only: Annotated[list[str] | None, Field(min_length=1)] = None
+    """Labels of the methods that are tuned, run, attacked and drawn, all if absent: a part of the study, see
+    docs/reproducing.md."""
     figures: list[SerializeAsAny[Figure]] = []
 
     _with_delta = model_validator(mode="before")(with_delta)
+
+    @field_validator("figures")
+    @classmethod
+    def _of_the_part(cls, figures: list[Figure], others: ValidationInfo) -> list[Figure]:
+        """Leave out figures of methods that are not run."""
+        only = others.data.get("only")
+        return [each for each in figures if not only or {*only}.issuperset(each.algorithms or [])]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -207,6 +224,9 @@ class Experiment(Strict):
         _once("algorithms: the label", labels)
         if self.control is not None and self.control not in labels:
             raise ValueError(f"control: {unknown('label', self.control, labels)}")
+        for label in self.only or []:
+            if label not in labels:
+                raise ValueError(f"only: {unknown('label', label, labels)}")
         _once("figures: the name", [figure.name for figure in self.figures])
         self._check_methods()
         for number, figure in enumerate(self.figures):
@@ -417,13 +437,18 @@ class Experiment(Strict):
     @cached_property
     def searches(self) -> dict[str, Search]:
         """Say what is tuned, by file name: every method with ``tune`` at every budget."""
-        return {f"{Run(each.label, each.spec).address.stem}.json": each for each in self._searches}
+        return {
+            f"{Run(each.label, each.spec).address.stem}.json": each
+            for each in self._searches
+            if self._asked(each.label)
+        }
 
     @cached_property
     def _searches(self) -> list[Search]:
         return [
             Search(method.label, budget, self._complete(method, budget, method.starts), method.tune)
-            for method, budget in self._grid
+            for method in self.algorithms
+            for budget in self._budgets(method)
             if method.tune
         ]
 
@@ -442,7 +467,16 @@ class Experiment(Strict):
 
     @property
     def _grid(self) -> list[tuple[Method, float]]:
-        return [(method, budget) for method in self.algorithms for budget in self._budgets(method)]
+        return [
+            (method, budget)
+            for method in self.algorithms
+            if self._asked(method.label)
+            for budget in self._budgets(method)
+        ]
+
+    def _asked(self, label: str) -> bool:
+        """Whether a method belongs to the part of the study that is asked for."""
+        return self.only is None or label in self.only
 
     def settings(self, method: Method, budget: float) -> Settings | None:
         """Return the settings that tuning chose; empty for a method without axes, None if it must still be tuned."""
