@@ -9,7 +9,7 @@ import yaml
 
 from admmbench.cli import main
 from admmbench.results import reference
-from admmbench.results.joining import join
+from admmbench.results.joining import join, replace
 from admmbench.results.kinship import with_kinship
 from tests.made import INF, build
 
@@ -134,3 +134,82 @@ def test_a_study_is_kept_in_parts(tmp_path):
     xr.testing.assert_identical(reference.load(["study"], [kept])["study"].load(), whole())
     sources = yaml.safe_load((kept / reference.FILES).read_text())
     assert sources["study.nc"]["command"] == "snakemake 0; snakemake 1"
+
+
+def tuned(labels=LABELS, norm=1.0, longest=300):
+    """Results of a study in which rounds and norms were tuned: evaluated rounds differ between methods."""
+    results = whole().sel(algorithm=labels)
+    settings = json.dumps({"rounds": longest, "problem.records.max_l2_norm": norm})
+    results = results.sel(round=results["round"] <= longest)
+    problem = {"loss": "softmax", "records": {"max_l2_norm": norm}, "average": "agents"}
+    ran = (results["status"] >= 0).any("seed").values
+    return results.assign_coords(
+        tuned=(("algorithm", "epsilon"), np.where(ran, settings, "")),
+        rounds=results["rounds"].clip(max=longest),
+    ).assign_attrs(problem=json.dumps(problem), rounds=longest)
+
+
+def test_methods_replace_those_with_their_labels():
+    """All others stay, bit for bit; methods need not be tuned to the same rounds and norms."""
+    new = tuned(["ObjP"], norm=2.0, longest=200)
+    new["test_error"] += 0.1
+    former = tuned()
+    found = replace(former, new.assign(seconds=new["test_error"]))
+    assert found["algorithm"].values.tolist() == LABELS
+    others = [LABELS[0], LABELS[2]]
+    xr.testing.assert_identical(
+        found.sel(algorithm=others).drop_attrs(deep=False),
+        former.sel(algorithm=others).drop_attrs(deep=False),
+    )
+    own = found.sel(algorithm=["ObjP"])
+    xr.testing.assert_identical(own["test_error"].sel(round=new["round"]), new["test_error"])
+    assert own["test_error"].sel(round=300).isnull().all()
+    assert json.loads(found.attrs["problem"]) == {
+        "loss": "softmax",
+        "records": {},
+        "average": "agents",
+    }
+    assert found.attrs["rounds"] == 300
+    # What a study says of decisions may have been stated since.
+    stated = replace(former, new.assign_attrs(control="OutP", margin=0.01)).attrs
+    assert (stated["control"], stated["margin"]) == ("OutP", 0.01)
+    xr.testing.assert_identical(replace(former, former), former)
+
+
+def test_what_tuning_told_of_some_methods_is_unknown_of_others():
+    known = tuned()
+    lost = np.where(known["tuned"] == "", np.nan, 0.01)
+    known = known.assign_coords(lost_beside=(("algorithm", "epsilon"), lost, {"units": "1"}))
+    found = replace(known, tuned(["ObjP"]))["lost_beside"]
+    assert found.sel(algorithm="ObjP").isnull().all()
+    assert (found.sel(algorithm="OutP") == known["lost_beside"].sel(algorithm="OutP"))[:2].all()
+    found = replace(tuned(), known.sel(algorithm=["ObjP"]))["lost_beside"]
+    assert found.attrs == {"units": "1"}
+    assert found.sel(algorithm="ObjP", epsilon=1.0) == 0.01
+
+
+def test_what_cannot_replace_is_refused():
+    part = tuned(["ObjP"])
+    with pytest.raises(ValueError, match=r"of ObjP: they lack ε = 0.1; run it at all its budgets$"):
+        replace(tuned(), part.sel(epsilon=[1.0]))
+    other = json.dumps(json.loads(part.attrs["problem"]) | {"average": "records"})
+    with pytest.raises(ValueError, match=r"they differ in problem.average$"):
+        replace(tuned(), part.assign_attrs(problem=other))
+    with pytest.raises(ValueError, match=r"they differ in rounds, evaluated rounds$"):
+        replace(whole(), whole().sel(algorithm=["ObjP"], round=[1]).assign_attrs(rounds=1))
+
+
+def test_kept_methods_are_replaced_by_a_command(tmp_path, capsys):
+    kept, path = tmp_path / "kept", tmp_path / "results.nc"
+    words = ["keep", str(path), "--folder", str(kept), "--made-by"]
+    tuned().to_netcdf(path, engine="h5netcdf")
+    assert main([*words, "first"]) == 0
+    new = tuned(["ObjP"], longest=200)
+    new.to_netcdf(path, engine="h5netcdf")
+    assert main([*words, "second", "--replace"]) == 0
+    found = reference.load(["study"], [kept])["study"]
+    xr.testing.assert_identical(found.load(), replace(tuned(), new))
+    source = yaml.safe_load((kept / reference.FILES).read_text())["study.nc"]
+    assert source["command"] == "first; second"
+    assert main([*words, "third", "--replace", "--add"]) == 1
+    assert "--add, --replace: what is added replaces nothing" in capsys.readouterr().err

@@ -142,6 +142,35 @@ def test_trials_of_a_search_are_kept_as_they_are(tmp_path, capsys):
     assert reference.load(["my_study", "my_study_trials"], [kept]) == {}
 
 
+def test_trials_of_a_search_replace_those_of_the_same_search(tmp_path):
+    path, kept = tmp_path / "results/my_study/trials.csv", tmp_path / "kept"
+    path.parent.mkdir(parents=True)
+    words = ["keep", str(path), "--folder", str(kept), "--replace", "--made-by"]
+    head = "method,budget,settings,error,loss\n"
+    path.write_text(head + "A,1.0,{},0.30,inf\nA,2.0,{},0.2,1e-05\nB,1.0,{},0.1,\n")
+    assert main([*words, "first"]) == 0
+    path.write_text(head + "A,1.0,{},0.4,1\nA,1.0,{},0.5,1\n")
+    assert main([*words, "second"]) == 0
+    (file,) = kept.glob("*.csv")
+    assert file.read_text() == (
+        head + "A,2.0,{},0.2,1e-05\nB,1.0,{},0.1,\nA,1.0,{},0.4,1\nA,1.0,{},0.5,1\n"
+    )
+    source = yaml.safe_load((kept / "files.yaml").read_text())[file.name]
+    assert source["command"] == "first; second"
+    file.write_text(head)
+    assert main([*words, "third"]) == 1
+
+
+def test_the_last_round_of_each_method_is_kept(tmp_path):
+    """Methods may have rounds of their own, and what is reported is their last."""
+    results = build(ERRORS, rounds=(1, 100, 200, 300))
+    results = results.assign_coords(
+        rounds=results["rounds"].where(results["method"] != "objp", 200)
+    )
+    path = reference.keep(results, "snakemake", tmp_path, every=1000)
+    assert reference.read(path)["round"].values.tolist() == [1, 200, 300]
+
+
 @pytest.mark.parametrize("text", ["", "method,error\nDP-GD,0.2\n"])
 def test_another_table_is_no_file_of_trials(tmp_path, capsys, text):
     path = tmp_path / "trials.csv"

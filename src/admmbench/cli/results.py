@@ -164,22 +164,34 @@ def _compare(options: argparse.Namespace) -> int:
         help="add the runs to those that are kept of the same experiment, instead of replacing them",
     ),
     argument(
+        "--replace",
+        action="store_true",
+        help="replace only the methods that are kept under the same labels; of trials, the same searches",
+    ),
+    argument(
         "--every",
         type=int,
         default=1,
-        help="keep one in so many of the evaluated rounds, and the first; files.yaml says so (default: 1)",
+        help="keep one in so many of the evaluated rounds, the first, and the last of each method; files.yaml says so "
+        "(default: 1)",
     ),
 )
 def _keep(options: argparse.Namespace) -> None:
     from admmbench.results import reference
 
+    if options.add and options.replace:
+        raise ValueError(
+            "--add, --replace: what is added replaces nothing; leave one of the two out"
+        )
     for path in options.results:
         if path.suffix == ".csv":
             if options.add or options.every != 1:
                 raise ValueError(f"{path}: all trials are kept, without --add and --every")
-            kept = reference.keep_trials(path, options.made_by, options.folder)
+            kept = reference.keep_trials(
+                path, options.made_by, options.folder, replace=options.replace
+            )
         else:
-            given = {"add": options.add, "every": options.every}
+            given = {"add": options.add, "replace": options.replace, "every": options.every}
             results = _of_experiment(_read(path), path)
             kept = reference.keep(results, options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")

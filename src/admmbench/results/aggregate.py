@@ -161,7 +161,7 @@ def _described(
         "paper": experiment.paper,
         **{key: first.attrs[key] for key in _SHARED},
         "shares": each_once(str(trace.attrs.get("shares", "")) for trace in firsts),
-        "problem": _in_common([trace.attrs["problem"] for trace in firsts]),
+        "problem": in_common([trace.attrs["problem"] for trace in firsts]),
         "rounds": max(trace.attrs["rounds"] for trace in firsts),
         "evaluate_every": experiment.evaluate_every,
         "partition": json.dumps(experiment.agents),
@@ -171,7 +171,7 @@ def _described(
 
 
 # What an experiment says of decisions.
-_OF_DECISIONS = ("added", "looks", "control", "margin")
+OF_DECISIONS = ("added", "looks", "control", "margin")
 
 
 def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
@@ -186,12 +186,12 @@ def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
     if experiment.margin:
         in_points = "valid_range" in results[results.attrs["metric"]].attrs
         stated["margin"] = experiment.margin / (100 if in_points else 1)
-    of_results = {name: each for name, each in results.attrs.items() if name not in _OF_DECISIONS}
+    of_results = {name: each for name, each in results.attrs.items() if name not in OF_DECISIONS}
     return results.drop_attrs(deep=False).assign_attrs({**of_results, **stated})
 
 
-def _in_common(problems: list[str]) -> str:
-    """Keep the settings that are the same in all problems; those that are tuned are not."""
+def in_common(problems: list[str]) -> str:
+    """Keep the settings that are the same in all problems, as JSON; those that are tuned are not."""
     several = [json.loads(problem) for problem in dict.fromkeys(problems)]
     return json.dumps(_shared(several), sort_keys=True) if len(several) > 1 else problems[0]
 

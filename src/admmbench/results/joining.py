@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
+from admmbench.results.aggregate import OF_DECISIONS, in_common
 from admmbench.results.kinship import with_kinship
 from admmbench.results.wording import each_once
 
@@ -37,8 +39,9 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     ------
     ValueError
         If both have a run, or if they differ in a setting, in what they measure, or in the rounds that were evaluated.
+        Settings that were tuned may differ.
     """
-    first, second = with_kinship(first), with_kinship(second)
+    first, second = _with_same_numbers(with_kinship(first), with_kinship(second))
     labels = list(dict.fromkeys(str(x) for each in (first, second) for x in each["algorithm"].data))
     if changed := [*_other_settings(first, second), *_in_both(first, second)]:
         raise ValueError(f"results cannot be joined: {'; '.join(changed)}")
@@ -62,20 +65,82 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
             if name in {**first.attrs, **second.attrs}
         },
         "versions": _versions(first, second),
+        "problem": in_common([first.attrs["problem"], second.attrs["problem"]]),
+        "rounds": max(first.attrs["rounds"], second.attrs["rounds"]),
     }
     return joined.set_coords(coordinates).assign_attrs({**first.attrs, **both})
 
 
+def replace(former: xr.Dataset, results: xr.Dataset) -> xr.Dataset:
+    """Put methods in the place of those with the same labels, and leave all others as they are.
+
+    Parameters
+    ----------
+    former
+        Results of an experiment; what they do not measure is left out of the new ones.
+    results
+        Of the same experiment, of some or all of its methods.
+
+    Returns
+    -------
+    xarray.Dataset
+        All methods, in the order of the former results.
+
+    Raises
+    ------
+    ValueError
+        If the new results lack a budget of a method that they replace, or see `join`.
+    """
+    kept, new = (each["algorithm"].values.tolist() for each in (former, results))
+    others = [label for label in kept if label not in new]
+    had, has = (_points(_ran(each)) for each in (former, results))
+    if lost := [each for each in had if each[0] in new and each not in has]:
+        label, epsilon = lost[0]
+        raise ValueError(
+            f"results cannot replace the kept ones of {label}: they lack ε = {epsilon:g}; run it at all its budgets"
+        )
+    if not others:
+        return results
+    results = results[[name for name in results.data_vars if name in former]]
+    # What the experiment says of decisions, it says today.
+    attrs = {name: each for name, each in former.attrs.items() if name not in OF_DECISIONS}
+    attrs |= {name: each for name, each in results.attrs.items() if name in OF_DECISIONS}
+    staying = former.sel(algorithm=others)
+    staying.attrs = attrs
+    joined = join(staying, results)
+    return joined.sel(algorithm=list(dict.fromkeys([*kept, *new])))
+
+
+def _with_same_numbers(first: xr.Dataset, second: xr.Dataset) -> list[xr.Dataset]:
+    """Give both the same numbers on methods: one that a file lacks, such as what tuning told, is unknown there."""
+    files = [first, second]
+    for k, (file, other) in enumerate((files, files[::-1])):
+        unknown = np.full([file.sizes[dim] for dim in _POINT], np.nan)
+        for name, each in other.coords.items():
+            if name not in file.coords and each.dims == _POINT and each.dtype.kind == "f":
+                files[k] = files[k].assign_coords({name: (_POINT, unknown, each.attrs)})
+    return files
+
+
 def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     """Say in what settings the files differ."""
-    names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER)
+    tuned = _tuned(first) | _tuned(second)
+    names = sorted({*first.attrs, *second.attrs} - _MAY_DIFFER - {"problem"} - tuned)
     changed = [n for n in names if str(first.attrs.get(n)) != str(second.attrs.get(n))]
-    if not first["round"].equals(second["round"]):
+    # A file states what its methods have in common.
+    problems = [
+        pd.json_normalize({"problem": json.loads(each.attrs["problem"])}).iloc[0]
+        for each in (first, second)
+    ]
+    stated = sorted({*problems[0].index} & {*problems[1].index} - tuned)
+    changed += [name for name in stated if problems[0][name] != problems[1][name]]
+    shared = {*first["algorithm"].values} & {*second["algorithm"].values}
+    if (shared or "rounds" not in tuned) and not first["round"].equals(second["round"]):
         changed.append("evaluated rounds")
     coordinates = [set(map(str, each.coords)) for each in (first, second)]
     changed += sorted(coordinates[0] ^ coordinates[1])
-    shared = set(first.variables) & set(second.variables)
-    changed += sorted(f"dimensions of {n}" for n in shared if first[n].dims != second[n].dims)
+    variables = set(first.variables) & set(second.variables)
+    changed += sorted(f"dimensions of {n}" for n in variables if first[n].dims != second[n].dims)
     if not changed:
         changed = [
             f"{name} of {label}"
@@ -84,6 +149,13 @@ def _other_settings(first: xr.Dataset, second: xr.Dataset) -> list[str]:
             for label in _with_other_values(first, second, str(name))
         ]
     return [f"they differ in {', '.join(changed)}"] if changed else []
+
+
+def _tuned(results: xr.Dataset) -> set[str]:
+    """Name the settings that methods were tuned in."""
+    if "tuned" not in results.coords:
+        return set()
+    return {path for text in results["tuned"].values.flat if text for path in json.loads(text)}
 
 
 def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list[str]:
@@ -99,12 +171,14 @@ def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list
 
 def _in_both(first: xr.Dataset, second: xr.Dataset) -> list[str]:
     """Name the runs that both files have."""
-    both = (_ran(first) & _ran(second)).any("seed")  # of the points that they share
-    points = both.stack(point=_POINT)
-    return [
-        f"both have {label} at ε = {epsilon:g}"
-        for label, epsilon in points[points].point.values.tolist()
-    ]
+    both = _ran(first) & _ran(second)  # of the points that they share
+    return [f"both have {label} at ε = {epsilon:g}" for label, epsilon in _points(both)]
+
+
+def _points(ran: xr.DataArray) -> list[tuple[str, float]]:
+    """List methods with a run, with their budgets."""
+    points = ran.any("seed").stack(point=_POINT)
+    return [*points[points].point.values.tolist()]
 
 
 def _ran(results: xr.Dataset) -> xr.DataArray:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FILES = "files.yaml"
-TRIALS = "method", "budget", "settings", "error", "loss"
+_SEARCH = "method", "budget"
+TRIALS = *_SEARCH, "settings", "error", "loss"
 """Columns of the file of all trials of a study, see `admmbench.tuning`."""
 # Words of files of earlier versions, and what they are now.
 _FORMER = {
@@ -63,6 +64,7 @@ def keep(
     folder: Path | None = None,
     *,
     add: bool = False,
+    replace: bool = False,
     every: int = 1,
 ) -> Path:
     """Add results to the folder, compressed.
@@ -78,8 +80,10 @@ def keep(
     add
         Whether former results of the same experiment stay, and these are added to them; otherwise these take their
         place.
+    replace
+        Whether former results of other methods stay, and only those of the same labels are replaced.
     every
-        Keep one in so many of the evaluated rounds, counted from the last, and the first.
+        Keep one in so many of the evaluated rounds, counted from the last, the first, and the last of each method.
 
     Returns
     -------
@@ -89,18 +93,22 @@ def keep(
     Raises
     ------
     ValueError
-        If these cannot be added to the former ones, see `admmbench.results.joining.join`, or ``every`` is below 1.
+        If these cannot be added to the former ones or replace them, see `admmbench.results.joining`, or ``every`` is
+        below 1.
     """
     if every < 1:
         raise ValueError(f"every: a number from 1 on, got {every}")
     folder = folder or OWN_REFERENCE
     name = results.attrs["experiment"]
     path = folder / f"{name}.nc"
-    results = results.isel(round=sorted({0, *range(results.sizes["round"] - 1, 0, -every)}))
-    if add and (former := load([name], [folder])):
+    last = np.flatnonzero(results["round"].isin(results["rounds"]))
+    places = {0, *last, *range(results.sizes["round"] - 1, 0, -every)}
+    results = results.isel(round=sorted(places))
+    if (add or replace) and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
 
-        results = joining.join(former[name], results)
+        together = joining.replace if replace else joining.join
+        results = together(former[name], results)
         command = each_once([_sources(folder)[path.name].command, command])
     from admmbench.jobs.seal import packing  # slow to import
 
@@ -108,7 +116,9 @@ def keep(
     return _kept(path, content, command, every)
 
 
-def keep_trials(trials: Path, command: str, folder: Path | None = None) -> Path:
+def keep_trials(
+    trials: Path, command: str, folder: Path | None = None, *, replace: bool = False
+) -> Path:
     """Add all trials of the searches of an experiment to the folder, in place of former ones.
 
     Parameters
@@ -117,6 +127,8 @@ def keep_trials(trials: Path, command: str, folder: Path | None = None) -> Path:
         ``trials.csv`` in the experiment's folder of results, which gives them their name.
     command, folder
         As of `keep`.
+    replace
+        Whether former trials of other methods and budgets stay.
 
     Returns
     -------
@@ -132,15 +144,23 @@ def keep_trials(trials: Path, command: str, folder: Path | None = None) -> Path:
 
     content = trials.read_bytes()
     try:
-        columns = [*pd.read_csv(io.BytesIO(content))]
+        # As text: what stays is the same, byte for byte.
+        found = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
     except ValueError as error:
         raise ValueError(f"{trials}: no file of trials: {error}") from None
-    if columns != [*TRIALS]:
+    if (columns := [*found]) != [*TRIALS]:
         raise ValueError(
             f"{trials}: no file of trials, which has the columns {', '.join(TRIALS)}; it has {', '.join(columns)}"
         )
-    name = f"{trials.absolute().parent.name}_trials.csv"
-    return _kept((folder or OWN_REFERENCE) / name, content, command)
+    folder = folder or OWN_REFERENCE
+    path = folder / f"{trials.absolute().parent.name}_trials.csv"
+    if replace and (source := _sources(folder).get(path.name)):
+        former = pd.read_csv(io.BytesIO(_content(path, source)), dtype=str, keep_default_na=False)
+        searches = pd.MultiIndex.from_frame(found[[*_SEARCH]])
+        stays = ~pd.MultiIndex.from_frame(former[[*_SEARCH]]).isin(searches)
+        content = pd.concat([former[stays], found]).to_csv(index=False).encode()
+        command = each_once([source.command, command])
+    return _kept(path, content, command)
 
 
 def _kept(path: Path, content: bytes | memoryview, command: str, every: int = 1) -> Path:
@@ -183,39 +203,44 @@ def load(
 def read(path: Path) -> xr.Dataset | None:
     """Read a file of kept results; None if the list in its folder does not name it. See `load` for errors."""
     source = _sources(path.parent).get(path.name)
-    return _read(path, source.sha256) if source else None
+    return _read(path, source) if source else None
 
 
-def _read(path: Path, digest: str) -> xr.Dataset:
+def _read(path: Path, source: Source) -> xr.Dataset:
     import xarray as xr
 
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise ValueError(
-            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it, "
-            "or keep the results once more"
-        )
-    results = xr.load_dataset(path)
+    results = xr.load_dataset(io.BytesIO(_content(path, source)))
     if "neighbours" in results.coords:
         words = [_FORMER.get(each, each) for each in results["neighbours"].values.tolist()]
         results["neighbours"] = results["neighbours"].copy(data=np.array(words))
     return results
 
 
+def _content(path: Path, source: Source) -> bytes:
+    """Bytes of a kept file, if it is the one that was kept."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path}: {FILES} names it, but it cannot be read: {error}") from None
+    if hashlib.sha256(content).hexdigest() != source.sha256:
+        raise ValueError(
+            f"{path}: not the file that was kept (its SHA-256 differs from the one in {FILES}); restore it, "
+            "or keep the results once more"
+        )
+    return content
+
+
 def digests(
     experiments: Iterable[str], folders: Sequence[Path] = (REFERENCE, OWN_REFERENCE)
 ) -> dict[str, str]:
     """Return the SHA-256 of what is kept of some experiments, by name, see `load`."""
-    return {name: digest for name, (_, digest) in _files(experiments, folders).items()}
+    return {name: source.sha256 for name, (_, source) in _files(experiments, folders).items()}
 
 
-def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, str]]:
-    """Find the file of each experiment of which results are kept, and its SHA-256."""
+def _files(experiments: Iterable[str], folders: Sequence[Path]) -> dict[str, tuple[Path, Source]]:
+    """Find the file of each experiment of which results are kept, and where it comes from."""
     return {
-        name: (folder / f"{name}.nc", sources[f"{name}.nc"].sha256)
+        name: (folder / f"{name}.nc", sources[f"{name}.nc"])
         for folder, sources in ((folder, _sources(folder)) for folder in folders)
         for name in experiments
         if f"{name}.nc" in sources
