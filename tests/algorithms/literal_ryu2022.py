@@ -92,21 +92,31 @@ def trust_region(radius):
     return step
 
 
-def loss(dataset, w):
+def loss(dataset, w, problem):
+    """Objective of the stated problem; the agents have equally many records."""
     logp = special.log_softmax(dataset.X_train.astype(np.float64) @ w.T, axis=1)
-    return -logp[np.arange(N), dataset.y_train].mean() + BETA * (w**2).sum()
+    means = P if problem["average"] == "agents" else 1
+    penalties = P if problem["per"] == "agent" else 1
+    return -means * logp[np.arange(N), dataset.y_train].mean() + penalties * BETA * (w**2).sum()
 
 
 def check_trajectory(name, literal, params, variant):
     """Compare a run of a method with what ``literal(run, rounds)`` returns of each round."""
     dataset = make_dataset(N, 30, J, K)
     seeds = [4, 1]
+    # The papers' OutP divides by an agent's own records, and the code gives each agent the whole penalty.
+    problem = {
+        "loss": "softmax",
+        "strength": 2 * BETA,
+        "per": "agent" if variant == "reference" else "total",
+        "average": "agents" if name == "outp" else "records",
+    }
     trace = simulate(
         dataset,
         name,
         {**params, "rho": RHO},
         variant,
-        problem={"loss": "softmax", "strength": 2 * BETA, "per": "total"},
+        problem=problem,
         agents=P,
         epsilon=EPS,
         delta=DELTA,
@@ -124,7 +134,7 @@ def check_trajectory(name, literal, params, variant):
         for t in trace["round"].values:
             w, z = trajectory[t + extra]
             found = trace.sel(seed=seed, round=t)
-            assert float(found.train_loss) == pytest.approx(loss(dataset, w), rel=1e-7)
+            assert float(found.train_loss) == pytest.approx(loss(dataset, w, problem), rel=1e-7)
             violation = sum(np.abs(w - z_p).sum() for z_p in z)
             assert float(found.consensus_violation) == pytest.approx(violation, rel=1e-5)
             wrong = (dataset.X_test @ w.T).argmax(axis=1) != dataset.y_test

@@ -9,6 +9,7 @@ from admmbench.algorithms.dp_admm import DPADMM
 from admmbench.frames.consensus import Subproblem
 from admmbench.privacy import Privacy
 from admmbench.problems import as_problem
+from admmbench.problems.rows import Objective
 from tests.algorithms.literal_huang2019 import LOG, RHO, STRENGTH, check_trajectory
 from tests.algorithms.records import J, P
 
@@ -71,7 +72,9 @@ def test_the_paper_prints_these_step_sizes():
         penalty = "l1" if kind == "nonsmooth" else "l2"
         whole, parts = Whole(), Parts()
         whole.problem = as_problem({"loss": "logistic", "penalty": penalty}, "rows")
+        whole.penalty = whole.problem.penalty
         parts.whole = whole
+        parts.objective = Objective(parts, np.array([[400]]), 1e-6)
         zero = np.zeros((1, 1, 1, 104))
         rhos = 0.1, 0.1, 0.1
         models = zero, zero, zero[0], zero, zero[0]

@@ -60,19 +60,19 @@ def test_means_are_those_of_the_models(name, params):
                 found = method.measure(t, state, federation)
                 apart = ((np.mean(w, axis=0) - mean) ** 2).sum(axis=(0, 2, 3))
                 np.testing.assert_allclose(found["averaged_gap"], np.sqrt(apart), rtol=1e-9)
-                objectives = objective(federation, mean, method.mean_over)
+                objectives = objective(federation, mean)
                 np.testing.assert_allclose(found["averaged_objective"], objectives, rtol=1e-9)
             before = state.z.copy()
 
 
-def objective(federation, z, mean_over):
+def objective(federation, z):
     """Sum over agents, record by record, for the logistic loss."""
     total, problem = np.zeros(z.shape[1]), federation.problem
     for p in range(problem.n_agents):
         ((_, rows),) = problem.split.shares[p]
         X, y = problem.X[rows], np.where(problem.y[rows] > 0, 1, -1)
         margins = y * np.einsum("skj,nj->sn", z[p], X)
-        n = len(y) if mean_over == "own" else problem.n_samples
+        n = len(y) if problem.problem.average == "agents" else problem.n_samples
         total += np.log1p(np.exp(-margins)).sum(axis=1) / n
         total += problem.own_strength / 2 * (z[p] ** 2).sum(axis=(1, 2))
     return total
@@ -115,14 +115,3 @@ def test_a_theorem_changes_nothing_either(name, theorem, params, divided):
 def test_means_that_a_method_does_not_have_are_refused():
     with pytest.raises(ValueError, match="average of ICEADMM: 'before' is none of after"):
         next(rounds("iceadmm", {}, average="before"))
-
-
-def test_a_method_that_does_not_say_its_objective_has_no_means():
-    class Silent(Consensus):
-        order = "server"
-
-        def update(self, sub):
-            return sub.z
-
-    with pytest.raises(ValueError, match="average: Silent does not say what its means are over"):
-        Silent(average="after").check(None, 2)

@@ -24,13 +24,14 @@ from tests.noise import noisy
 class Parts:
     """An agent's part of a problem whose gradient is known; no penalty."""
 
-    n_samples, own_strength = 1, 0.0
+    own_strength = 0.0
     smoothness = np.array([[3.0]])
 
     def __init__(self, gradient):
-        self.whole, self._gradient = self, gradient
+        self.whole = self.objective = self
+        self._gradient = gradient
 
-    def gradient(self, z, mean_over, floor):
+    def gradient(self, z, floor):
         return Gradient(self._gradient.copy(), lambda: Sensitivity(l1=np.ones((1, 1))))
 
     problem = SimpleNamespace(penalty_name="l2")
@@ -106,10 +107,8 @@ class ByHand(Consensus):
 
     def update(self, sub):
         """Solve (8) of ryu2022."""
-        whole = sub.parts.whole
-        gradient = sub.parts.gradient(sub.z, mean_over=whole.n_samples).value
-        whole.add_penalty_gradient(gradient, sub.z)
-        return proximal_step(gradient, sub.z, sub.w, sub.dual, sub.rho, sub.t**0.5)
+        slope = sub.parts.objective.slope(sub.z)
+        return proximal_step(slope, sub.z, sub.w, sub.dual, sub.rho, sub.t**0.5)
 '''
 
 

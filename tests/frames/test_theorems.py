@@ -306,7 +306,6 @@ def test_what_a_theorem_supposes_is_asked_for():
     for given, words in (
         ({"problem": {"loss": "softmax"}}, "compact W"),
         ({"dtype": "float32"}, "float64"),
-        ({"problem": problem(W) | {"average": "agents"}}, "average: records"),
         ({"privacy": {"noise": "gaussian"}}, "Laplace"),
     ):
         with pytest.raises(ValueError, match=words):

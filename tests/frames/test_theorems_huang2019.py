@@ -156,8 +156,6 @@ def test_asking_for_a_theorem_changes_no_model():
 def test_what_these_theorems_suppose_is_asked_for():
     with pytest.raises(ValueError, match="another step_size"):
         run("theorem3", problem=problem("l2"))
-    with pytest.raises(ValueError, match="average: agents"):
-        run("theorem3", problem=problem("l1") | {"average": "records"})
     with pytest.raises(Exception, match="constant"):
         simulate(
             in_unit_ball(),

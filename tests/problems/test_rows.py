@@ -404,7 +404,7 @@ def test_curvature_bound_holds_for_every_record_and_is_attained(two, kind):
 
 
 def test_smoothness_bounds_the_hessian_of_each_agents_part(written):
-    block = everyone(bind(written, BY_WRITER, strength=0.01))
+    block = everyone(bind(written, BY_WRITER, strength=0.01, average="records"))
     a, b = records(written)
     for i, rows in enumerate(shares(BY_WRITER, written, 0)[0]):
         worst = 0.0
@@ -418,7 +418,7 @@ def test_smoothness_bounds_the_hessian_of_each_agents_part(written):
 def test_smoothness_is_that_of_equal_records():
     records = with_records(np.tile([0.6, 0.8], (10, 1)), [0, 1] * 5)
     dataset = written_by(records, np.repeat([0, 1], [3, 7]), ["a", "b"])
-    block = everyone(bind(dataset, BY_WRITER, strength=0.01))
+    block = everyone(bind(dataset, BY_WRITER, strength=0.01, average="records"))
     np.testing.assert_allclose(block.smoothness[:, 0], np.array([3, 7]) / 40 + 0.01, rtol=1e-6)
 
 
