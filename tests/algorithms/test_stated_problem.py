@@ -43,6 +43,8 @@ METHODS = [
     ("sklearn_logistic", {"objective": "problem", "tol": 1e-10, "max_iter": 1000}, 1),
     ("centralized", {}, 1),
 ]
+# What is left of the way to the optimum with equal sites that count alike, as docs/methods/problems.md has it.
+LEFT = {"dp_fedavg": 0.096, "nbafl": [0.046, 0.0025], "amp": 0.13}
 # Ends elsewhere, below.
 OTHERS = {"amp", "nbafl"}
 settings = pytest.mark.parametrize("average", ["records", "agents"])
@@ -166,6 +168,8 @@ def test_amp_ends_at_the_mean_of_the_agents_own_optima(sizes, average):
     wanted = stated_here.objective(stated_here.weights @ own)
     assert ends(trace) == pytest.approx(wanted, rel=1e-6)
     assert stated_here.gap(wanted) > 1e-6
+    if (sizes, average) == ("equal", "agents"):
+        assert stated_here.gap(ends(trace)) == pytest.approx(LEFT["amp"], rel=0.05)
 
 
 @settings
@@ -190,6 +194,8 @@ def test_nbafl_ends_where_proximal_steps_agree(sizes, average):
         assert ends(trace) == pytest.approx(here.objective(w), rel=1e-6)
         gaps.append(here.gap(ends(trace)))
     assert 0 < gaps[1] < gaps[0] / 4
+    if (sizes, average) == ("equal", "agents"):
+        assert gaps == pytest.approx(LEFT["nbafl"], rel=0.05)
 
 
 @settings
@@ -205,4 +211,6 @@ def test_fedavg_ends_where_several_local_steps_agree(sizes, average):
         "dp_fedavg", {"learning_rate": 2, "local_updates": 8} | FAR, 200, sizes, stated(average)
     )
     assert ends(trace) == pytest.approx(here.objective(w), rel=1e-6)
-    assert 1e-5 < here.gap(ends(trace)) < 0.1
+    assert here.gap(ends(trace)) > 1e-5
+    if (sizes, average) == ("equal", "agents"):
+        assert here.gap(ends(trace)) == pytest.approx(LEFT["dp_fedavg"], rel=0.05)
