@@ -314,9 +314,62 @@ def significant(total: float) -> str:
 # ------------------------------------------------------------------------------------------------------ equal privacy
 
 EQUAL = ("equal_privacy_adult", "equal_privacy_femnist", "equal_privacy_mnist")
+# Studies that sections of a page are about, whose results may be outdated.
+STUDIES = {
+    ("README.md", "Who wins at equal privacy"): EQUAL,
+    (PAGE, "Who wins at equal privacy"): EQUAL,
+    (PAGE, "Adult"): EQUAL[:1],
+    (PAGE, "FEMNIST"): EQUAL[1:2],
+    (PAGE, "MNIST"): EQUAL[2:],
+    (PAGE, "Digits"): ("equal_privacy_digits",),
+    (PAGE, "Who wins when tuning counts"): ("tuning_counts_adult", "tuning_counts_mnist", *EQUAL),
+}
+
+
+@pytest.mark.parametrize(("page", "heading"), STUDIES)
+def test_what_rests_on_outdated_results_is_marked(page, heading):
+    """A paragraph or an item that names a method which is to be run again; and one sentence says why."""
+    (own,) = [each for each in sections((ROOT / page).read_text()) if each.heading == heading]
+    assert not unmarked(own.text, {study: outdated(study) for study in STUDIES[page, heading]})
+    for study in STUDIES[page, heading]:
+        why = json.loads(results(study).attrs.get("outdated", '{"because": ""}'))["because"]
+        assert why in (ROOT / page).read_text().replace("\n", " ").replace("  ", " "), study
+
+
+def unmarked(text: str, of: dict[str, list[str]]) -> list[str]:
+    """Paragraphs and items that name an outdated method without a mark, or have a mark without cause."""
+    names = {re.split(r", | \(", label)[0] for labels in of.values() for label in labels}
+    named = re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b" if names else r"(?!)")
+    mark = reference.MARK.strip()
+    apart = "|", f"{mark} marks"  # tables, and the sentence that says what the mark means
+    lines = [line for line in text.splitlines() if line and not line.startswith(apart)]
+    return [line for line in lines if bool(named.search(line)) != (mark in line)]
+
+
+def test_a_missing_mark_and_one_without_cause_are_named():
+    of = {"a": ["ObjP, Laplace"], "b": ["OutP (untuned)"], "c": []}
+    text = (
+        "ObjPM wins.\n- \N{DAGGER} OutP loses.\n| ObjP | 3 |\n\nObjP is second.\n\N{DAGGER} PVP.\n"
+    )
+    assert unmarked(text, of) == ["ObjP is second.", "\N{DAGGER} PVP."]
+    assert unmarked("ObjP is second.", {"a": []}) == []
+
+
 TOTALS = (0.5, 1, 2, 4, 8)
 # Methods by their names on the page, where these are not their labels.
 NAMES = {"OutP": "OutP (DP-ADMM)", "OutP (code)": "OutP, the authors' code"}
+
+
+def outdated(study: str) -> list[str]:
+    """Labels whose kept results are to be run again."""
+    stated = results(study).attrs.get("outdated")
+    return json.loads(stated)["labels"] if stated else []
+
+
+def tabled(study: str, label: str, value: float, *, bold: bool) -> str:
+    """Number of a table, which has a mark if what is kept of the method is outdated."""
+    number = f"{value:.1f}" if not bold else f"**{value:.1f}**"
+    return number + (reference.MARK.strip() if label in outdated(study) else "")
 
 
 @functools.cache
@@ -377,9 +430,7 @@ def table(page: Section, study: str) -> None:
     ranks = who_wins.mean_ranks(comparison(study))
     for label in map(str, ranks["algorithm"].values):
         cells = [
-            ("**{:.1f}**" if label in ahead(study, epsilon) else "{:.1f}").format(
-                points(study, label, epsilon)
-            )
+            tabled(study, label, points(study, label, epsilon), bold=label in ahead(study, epsilon))
             for epsilon in TOTALS
         ]
         page.says(
@@ -391,8 +442,11 @@ def table(page: Section, study: str) -> None:
         cells = [
             "–"
             if not beside(study, label, epsilon)
-            else ("{:.1f}" if beside(study, label, epsilon) == "worse" else "**{:.1f}**").format(
-                points(study, label, epsilon)
+            else tabled(
+                study,
+                label,
+                points(study, label, epsilon),
+                bold=beside(study, label, epsilon) != "worse",
             )
             for epsilon in TOTALS
         ]
@@ -1065,9 +1119,7 @@ def equal_digits(page: Section) -> None:
     )
     running = [label for label in order if own["standing"].sel(algorithm=label) == "undecided"]
     for label in order:
-        error = ("**{:.1f}**" if label in running else "{:.1f}").format(
-            100 * means.sel(algorithm=label)
-        )
+        error = tabled(study, label, 100 * float(means.sel(algorithm=label)), bold=label in running)
         page.says(
             f"| {NAMES.get(label, label)} | {error} | {{}} |",
             int(own["runs"].sel(algorithm=label)),
@@ -1161,10 +1213,10 @@ def tuning_counts(page: Section) -> None:
     for method in methods:
         labels = [f"{method} ({way})" for way in ways]
         cells = [
-            ("**{:.1f}**" if label in ahead else "{:.1f}").format(float(means.sel(algorithm=label)))
+            tabled(study, label, float(means.sel(algorithm=label)), bold=label in ahead)
             for label in labels
         ]
-        row = " | ".join([f"{free[method]:.1f}", *cells])
+        row = " | ".join([tabled(adult, method, free[method], bold=False), *cells])
         page.says(f"| {NAMES.get(method, method)} | {row} |")
     (winner,) = ahead
     paid = [
@@ -1241,7 +1293,7 @@ def tuning_counts(page: Section) -> None:
 
 
 def tuning_counts_on_mnist(page: Section, ways: tuple[str, ...]) -> None:
-    study = "tuning_counts_mnist"
+    study, mnist = "tuning_counts_mnist", "equal_privacy_mnist"
     own = who_wins.compare([results(study)]).isel(cell=0)
     methods = ["DP-GD", "OutP", "ObjP, Gaussian"]
     ahead = own["algorithm"].where(own["standing"] != "worse", drop=True).values.tolist()
@@ -1249,12 +1301,11 @@ def tuning_counts_on_mnist(page: Section, ways: tuple[str, ...]) -> None:
     page.aside(SETTING, "| method on MNIST | free | best trial | every trial | untuned |")
     for method in methods:
         cells = [
-            ("**{:.1f}**" if label in ahead else "{:.1f}").format(
-                100 * float(own["mean"].sel(algorithm=label))
-            )
+            tabled(study, label, 100 * float(own["mean"].sel(algorithm=label)), bold=label in ahead)
             for label in (f"{method} ({way})" for way in ways)
         ]
-        row = " | ".join([f"{points('equal_privacy_mnist', method, 2):.1f}", *cells])
+        free = tabled(mnist, method, points(mnist, method, 2), bold=False)
+        row = " | ".join([free, *cells])
         page.says(f"| {NAMES.get(method, method)} | {row} |")
     best, every = (
         [own.sel(algorithm=f"{method} ({way})", rival=f"{method} (untuned)") for method in methods]

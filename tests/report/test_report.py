@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -749,6 +750,22 @@ def test_the_report_says_what_totals_protect(figure):
     assert page.count(warned.replace("0.001", "0.02")) == 2
     ds["neighbours"][:] = "one feature column of one party is another"
     assert "Totals are about one feature column of one party." in rendered(ds, figure)
+
+
+def test_outdated_results_are_marked_on_the_page(figure):
+    """Below the title, in their section and at each figure; and behind the label in all tables."""
+    results = totals(build(FIRST, name="one", sensitivity="global"))
+    label = str(results["algorithm"].values[0])
+    why = {"because": "had more noise than today", "labels": [label]}
+    old = results.assign_attrs(outdated=json.dumps(why))
+    page = rendering.render([rendering.Section(old, experiment(figure))], [], CONFIGURATION)
+    note = f"†: {label} had more noise than today. Verdicts, ranks and what is bold rest on them"
+    assert page.count(note) == 4
+    assert page.index(note) < page.index('id="answer"')
+    tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
+    assert sum(f"{label} †" in table for table in tables) >= 4
+    plain = rendering.render([rendering.Section(results, experiment(figure))], [], CONFIGURATION)
+    assert "†: " not in plain
 
 
 def rendered(results, figure, **given):

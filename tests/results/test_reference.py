@@ -1,6 +1,7 @@
 """Results that are kept with the project: what is read back, and how others are compared with them."""
 
 import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -250,3 +251,65 @@ def assert_comes_out_again(spec, data, kept, noise):
         assert values.size
         own = found[name][0, np.isin(rounds, values["round"])]
         np.testing.assert_allclose(own, values, **tolerance, err_msg=str(kept["algorithm"].values))
+
+
+OLD = {"because": "had more noise than today, and will be run again", "labels": ["ObjP"]}
+
+
+def outdated(folder):
+    """Keep results of which some are outdated."""
+    path = reference.keep(build(ERRORS, control="ObjP", added='["ObjP"]'), "first", folder)
+    sources = yaml.safe_load((folder / reference.FILES).read_text())
+    sources[path.name]["outdated"] = OLD
+    (folder / reference.FILES).write_text(yaml.safe_dump(sources))
+    return path
+
+
+def test_a_mark_of_a_method_that_is_not_kept_is_refused(tmp_path):
+    path = outdated(tmp_path)
+    sources = (tmp_path / reference.FILES).read_text().replace("- ObjP", "- ObjQ")
+    (tmp_path / reference.FILES).write_text(sources)
+    with pytest.raises(ValueError, match=r"study.nc.outdated.labels: unknown label 'ObjQ'; did"):
+        reference.read(path)
+
+
+def stated(folder):
+    """Labels that the list states as outdated."""
+    (source,) = yaml.safe_load((folder / reference.FILES).read_text()).values()
+    return source.get("outdated", {}).get("labels", [])
+
+
+def test_outdated_results_are_marked_wherever_they_are_shown(tmp_path, capsys):
+    path = outdated(tmp_path)
+    kept = reference.read(path)
+    why = "†: ObjP had more noise than today, and will be run again. Verdicts, ranks"
+    assert reference.about_marks(kept).startswith(why)
+    shown = reference.marked(kept)
+    labels = [f"{each} †" if each == "ObjP" else each for each in kept["algorithm"].values]
+    assert shown["algorithm"].values.tolist() == labels
+    assert (shown.attrs["control"], shown.attrs["added"]) == ("ObjP †", json.dumps(["ObjP †"]))
+    assert kept.attrs["control"] == "ObjP"
+    for command in (["show", str(path)], ["compare", str(path), str(path)]):
+        assert main(command) == 0
+        assert why in " ".join(capsys.readouterr().out.split())
+    assert why in reference.against(build(ERRORS), kept)["summary"]
+    assert reference.about_marks(build(ERRORS)) == ""
+    assert reference.marked(build(ERRORS)).identical(build(ERRORS))
+
+
+def test_a_mark_goes_with_the_results_that_it_is_of(tmp_path):
+    """It stays with whatever else is kept, and with a copy of the results."""
+    path = outdated(tmp_path / "kept")
+    copy = reference.read(path)
+    reference.keep(copy, "copied", tmp_path / "copy")
+    assert stated(tmp_path / "copy") == ["ObjP"]
+    others = build(ERRORS, control="ObjP", added='["ObjP"]')
+    others = others.sel(algorithm=others["algorithm"] != "ObjP")
+    reference.keep(others, "second", tmp_path / "kept", replace=True)
+    assert stated(tmp_path / "kept") == ["ObjP"]
+    new = build({"ObjP": ERRORS["ObjP"]}, control="ObjP", added='["ObjP"]')
+    reference.keep(new, "third", tmp_path / "kept", replace=True)
+    assert stated(tmp_path / "kept") == []
+    assert "outdated" not in reference.read(path).attrs
+    reference.keep(copy.sel(algorithm=["ObjP"]), "again", tmp_path / "kept", replace=True)
+    assert stated(tmp_path / "kept") == ["ObjP"]

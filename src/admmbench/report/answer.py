@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from admmbench.report import picture
-from admmbench.results import deciding, statistics
+from admmbench.results import deciding, reference, statistics
 from admmbench.results.who_wins import marks, mean_ranks, names
 from admmbench.results.wording import (
     about,
@@ -345,6 +345,7 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
 
 def badge(experiment: Experiment, label: str, epsilon: float) -> str:
     """Say how the settings of a method at a budget were found."""
+    label = label.removesuffix(reference.MARK)
     if chosen := experiment.chosen.get(label, {}).get(epsilon):
         return "tuned at an edge" if chosen.edges else "tuned"
     own = [method for method in experiment.algorithms if method.label == label]

@@ -119,10 +119,10 @@ def render(
     papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
-    experiments = [section.results for section in sections]
+    experiments = [reference.marked(section.results) for section in sections]
     definitions = {section.name: section.experiment for section in sections}
     leading = standings.content(experiments, definitions)
-    looks = {section.name: style.looks(section.results) for section in sections}
+    looks = {results.attrs["experiment"]: style.looks(results) for results in experiments}
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
@@ -132,6 +132,7 @@ def render(
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         standings=leading,
         parts=_incomplete(sections, leading),
+        marks=_about_marks(section.results for section in sections),
         about_totals=_about_totals(experiments),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
@@ -174,6 +175,12 @@ def _about_totals(experiments: Sequence[xr.Dataset]) -> list[str]:
     return [f"{text} ({listed(titles)})" for text, titles in found.items()]
 
 
+def _about_marks(experiments: Iterable[xr.Dataset]) -> list[str]:
+    """What is outdated, with the study that it is of."""
+    notes = ((results.attrs["title"], reference.about_marks(results)) for results in experiments)
+    return [f"{title}. {note}" for title, note in notes if note]
+
+
 def _by_paper(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
     papers: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
@@ -211,8 +218,8 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
     """Everything the template shows of one experiment, which has a number on the page; all are compared."""
-    results, attrs = section.results, section.results.attrs
-    compared = {} if section.kept is None else reference.against(results, section.kept)
+    results, attrs = reference.marked(section.results), section.results.attrs
+    compared = {} if section.kept is None else reference.against(section.results, section.kept)
     return {
         "name": section.name,
         "attrs": attrs,
@@ -220,6 +227,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "setting": tables.setting(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
+        "marks": reference.about_marks(section.results),
         "outdated": outdated(section.name, section.experiment),
         "figures": [
             _figure(section, figure, f"f{number}-{place}")
@@ -255,6 +263,7 @@ def _figure(section: Section, figure: Figure, prefix: str) -> dict[str, Any]:
         "caption": figure.caption,
         "source": figure.source,
         "note": f"Data: {note}." if note else "",
+        "marks": reference.about_marks(section.results),
     }
 
 

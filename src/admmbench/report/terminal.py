@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from admmbench.report import standings, tables
 from admmbench.report.answer import MOST_NAMED
-from admmbench.results import statistics
+from admmbench.results import reference, statistics
 from admmbench.results.wording import listed
 
 
@@ -29,6 +29,9 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
         Sentences and tables, in their order.
     """
     yield f"[bold]{escape(results.attrs['title'])}[/]"
+    if note := reference.about_marks(results):
+        yield escape(note)
+    results = reference.marked(results)
     yield from (f"{name}: {escape(text)}" for name, text in tables.setting(results).items())
     if solutions := tables.solutions(results):
         yield as_rich("Solutions: means over seeds", solutions)

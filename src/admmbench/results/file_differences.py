@@ -152,7 +152,7 @@ def summary(found: xr.Dataset) -> str:
 def settings(first: xr.Dataset, second: xr.Dataset) -> Iterator[str]:
     """Name other differences between the two files, a sentence for each."""
     facts = [{**each.attrs, **json.loads(each.attrs["versions"])} for each in (first, second)]
-    for name in sorted({*facts[0], *facts[1]} - {"versions", "Conventions"}):
+    for name in sorted({*facts[0], *facts[1]} - {"versions", "Conventions", "outdated"}):
         values = [str(each.get(name, "none")) for each in facts]
         if values[0] != values[1]:
             yield f"{name.replace('_', ' ')}: {values[0]} and {values[1]}."

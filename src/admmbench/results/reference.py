@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from admmbench.files.core_yaml import dump_yaml, read_yaml
 from admmbench.files.installed import OWN_REFERENCE, REFERENCE
 from admmbench.privacy import NEIGHBOURS
 from admmbench.results.wording import each_once
-from admmbench.validation import Strict, checked
+from admmbench.validation import Strict, Text, checked, unknown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -40,6 +41,25 @@ _FORMER = {
 _SCALE = "dataset", "dataset_settings", "n_train", "problem", "partition", "sensitivity", "rounds"
 
 
+MARK = " †"
+"""Behind labels whose kept results are outdated."""
+
+
+class Outdated(Strict):
+    """Kept results of some methods are not those of today's code, until they are run again.
+
+    Attributes
+    ----------
+    labels
+        Of the methods.
+    because
+        What was otherwise when they were run, as the end of a sentence.
+    """
+
+    labels: Annotated[list[str], Field(min_length=1)]
+    because: Text
+
+
 class Source(Strict):
     """A source says where kept results come from.
 
@@ -51,11 +71,48 @@ class Source(Strict):
         Of the file.
     every
         Of the rounds that were evaluated one in so many is kept, besides the first.
+    outdated
+        Methods that are to be run again; results that are loaded state them as an attribute of this name, as JSON.
     """
 
     command: str
     sha256: str
     every: Annotated[int, Field(ge=1)] = 1
+    outdated: Outdated | None = None
+
+
+def marked(results: xr.Dataset) -> xr.Dataset:
+    """Put a mark behind the labels whose results are outdated, for whoever shows them."""
+    outdated = _outdated(results)
+    if outdated is None:
+        return results
+    labels = {label: label + MARK for label in outdated.labels}
+    attrs = dict(results.attrs)
+    if "control" in attrs:
+        attrs["control"] = labels.get(attrs["control"], attrs["control"])
+    if "added" in attrs:
+        attrs["added"] = json.dumps([labels.get(each, each) for each in json.loads(attrs["added"])])
+    names = [labels.get(each, each) for each in results["algorithm"].values.tolist()]
+    found = results.assign_coords(algorithm=results["algorithm"].copy(data=np.array(names)))
+    return found.drop_attrs(deep=False).assign_attrs(attrs)
+
+
+def about_marks(results: xr.Dataset) -> str:
+    """Say in a sentence what the mark means, and of which methods; empty if none is outdated."""
+    outdated = _outdated(results)
+    if outdated is None:
+        return ""
+    return f"†: {'; '.join(outdated.labels)} {outdated.because}. Verdicts, ranks and what is bold rest on them, too."
+
+
+def _outdated(results: xr.Dataset, without: Iterable[str] = ()) -> Outdated | None:
+    """Return what is outdated of results, but for some methods."""
+    if "outdated" not in results.attrs:
+        return None
+    stated = Outdated.model_validate_json(results.attrs["outdated"])
+    present = {*results["algorithm"].values.tolist()}.difference(without)
+    labels = [label for label in stated.labels if label in present]
+    return stated.model_copy(update={"labels": labels}) if labels else None
 
 
 def keep(
@@ -104,16 +161,27 @@ def keep(
     last = np.flatnonzero(results["round"].isin(results["rounds"]))
     places = {0, *last, *range(results.sizes["round"] - 1, 0, -every)}
     results = results.isel(round=sorted(places))
+    outdated = _outdated(results)
+    results = results.drop_attrs(deep=False).assign_attrs(
+        {key: each for key, each in results.attrs.items() if key != "outdated"}
+    )
     if (add or replace) and (former := load([name], [folder])):
         from admmbench.results import joining  # slow to import
 
+        kept = former[name]
+        staying = _outdated(kept, results["algorithm"].values.tolist() if replace else ())
+        kept.attrs.pop("outdated", None)
+        if staying and outdated:
+            labels = list(dict.fromkeys([*staying.labels, *outdated.labels]))
+            staying = staying.model_copy(update={"labels": labels})
+        outdated = staying or outdated
         together = joining.replace if replace else joining.join
-        results = together(former[name], results)
+        results = together(kept, results)
         command = each_once([_sources(folder)[path.name].command, command])
     from admmbench.jobs.seal import packing  # slow to import
 
     content = results.to_netcdf(engine="h5netcdf", encoding=packing(results))
-    return _kept(path, content, command, every)
+    return _kept(path, content, command, every, outdated)
 
 
 def keep_trials(
@@ -163,11 +231,17 @@ def keep_trials(
     return _kept(path, content, command)
 
 
-def _kept(path: Path, content: bytes | memoryview, command: str, every: int = 1) -> Path:
+def _kept(
+    path: Path,
+    content: bytes | memoryview,
+    command: str,
+    every: int = 1,
+    outdated: Outdated | None = None,
+) -> Path:
     """Write a file, and where it comes from."""
     write(path, content)
     digest = hashlib.sha256(content).hexdigest()
-    own = Source(command=command, sha256=digest, every=every)
+    own = Source(command=command, sha256=digest, every=every, outdated=outdated)
     sources = sorted({**_sources(path.parent), path.name: own}.items())
     text = dump_yaml({name: each.model_dump(exclude_defaults=True) for name, each in sources})
     write(path.parent / FILES, f"# Kept results, see docs/reproducing.md.\n{text}")
@@ -210,6 +284,12 @@ def _read(path: Path, source: Source) -> xr.Dataset:
     import xarray as xr
 
     results = xr.load_dataset(io.BytesIO(_content(path, source)))
+    if source.outdated:
+        present = results["algorithm"].values.tolist()
+        if others := [label for label in source.outdated.labels if label not in present]:
+            fault = unknown("label", others[0], present)
+            raise ValueError(f"{path.parent / FILES}: {path.name}.outdated.labels: {fault}")
+        results.attrs["outdated"] = source.outdated.model_dump_json()
     if "neighbours" in results.coords:
         words = [_FORMER.get(each, each) for each in results["neighbours"].values.tolist()]
         results["neighbours"] = results["neighbours"].copy(data=np.array(words))
@@ -287,4 +367,5 @@ def against(results: xr.Dataset, kept: xr.Dataset) -> dict[str, Any]:
     except ValueError as error:
         return {"scale": scale, "summary": f"Not compared: {error}.", "rows": []}
     different = [row for row in file_differences.rows(compared) if row[-1] == "different"]
-    return {"scale": scale, "summary": file_differences.summary(compared), "rows": different}
+    summary = " ".join(filter(None, (file_differences.summary(compared), about_marks(kept))))
+    return {"scale": scale, "summary": summary, "rows": different}
