@@ -68,8 +68,8 @@ def test_noise_for_a_total_has_it(name):
     account = Mechanism(name=name, total=1.5, rounds=30).account()
     key, number = account.one.split()
     again = Mechanism(name=name, rounds=30, **{key: float(number)}).account()
-    assert 0.985 < again.totals["rdp"] / 1.5 < 1.005
-    assert account.totals["rdp"] <= 1.5
+    assert 0.985 < again.total / 1.5 < 1.005
+    assert account.total <= 1.5
 
 
 def test_the_command_says_budget_and_totals(capsys):

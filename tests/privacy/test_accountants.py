@@ -4,17 +4,34 @@ import json
 import math
 import re
 from dataclasses import replace
+from functools import reduce
 
+import dp_accounting as dp
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from admmbench import simulate
 from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
 from admmbench.jobs import job
-from admmbench.privacy import ACCOUNTANTS, Gaussian, Laplace, Ledger, Pure
-from admmbench.privacy.accountants import accountant
+from admmbench.privacy import (
+    ACCOUNTANTS,
+    Gaussian,
+    Laplace,
+    Ledger,
+    Pure,
+    Replaced,
+    Spending,
+    accountants,
+    calibrate,
+    dearest,
+    epsilon_total,
+)
+from admmbench.privacy.accountants import accountant, total
 from admmbench.report import rendering
 from admmbench.results.aggregate import aggregate
 from admmbench.study.config import ConfigError, check_experiment
@@ -167,3 +184,160 @@ def test_a_figure_of_guaranteed_totals_needs_a_guarantee(figure):
     own = {**figure, "algorithms": ["OutP"]}
     with pytest.raises(ValidationError, match="no method here has a guarantee"):
         Experiment.model_validate({**EXPERIMENT, "algorithms": methods, "figures": [own]})
+
+
+# The least total
+
+
+def spread_out(l1, entries):
+    """As many entries, with an equal part of the shift each."""
+    return Laplace(l1, l1 / math.sqrt(entries), l1 / entries)
+
+
+@pytest.mark.parametrize(
+    ("cost", "count", "delta", "by"),
+    [
+        # An entry may shift by four times the mean: distributions take all for such entries, and know no l2 norm.
+        (Laplace(0.05, 0.0025, 0.0005), 80, 1e-5, {"rdp": 0.0742, "pld": 0.1417}),
+        (spread_out(0.05, 1568), 20_000, 1e-6, {"rdp": 0.7973, "pld": 0.7391}),
+        (spread_out(0.05, 1568), 20_000, 1e-12, {"rdp": 1.227, "pld": math.inf}),
+    ],
+)
+def test_neither_accountant_has_always_the_smaller_total(cost, count, delta, by):
+    spending = Spending([(cost, count)])
+    for name, printed in by.items():
+        assert ACCOUNTANTS[name].epsilon(spending, delta) == pytest.approx(printed, rel=1e-3)
+    assert total(spending, delta) == min(ACCOUNTANTS[name].epsilon(spending, delta) for name in by)
+
+
+releases = st.tuples(
+    st.sampled_from(["laplace", "entries", "pure", "gaussian", "sampled"]),
+    st.floats(0.01, 3),
+    st.integers(1, 60),
+)
+
+
+def spending_of(releases, noise=1.0):
+    """Spending of releases, with so many times the noise."""
+    costs = {
+        "laplace": lambda shift: Laplace(shift, shift, shift),
+        "entries": lambda shift: spread_out(shift, 4),
+        "pure": Pure,
+        "gaussian": lambda shift: Gaussian(2 / shift),
+        "sampled": lambda shift: Gaussian(2 / shift, 0.2),
+    }
+    return Spending([(costs[kind](size / noise), count) for kind, size, count in releases])
+
+
+def least_epsilon(releases, delta):
+    """What dp-accounting says of them on its optimistic grid, which stays below the truth."""
+    grid = {
+        "value_discretization_interval": 5e-3,
+        "pessimistic_estimate": False,
+        "use_connect_dots": False,
+    }
+    found = []
+    for kind, size, count in releases:
+        if kind in ("gaussian", "sampled"):
+            q, relation = 0.2 if kind == "sampled" else 1, dp.NeighboringRelation.REPLACE_SPECIAL
+            one = pld.from_gaussian_mechanism(
+                2 / size, sampling_prob=q, neighboring_relation=relation, **grid
+            )
+        else:  # Laplace noise is a pure release as well
+            entries = 4 if kind == "entries" else 1
+            one = pld.from_laplace_mechanism(entries / size, **grid).self_compose(entries)
+        found.append(one.self_compose(count))
+    return reduce(lambda a, b: a.compose(b), found).get_epsilon_for_delta(delta)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(releases, min_size=1, max_size=3), st.floats(-8, -3).map(lambda x: 10**x))
+def test_the_total_is_between_the_truth_and_all_that_accountants_prove(spent, delta):
+    spending = spending_of(spent)
+    found = total(spending, delta)
+    assert least_epsilon(spent, delta) <= found * (1 + 1e-6) + 1e-9
+    for name in ("rdp", "pld"):
+        assert found <= ACCOUNTANTS[name].epsilon(spending, delta) * (1 + 1e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(releases, min_size=1, max_size=3), st.sampled_from([1e-8, 1e-5, 1e-3]))
+def test_the_total_falls_as_noise_grows(spent, delta):
+    """So that there is one noise for a total, and a search finds it."""
+    noise = [1, 1.002, 1.005, 1.02, 1.1, 1.5, 4, 20]
+    found = [total(spending_of(spent, each), delta) for each in noise]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1]
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda epsilon: Gaussian(5 / epsilon),
+        lambda epsilon: Gaussian(5 / epsilon, 0.1),
+        lambda epsilon: Replaced(5 / epsilon, 0.3),
+    ],
+    ids=["gaussian", "sampled", "replaced"],
+)
+@pytest.mark.parametrize("asked", [0.5, 8.0])
+def test_normal_noise_for_a_total_is_what_its_own_accountant_says(cost, asked):
+    """To the last bit: what noise was solved for before totals were the least of several stays."""
+
+    def spend(epsilon):
+        ledger = Ledger()
+        ledger.add(cost(epsilon), 40)
+        return ledger
+
+    def by_renyi(ledger, delta):
+        return ledger.epsilon(delta, "rdp")
+
+    assert calibrate(spend, asked, 1e-5) == calibrate(spend, asked, 1e-5, by_renyi)
+
+
+@pytest.mark.parametrize(("entries", "count"), [(1568, 20_000), (130, 40), (1, 7)])
+@pytest.mark.parametrize("asked", [0.5, 8.0])
+def test_laplace_noise_for_a_total_is_solved_by_the_least(entries, count, asked):
+    """The total is met, and no noise is left that Renyi divergences alone would ask for."""
+
+    def spend(epsilon):
+        ledger = Ledger()
+        ledger.add(spread_out(epsilon, entries), count)
+        return ledger
+
+    found = spend(calibrate(spend, asked, 1e-5))
+    assert 0.997 * asked < found.epsilon(1e-5) <= asked
+    assert found.epsilon(1e-5, "rdp") > 1.02 * asked or (entries, count) == (1, 7)
+
+
+def test_the_agent_who_pays_most_is_the_one_with_the_largest_total():
+    """By Renyi divergences alone it would be another."""
+    laplace, normal = Ledger(), Ledger()
+    laplace.add(spread_out(0.05, 1568), 20_000)
+    normal.add(Gaussian(5.4))
+    assert normal.epsilon(1e-6, "rdp") < laplace.epsilon(1e-6, "rdp")
+    assert normal.epsilon(1e-6) > laplace.epsilon(1e-6)
+    assert dearest([laplace, normal, laplace], 1e-6) is normal
+    assert epsilon_total([laplace, normal], 1e-6) == normal.epsilon(1e-6)
+
+
+def test_a_trace_has_the_least_total_where_there_is_a_guarantee(monkeypatch):
+    """Without one, nothing is computed for it: every round costs something else there, and takes its time."""
+    given = {"dataset": "digits", "algorithm": "objp", "rounds": 3, "evaluate_every": 1}
+    trace = simulate(**given, epsilon=0.5, sensitivity="global", accountants=["pld"])
+    least = np.minimum(trace.epsilon_composed, trace.epsilon_pld)
+    assert (trace.epsilon_total == least).all()
+    assert (trace.epsilon_total[1:] < 0.95 * trace.epsilon_composed[1:]).all()
+
+    def fail(spending, delta):
+        raise AssertionError("computed")
+
+    monkeypatch.setattr(accountants, "total_epsilon", fail)
+    trace = simulate(**given, epsilon=0.5, sensitivity="local")
+    assert np.isfinite(trace.epsilon_composed).all()
+    assert np.isinf(trace.epsilon_total[1:]).all()
+
+
+def test_a_run_for_a_total_meets_it():
+    given = {"dataset": "digits", "algorithm": "objp", "rounds": 5, "sensitivity": "global"}
+    trace = simulate(**given, privacy={"total": 2, "delta": 1e-5})
+    assert 1.98 <= float(trace.epsilon_total[-1]) <= 2 < float(trace.epsilon_composed[-1])

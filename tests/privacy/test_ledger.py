@@ -110,13 +110,13 @@ def test_a_record_shifts_many_entries_a_little():
     ledger.add(worst_record(0.05, 784), 20_000)
     tenfold.add(worst_record(0.05, 784), 200_000)
     single.add(number(0.05), 20_000)
-    assert ledger.epsilon(1e-6) == pytest.approx(0.797, abs=1e-3)
+    assert ledger.epsilon(1e-6, "rdp") == pytest.approx(0.797, abs=1e-3)
     # Losses of so many entries are normal, with the mean and half the variance n (r - 1 + e^-r).
     entries, r = 20_000 * 1568, 0.05 / 1568
     exact = gaussian_epsilon(1 / math.sqrt(entries * r**2 * (1 - r / 3)), 1e-6)
     assert exact <= ledger.epsilon(1e-6, "pld") <= 1.001 * exact
-    assert tenfold.epsilon(1e-6) == pytest.approx(2.764, abs=1e-3)
-    assert single.epsilon(1e-6) == pytest.approx(59.8, abs=0.1)
+    assert tenfold.epsilon(1e-6, "rdp") == pytest.approx(2.764, abs=1e-3)
+    assert single.epsilon(1e-6, "rdp") == pytest.approx(59.8, abs=0.1)
 
 
 @settings(max_examples=30)
@@ -137,7 +137,7 @@ def test_renyi_totals_agree_with_dp_accounting(epsilon, features, releases, mult
         other.compose(dp.GaussianDpEvent(multiplier))
     basic = math.inf if multiplier else epsilon * releases
     wanted = min(other.get_epsilon(1e-6), basic)
-    assert ledger.epsilon(1e-6) == pytest.approx(wanted, rel=2e-3, abs=1e-6)
+    assert ledger.epsilon(1e-6, "rdp") == pytest.approx(wanted, rel=2e-3, abs=1e-6)
 
 
 @settings(max_examples=10)
@@ -258,6 +258,23 @@ def test_pure_releases_compose_as_randomised_response_does(epsilon, count):
     exact = optimize.brentq(excess, 0, count * epsilon) if excess(0) > 0 else 0.0
     assert exact * (1 - 1e-9) <= ledger.epsilon(1e-6, "pld") <= exact * 1.001 + 1e-6
     assert ledger.epsilon(1e-6, "pld") <= ledger.epsilon(1e-6) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.02, 2049), (0.02, 30_000), (1.0, 5000)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-8])
+def test_thousands_of_releases_are_added_in_groups(epsilon, count, delta):
+    """Their total is that of randomised response, from binomial counts, or a little larger."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    k = np.arange(count + 1)
+    chances, losses = stats.binom.pmf(k, count, truth), (2 * k - count) * epsilon
+
+    def excess(total):
+        return (chances * -np.expm1(np.minimum(total - losses, 0))).sum() - delta
+
+    exact = optimize.brentq(excess, 0, count * epsilon, xtol=1e-9)
+    ledger = Ledger()
+    ledger.add(Pure(epsilon), count)
+    assert exact * (1 - 1e-9) <= ledger.epsilon(delta, "pld") <= 1.005 * exact
 
 
 def test_a_pure_release_may_be_worse_than_laplace_noise():
@@ -485,7 +502,7 @@ def test_samples_compose_with_other_releases(others, delta):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("accountant", ["rdp", "pld"])
+@pytest.mark.parametrize("accountant", ["rdp", None])
 @pytest.mark.parametrize("size", [1e-300, 1e-160, 1e-20, 1e20, 1e160, 1e300])
 def test_budgets_out_of_reach_cost_nothing_or_everything(size, accountant):
     kinds = [
@@ -525,11 +542,11 @@ def approximate(*releases):
     return ledger
 
 
-@pytest.mark.parametrize("accountant", ["rdp", "pld"])
+@pytest.mark.parametrize("accountant", ["rdp", None])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (2.7, 1e-3), (40.0, 0.1)])
 def test_one_approximate_release_costs_its_epsilon(epsilon, delta, accountant):
     ledger = approximate((epsilon, delta))
-    assert ledger.epsilon(delta, accountant) == pytest.approx(epsilon, rel=1e-9)
+    assert ledger.epsilon(delta, accountant) == pytest.approx(epsilon, rel=2e-9)
     assert ledger.epsilon(delta / 2, accountant) == math.inf
     assert ledger
 
@@ -537,10 +554,10 @@ def test_one_approximate_release_costs_its_epsilon(epsilon, delta, accountant):
 def test_epsilons_and_deltas_add_up():
     """Also where the sum of deltas is that of the total, but for rounding; beyond it there is no total."""
     ledger = approximate((0.3, 1e-7, 7), (0.4, 1e-6, 3))
-    assert ledger.epsilon(7e-7 + 3e-6) == pytest.approx(7 * 0.3 + 3 * 0.4, rel=1e-12)
-    assert ledger.epsilon(3.6e-6) == math.inf
+    assert ledger.epsilon(7e-7 + 3e-6, "rdp") == pytest.approx(7 * 0.3 + 3 * 0.4, rel=1e-12)
+    assert ledger.epsilon(3.6e-6, "rdp") == math.inf
     thirds = approximate((0.1, 1e-5 / 3, 3))
-    assert thirds.epsilon(1e-5) == pytest.approx(0.3, rel=1e-12)
+    assert thirds.epsilon(1e-5, "rdp") == pytest.approx(0.3, rel=1e-12)
 
 
 def test_others_have_the_delta_that_is_left():
@@ -548,12 +565,12 @@ def test_others_have_the_delta_that_is_left():
     for each in (ledger, other):
         each.add(Gaussian(3.0), 4)
         each.add(Pure(0.2))
-    assert ledger.epsilon(1e-5) == pytest.approx(0.6 + other.epsilon(8e-6), rel=1e-9)
-    assert ledger.epsilon(2e-6) == math.inf  # Gaussian releases need some delta
+    assert ledger.epsilon(1e-5, "rdp") == pytest.approx(0.6 + other.epsilon(8e-6, "rdp"), rel=1e-9)
+    assert ledger.epsilon(2e-6, "rdp") == math.inf  # Gaussian releases need some delta
     pure = approximate((0.3, 1e-6, 2))
     pure.add(Pure(0.2), 3)
     pure.add(number(0.1), 2)
-    assert pure.epsilon(2e-6) == pytest.approx(0.6 + 0.6 + 0.2)
+    assert pure.epsilon(2e-6, "rdp") == pytest.approx(0.6 + 0.6 + 0.2)
 
 
 @settings(max_examples=15, deadline=None)

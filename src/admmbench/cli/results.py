@@ -222,12 +222,16 @@ def ended(trace: xr.Dataset) -> str:
     if lost:
         text += f"; {lost} of {counted(n, 'seed')} lost (diverged or timed out)"
     total = trace["epsilon_total"]
-    spent = number(float(trace["epsilon_composed"].isel(round=-1).max()))
     what = {
         "none": "composed ε without a guarantee",
         "conditional": "total ε, if its conditions hold,",
     }
-    said = what.get(str(total.attrs.get("guarantee")), "total ε")
+    worth = str(total.attrs.get("guarantee"))
+    said, shown = (
+        what.get(worth, "total ε"),
+        trace["epsilon_composed"] if worth == "none" else total,
+    )
+    spent = number(float(shown.isel(round=-1).max()))
     text += f"; {said} {spent} at δ = {attrs['delta']:g}"
     if "best_constant" in metric.attrs:
         beside = metric.attrs["best_constant"], fraction, metric.attrs["units"]

@@ -166,6 +166,7 @@ def _account(options: argparse.Namespace) -> None:
     for name, total in found.totals.items():
         said = "no total of such releases" if math.isnan(total) else f"{total:.4g}"
         table.add_row(name, said, ACCOUNTANTS[name].comment)
+    table.add_row("total", f"{found.total:.4g}", "the least that is proved")
     console = wide_console()
     console.print(f"{what}: {releases}, {found.one} each; at delta {found.delta:g}:")
     console.print(table)

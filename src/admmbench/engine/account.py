@@ -29,8 +29,13 @@ class Account(NamedTuple):
     """Failure probability of the totals."""
 
     @property
+    def total(self) -> float:
+        """Return the least total epsilon that is proved."""
+        return self.ledger.epsilon(self.delta)
+
+    @property
     def totals(self) -> dict[str, float]:
-        """Return the total epsilon by the name of each accountant; NaN where it cannot compose these releases."""
+        """Return the total epsilon by each accountant alone; NaN where it cannot compose these releases."""
         return {name: self.ledger.epsilon(self.delta, name) for name in ACCOUNTANTS}
 
     @property
@@ -50,11 +55,7 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
         budget = part.budget(problem)
         ledger = part.ledger(problem, budget)
         accounts.append(Account(f"epsilon {budget.epsilon:.4g}", ledger, part.delta))
-    return max(accounts, key=_largest) if len(accounts) > 1 else accounts[0]
-
-
-def _largest(account: Account) -> float:
-    return max((total for total in account.totals.values() if total == total), default=0.0)
+    return max(accounts, key=lambda each: each.total) if len(accounts) > 1 else accounts[0]
 
 
 class Mechanism(Strict):
@@ -133,7 +134,7 @@ class Search(Strict):
         return {
             "every trial is seen": seen.epsilon(account.delta),
             **{
-                f"the best alone is seen, of a {shape} number": selected(
+                f"the best alone is seen, of a {shape} number (by Renyi divergences)": selected(
                     spending, account.delta, self.trials, shape
                 )
                 for shape in SHAPES

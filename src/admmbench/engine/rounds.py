@@ -448,12 +448,11 @@ def evaluate(
 
 def _totals(spec: RunSpec, federation: AnyFederation) -> dict[str, float]:
     """Compose the losses of the agent who pays most, infinite where something was sent without noise; and the total."""
-    ledgers = federation.ledgers
-    found = {
-        each.variable: privacy.epsilon_total(ledgers, spec.delta, each.name)
-        if all(ledgers)
-        else math.inf
-        for each in spec.composed_by
-    }
-    guaranteed = spec.guarantee.kind != "none"
-    return {**found, "epsilon_total": found[privacy.COMPOSED] if guaranteed else math.inf}
+    names: dict[str, str | None] = {each.variable: each.name for each in spec.composed_by}
+    found = dict.fromkeys([*names, "epsilon_total"], math.inf)
+    if all(ledgers := federation.ledgers):
+        # The least total takes longest where every round costs something else, which nothing is guaranteed of.
+        names |= {"epsilon_total": None} if spec.guarantee.kind != "none" else {}
+        for variable, name in names.items():
+            found[variable] = privacy.epsilon_total(ledgers, spec.delta, name)
+    return found

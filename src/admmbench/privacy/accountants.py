@@ -1,4 +1,4 @@
-"""Accountants: what releases cost together, each by a rule of its own.
+"""Accountants: what releases cost together, each by a rule of its own, and `total`, the least that they prove.
 
 An accountant is one entry of `ACCOUNTANTS`. Traces, results and the report read there everything that they need. So a
 new accountant is a function below with its entry above it, and nothing else.
@@ -78,10 +78,23 @@ def accountant(
 
 
 COMPOSED = "epsilon_composed"
-"""Variable of the accountant whose total counts where there is a guarantee."""
+"""Variable of the accountant that every trace has."""
 
 # Of sums of deltas, over the delta of the total.
 _ROUNDING = 1e-9
+
+
+@lru_cache(maxsize=4096)
+def total(spending: Spending, delta: float) -> float:
+    """Return the total epsilon: the least of all that is proved, by which noise is solved for, checked and shown.
+
+    It is exact if all releases are Gaussian. Otherwise it is the smaller of the totals by Renyi divergences and by
+    privacy loss distributions, of which neither is always the smaller: distributions are finer, but know the largest
+    shift of an entry alone. Each falls as noise grows, and so does the least.
+    """
+    found = _renyi(spending, delta)
+    exact = not (spending.sampled or math.isnan(spending.gaussian))
+    return min(found, total_epsilon(spending, delta)) if found and not exact else found
 
 
 @accountant(
@@ -91,13 +104,12 @@ _ROUNDING = 1e-9
     "ε composed",
     kinds=(Cost,),
 )
-@lru_cache(maxsize=4096)
 def _rdp(spending: Spending, delta: float) -> float:
-    """Renyi differential privacy; with samples it or privacy loss distributions, whichever is smaller."""
-    found = _renyi(spending, delta)
-    return min(found, total_epsilon(spending, delta)) if spending.sampled and found else found
+    """Renyi differential privacy; the least total of samples, which are never composed by one rule alone."""
+    return (total if spending.sampled else _renyi)(spending, delta)
 
 
+@lru_cache(maxsize=4096)
 def _renyi(spending: Spending, delta: float) -> float:
     """Renyi differential privacy (Mironov 2017), and at most basic composition; exact if all releases are Gaussian.
 
@@ -133,7 +145,7 @@ def _beside_stated(spending: Spending, delta: float) -> float:
     if left < -_ROUNDING * delta:
         return math.inf
     if left > _ROUNDING * delta:
-        return epsilon + _rdp(others, left)
+        return epsilon + _renyi(others, left)
     return epsilon + sum(count * cost.stated[0] for cost, count in others)
 
 
@@ -142,16 +154,14 @@ def _beside_stated(spending: Spending, delta: float) -> float:
     "epsilon_pld",
     "composed privacy loss epsilon, privacy loss distributions",
     "ε by privacy loss distributions",
-    comment="tighter where releases are not Gaussian",
+    comment="infinite where a loss is too large, or delta too small",
     kinds=(Cost,),
     usual=False,
 )
 @lru_cache(maxsize=4096)
 def _pld(spending: Spending, delta: float) -> float:
-    """Privacy loss distributions, or Renyi differential privacy where that is smaller."""
-    found = _rdp(spending, delta)
-    exact = spending.sampled or not math.isnan(spending.gaussian)  # or has distributions already
-    return found if exact else min(found, total_epsilon(spending, delta))
+    """Privacy loss distributions alone."""
+    return total_epsilon(spending, delta)
 
 
 @accountant(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from admmbench.privacy.accountants import ACCOUNTANTS
+from admmbench.privacy import accountants
 from admmbench.privacy.costs import Cost, Spending
 
 # Relative accuracy of the total: it is below its target, and far closer to it than 1 %.
@@ -48,7 +48,7 @@ class Ledger:
         """Return all releases so far."""
         return Spending(self._counts.items())
 
-    def epsilon(self, delta: float, accountant: str = "rdp") -> float:
+    def epsilon(self, delta: float, accountant: str | None = None) -> float:
         """Compose all releases so far into a total epsilon at ``delta``.
 
         Parameters
@@ -56,7 +56,7 @@ class Ledger:
         delta
             Failure probability of the total guarantee.
         accountant
-            Name in `ACCOUNTANTS`.
+            Name in `accountants.ACCOUNTANTS` of the one that composes; by default the least total that is proved.
 
         Returns
         -------
@@ -65,7 +65,11 @@ class Ledger:
             is known of the noise; NaN if there are releases that the accountant cannot compose.
         """
         spending = self.spending()
-        return ACCOUNTANTS[accountant].epsilon(spending, delta) if spending.sound else math.inf
+        if not spending.sound:
+            return math.inf
+        if accountant is None:
+            return accountants.total(spending, delta)
+        return accountants.ACCOUNTANTS[accountant].epsilon(spending, delta)
 
 
 def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:
@@ -73,7 +77,7 @@ def dearest(ledgers: Iterable[Ledger], delta: float) -> Ledger:
     return max(ledgers, key=lambda each: each.epsilon(delta), default=Ledger())
 
 
-def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str = "rdp") -> float:
+def epsilon_total(ledgers: Iterable[Ledger], delta: float, accountant: str | None = None) -> float:
     """Return the total epsilon of a federation: that of the agent who pays most, NaN if any agent's is."""
     totals = {ledger.spending(): ledger for ledger in ledgers}
     return float(np.max([each.epsilon(delta, accountant) for each in totals.values()], initial=0))

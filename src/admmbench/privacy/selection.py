@@ -31,6 +31,8 @@ CONDITIONS: dict[Covers, str] = {
 def covering(ledger: Ledger, delta: float, covers: Covers, trials: float) -> float:
     """Return the total epsilon of a run, or of a search of so many trials and a run with what it found.
 
+    It is the least that is proved, but for ``best_trial`` that by Renyi divergences, as in `selected`.
+
     Parameters
     ----------
     ledger
@@ -57,6 +59,8 @@ def selected(
     spending: Spending, delta: float, trials: float, shape: str, runs_after: int = 0
 ) -> float:
     """Return the total epsilon of releasing the best of a random number of runs (Papernot and Steinke 2022, theorem 2).
+
+    The theorem is about Renyi divergences, so no other accountant has a say.
 
     The runs are independent and alike, each with settings drawn from a fixed distribution; a curator draws how many
     there are and hides all but the best by a score that is private or uses public records only.

@@ -83,8 +83,10 @@ def _privacy(own: xr.Dataset, private: xr.DataArray, epsilon: float) -> str:
     """What the methods of a row promise of a whole run, and whether it is the same, see `equally_private`."""
     if math.isinf(epsilon):
         return "none, and no noise"
-    composed = statistics.final(own.reset_coords(), "epsilon_composed").sel(epsilon=epsilon)
-    ends = [number(float(end), ".3g") for end in (composed.min(), composed.max())]
+    facts = own.reset_coords().sel(epsilon=[epsilon])
+    composed, totals = (statistics.final(facts, f"epsilon_{x}") for x in ("composed", "total"))
+    totals = totals.where(facts["guarantee"] != "none", composed)
+    ends = [number(float(end), ".3g") for end in (totals.min(), totals.max())]
     total = " to ".join(dict.fromkeys(ends))
     labels, without = own["algorithm"].values, int((own["guarantee"] == "none").sum())
     if private.sel(epsilon=epsilon, algorithm=labels, rival=labels).all():
