@@ -1,5 +1,8 @@
 """Privacy loss distributions: losses of independent releases on a grid, added by Fourier transforms.
 
+Losses of thousands of equal releases are added in groups: the sum of a group is rounded to a grid of its own, as if it
+were one release. Totals after each of many rounds share the groups.
+
 Every step errs to the side of a larger total. Losses are rounded by chords of the hockey-stick divergence (Doroshenko
 et al. 2022), and what a sum of losses may have beyond its ends counts as infinite. dp-accounting composes in the same
 way; this is for totals after each of many rounds, which take a few milliseconds here.
@@ -31,6 +34,8 @@ _RANGE = 1e-100, 1e5
 _PER_TOTAL = 4
 # The part of delta that goes to what is cut off.
 _CUT = 1e-6
+# Equal releases that are added at once, at most. There are over half as many groups; the last one counts as full.
+_AT_ONCE = 2**11
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +71,66 @@ class Grid:
         return float(self.chances @ (self.losses - mean) ** 2)
 
 
+@dataclass(frozen=True)
+class _Group:
+    """Equal releases, of which the sum of all losses is one.
+
+    Attributes
+    ----------
+    cost, number
+        What is added, and how often.
+    delta, tail
+        A group's share of delta, and the tail that it is cut at.
+    """
+
+    cost: Cost | _Group
+    number: int
+    delta: float
+    tail: float
+
+    def ends(self, absent: bool, tail: float) -> tuple[float, float]:
+        """Return the ends of the sum, which its own tail was cut at."""
+        losses, _ = _divergence(self, absent)
+        return float(losses[0]), float(losses[-1])
+
+    def hockey_stick(self, losses: Array, absent: bool) -> Array:
+        """Return the chords of the divergence, in the exponential of epsilon, and from 1 at minus infinity."""
+        points, found = _divergence(self, absent)
+        right = np.clip(np.searchsorted(points, losses), 1, len(points) - 1)
+        step = points[right] - points[right - 1]
+        share = np.expm1(np.clip(losses - points[right - 1], 0, step)) / np.expm1(step)
+        inside = found[right - 1] + share * (found[right] - found[right - 1])
+        below = 1 - np.exp(np.minimum(losses - points[0], 0)) * (1 - found[0])
+        return np.where(losses < points[0], below, inside)
+
+
+@lru_cache(maxsize=256)
+def _divergence(group: _Group, absent: bool) -> tuple[Array, Array]:
+    """Return losses of a group, and the divergence at each; 1 where none was found."""
+    side = _side([(group.cost, group.number)], group.delta, absent, group.tail)
+    if side.losses is None:
+        return np.array([0.0, _RANGE[1]]), np.ones(2)
+    upper, lower = _tails(side.losses)
+    return side.losses.losses, np.clip(upper - lower + side.rounded, 0, 1)
+
+
+def _in_groups(
+    cost: Cost | _Group, number: int, delta: float, tail: float
+) -> tuple[Cost | _Group, int]:
+    """Divide many releases into groups."""
+    while number > _AT_ONCE:
+        size = min(_AT_ONCE, 2 ** math.ceil(math.log2(number / _AT_ONCE)))
+        number = math.ceil(number / size)
+        share = 2.0 ** math.ceil(math.log2(number))  # similar numbers share the groups
+        cost = _Group(cost, size, delta / share, _rounded_up(tail + math.log(share)))
+    return cost, number
+
+
+def _rounded_up(tail: float) -> int:
+    """Make runs of similar lengths share what is kept."""
+    return 3 * math.ceil(tail / 3)
+
+
 @lru_cache(maxsize=1024)
 def log_moment(grid: Grid, order: float) -> float:
     """Return the logarithm of the mean of the exponential of a multiple of the loss."""
@@ -76,7 +141,7 @@ def log_moment(grid: Grid, order: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def on_grid(cost: Cost, absent: bool, tail: float, spacing: float) -> Grid:
+def on_grid(cost: Cost | _Group, absent: bool, tail: float, spacing: float) -> Grid:
     """Round the losses of a release to a grid: the divergence is linear in the exponential of epsilon between points.
 
     So it is nowhere too small, and no other that is right at the points is smaller.
@@ -125,15 +190,17 @@ class _Side(NamedTuple):
 
 def _sides(spending: Spending, delta: float) -> list[_Side]:
     """Compose all releases: both orders of the neighbours differ for samples alone."""
-    parts = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
-    tail = math.log((1 + sampled) / _CUT) - math.log(delta)
-    tail = 3 * math.ceil(tail / 3)  # runs of similar lengths share what is kept
+    tail = _rounded_up(math.log((1 + sampled) / _CUT) - math.log(delta))
+    releases = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
+    parts = [_in_groups(*part, delta, tail) for part in releases]
     sides = (False,) if all(cost.symmetric for cost, _ in spending) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
 
 
-def _side(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: float) -> _Side:
+def _side(
+    parts: Sequence[tuple[Cost | _Group, int]], delta: float, absent: bool, tail: float
+) -> _Side:
     """Compose the losses of one of two neighbours."""
     if not parts:
         return _Side(0.0, Grid(1.0, 0, np.ones(1), 0.0))
@@ -166,7 +233,7 @@ def _side(parts: Sequence[tuple[Cost, int]], delta: float, absent: bool, tail: f
             spacing *= 2
 
 
-def _spacing(cost: Cost, tail: float) -> float:
+def _spacing(cost: Cost | _Group, tail: float) -> float:
     """Spacing of a grid that is fine enough for a release, and has the largest loss of a symmetric one."""
     low, high = cost.ends(False, tail)
     points = 2 * _PER_DEVIATION
