@@ -94,6 +94,33 @@ def test_runs_that_are_missing_leave_the_others_in_their_places(runs):
             xr.testing.assert_equal(here.reset_coords(drop=True), expected.reset_coords(drop=True))
 
 
+def test_blocks_of_seeds_with_noise_for_other_budgets_are_refused(runs):
+    experiment = Experiment.model_validate(DEFINITION)
+    traces = [(run, read(runs / run.path, run)) for run in experiment.runs]
+
+    def with_more(factor):
+        """Claim more for the second block of ObjP at 1, and have a larger total."""
+        found = []
+        for run, trace in traces:
+            more = (run.label, run.spec.epsilon, min(run.spec.seeds)) == ("ObjP", 1, 2)
+            names = ["epsilon_claimed", "epsilon_composed"]
+            changed = {name: trace[name] * (factor if more else 1) for name in names}
+            found.append((run, trace.assign(changed)))
+        return found
+
+    with pytest.raises(
+        StaleResultError,
+        match=r"^ObjP at ε = 1: a release has the budget 1 at some seeds and 1.03 at others",
+    ):
+        join_runs("small", experiment, with_more(1.03))
+    # What another processor rounds otherwise is the same, and the largest total counts.
+    joined = join_runs("small", experiment, with_more(1 + 1e-9))
+    usual = join_runs("small", experiment, traces)
+    at = {"algorithm": "ObjP", "epsilon": 1, "round": 4}
+    assert joined.epsilon_composed.sel(at) > usual.epsilon_composed.sel(at)
+    xr.testing.assert_allclose(joined, usual)
+
+
 def test_agents_and_delta_of_each_method_are_coordinates(tmp_path):
     definition = {
         **DEFINITION,

@@ -80,6 +80,29 @@ def test_seeds_with_other_settings_are_refused():
         join(one, other)
 
 
+def test_seeds_with_noise_for_other_budgets_are_refused():
+    """One file was made when another noise was solved for the same total."""
+    one, other = (whole().sel(seed=seeds) for seeds in (range(5), range(5, 10)))
+    other["epsilon_claimed"] = other["epsilon_claimed"] * (
+        1 + 1e-7
+    )  # as another processor may find it
+    join(one, other)
+    other["epsilon_claimed"].loc[{"algorithm": "ObjP", "epsilon": 1.0}] *= 1.07
+    for pair, budgets in (((one, other), ("1", "1.07")), ((other, one), ("1.07", "1"))):
+        said = r"a release of ObjP at ε = 1 has the budget {} in one and {} in the other".format(
+            *budgets
+        )
+        with pytest.raises(ValueError, match=f"joined: {said}") as refused:
+            join(*pair)
+        assert "run the seeds of the older one again" in str(refused.value)
+        assert "OutP" not in str(refused.value)
+    # Seeds that draw how many rows an agent has may have budgets of their own.
+    drawn = json.dumps({"scheme": "quantity", "agents": 3, "alpha": 0.5})
+    join(*(each.assign_attrs(partition=drawn) for each in (one, other)))
+    # Other methods and budgets may be added: theirs is no setting of the first file.
+    join(one, other.sel(epsilon=[0.1], algorithm=LABELS[:2]))
+
+
 def test_seeds_whose_settings_have_nothing_beside_them_are_joined():
     """What half and twice a setting cost was tried at one budget alone, and is not known at the others."""
     lost = np.tile([np.nan, 0.01, np.nan], (len(LABELS), 1))

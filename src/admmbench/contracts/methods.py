@@ -41,6 +41,7 @@ from admmbench.engine import rounds as engine
 from admmbench.engine.threads import workers
 from admmbench.files.core_yaml import inline_yaml
 from admmbench.frames.base import Guarantee
+from admmbench.frames.consensus import Models
 from admmbench.frames.outcomes import SUCCESSFUL
 from admmbench.privacy import COMPOSED, Relation, epsilon_total
 from admmbench.problems.base import State
@@ -344,7 +345,7 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
     """Without noise it ends near no optimum of a problem that weighs agents or the penalty otherwise."""
     if case.method.fixed_point:
         return
-    data, solver = _two_sites(case.data), MethodCase("centralized", "paper", "rows", {})
+    data = _two_sites(case.data)
     known: dict[str, Any] = {"dataset": data, "agents": {"scheme": "by_writer"}, "seeds": [0]}
     known |= {"epsilon": math.inf, "dtype": "float64", "rounds": _ENDING_ROUNDS}
 
@@ -354,10 +355,10 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
 
     def left(state: State, average: str, factor: float) -> float:
         """Part of the way from a model of zeros to an optimum that is left."""
-        spec = solver.spec(**stated(average, factor))
-        start, best = (play(spec, data, rounds) for rounds in (0, 1))
-        least = best.objective.item()
-        here = replace(best, state=state).objective.item()
+        start = play(case.spec(**stated(average, factor)), data, 0)
+        w = start.federation.problem.optimum()
+        ends = (state, Models(w, np.broadcast_to(w, (2, *w.shape))))
+        here, least = (replace(start, state=end).objective.item() for end in ends)
         return (here - least) / (start.objective.item() - least)
 
     for average in _AVERAGES:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from admmbench.engine.trace import status_attrs
 from admmbench.engine.variables import COMMENTS
-from admmbench.frames.outcomes import Outcome
+from admmbench.frames.outcomes import SUCCESSFUL, Outcome
 from admmbench.jobs import fingerprint, provenance, seal
 from admmbench.jobs.seal import StaleResultError
 from admmbench.results.wording import each_once
@@ -88,13 +88,14 @@ def join_runs(
         of_method = blocks.setdefault(run.label, {})
         of_method.setdefault(run.spec.stated_budget, []).append(_for_each_seed(trace, run))
     methods = [method for method in experiment.algorithms if method.label in blocks]
+    uneven = traces[0][0].spec.scheme.uneven
     joined = _along(
         "algorithm",
         {
             method.label: _along(
                 "epsilon",
                 {
-                    budget: _along_seeds(of_seeds)
+                    budget: _along_seeds(of_seeds, f"{method.label} at ε = {budget:g}", uneven)
                     for budget, of_seeds in sorted(blocks[method.label].items())
                 },
             )
@@ -106,10 +107,25 @@ def join_runs(
     return _described(joined, name, experiment, firsts)
 
 
-def _along_seeds(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
-    """Join the blocks of seeds of a run, whose mistakes add up."""
+def _along_seeds(blocks: Sequence[xr.Dataset], which: str, uneven: bool) -> xr.Dataset:
+    """Join the blocks of seeds of a run, whose mistakes add up; the largest total counts.
+
+    All have noise for one budget of a release, unless seeds give agents other numbers of rows.
+    """
+    budgets = [float(release_budget(each)) for each in blocks]
+    least, most = np.fmin.reduce(budgets), np.fmax.reduce(budgets)
+    if not (uneven or same_budget(least, most)):
+        raise StaleResultError(
+            f"{which}: a release has the budget {least:.4g} at some seeds and {most:.4g} at others, so its noise "
+            "differs; run all seeds again with one code"
+        )
     alike = [each.drop_vars("mistakes", errors="ignore") for each in blocks]
-    joined = xr.concat(alike, "seed", data_vars="minimal", join="exact")
+    joined = xr.concat(
+        alike, "seed", data_vars="minimal", coords="minimal", join="exact", compat="override"
+    )
+    shared = [name for name, each in alike[0].items() if "seed" not in each.dims]
+    largest = xr.concat([each[shared] for each in alike], "block", data_vars="all", join="exact")
+    joined = joined.assign(largest.max("block", keep_attrs=True).data_vars)
     counted = [each["mistakes"] for each in blocks if "mistakes" in each]
     return joined.assign(mistakes=sum(counted)) if counted else joined
 
@@ -170,6 +186,8 @@ def _described(
     return with_decision(joined, experiment)
 
 
+# Budgets that differ relatively by less were solved for by one rule, on other processors.
+_SAME_BUDGET = 1e-4
 # What an experiment says of decisions.
 OF_DECISIONS = ("added", "looks", "control", "margin")
 
@@ -188,6 +206,30 @@ def with_decision(results: xr.Dataset, experiment: Experiment) -> xr.Dataset:
         stated["margin"] = experiment.margin / (100 if in_points else 1)
     of_results = {name: each for name, each in results.attrs.items() if name not in OF_DECISIONS}
     return results.drop_attrs(deep=False).assign_attrs({**of_results, **stated})
+
+
+def release_budget(results: xr.Dataset) -> xr.DataArray:
+    """Return the budget of one release, which is solved for where a total is asked for.
+
+    Parameters
+    ----------
+    results
+        Of one run or several.
+
+    Returns
+    -------
+    xarray.DataArray
+        Over the dimensions of runs but ``seed``; NaN where no seed has all rounds.
+    """
+    claimed = results["epsilon_claimed"].reset_coords(drop=True)
+    budget = (claimed.diff("round") / claimed["round"].diff("round")).max("round")
+    whole = results["status"].isin(SUCCESSFUL).any("seed")
+    return budget.where(whole.reset_coords(drop=True))
+
+
+def same_budget(one: Any, other: Any) -> Any:
+    """Say where two budgets are the same, or one is not known."""
+    return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
 
 
 def in_common(problems: list[str]) -> str:

@@ -10,7 +10,8 @@ import pandas as pd
 import xarray as xr
 
 from admmbench.frames.outcomes import Outcome
-from admmbench.results.aggregate import OF_DECISIONS, in_common
+from admmbench.partition import as_partition
+from admmbench.results.aggregate import OF_DECISIONS, in_common, release_budget, same_budget
 from admmbench.results.kinship import with_kinship
 from admmbench.results.wording import each_once
 
@@ -38,12 +39,13 @@ def join(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     ValueError
-        If both have a run, or if they differ in a setting, in what they measure, or in the rounds that were evaluated.
-        Settings that were tuned may differ.
+        If both have a run, or if they differ in a setting, in the budget of a release, in what they measure, or in the
+        rounds that were evaluated. Settings that were tuned may differ.
     """
     first, second = _with_same_numbers(with_kinship(first), with_kinship(second))
     labels = list(dict.fromkeys(str(x) for each in (first, second) for x in each["algorithm"].data))
-    if changed := [*_other_settings(first, second), *_in_both(first, second)]:
+    changed = [*_other_settings(first, second), *_in_both(first, second)]
+    if changed := changed or _other_budgets(first, second):
         raise ValueError(f"results cannot be joined: {'; '.join(changed)}")
     parts = [_runs_alone(each) for each in (first, second)]
     joined = parts[0].combine_first(parts[1]).sel(algorithm=labels)
@@ -167,6 +169,24 @@ def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list
     other = ~same & ran[0] & ran[1]
     other = other.any([dim for dim in other.dims if dim != "algorithm"])
     return [str(label) for label in other["algorithm"].values[other.values]]
+
+
+def _other_budgets(first: xr.Dataset, second: xr.Dataset) -> list[str]:
+    """Say for which settings the noise of a release was solved for by other rules.
+
+    Where seeds give agents other numbers of rows, each may have a budget of its own.
+    """
+    stated = json.loads(first.attrs["partition"])
+    if stated is not None and as_partition(stated).uneven:
+        return []
+    one, other = xr.align(release_budget(first), release_budget(second))
+    budgets = xr.Dataset({"one": one, "other": other}).to_dataframe([*_POINT])
+    changed = budgets[~same_budget(budgets["one"], budgets["other"])]
+    return [
+        f"a release of {label} at ε = {epsilon:g} has the budget {a:.4g} in one and {b:.4g} in the other, so its noise "
+        "differs; run the seeds of the older one again with the code of the newer, or keep one of them"
+        for (label, epsilon), a, b in changed.itertuples()
+    ]
 
 
 def _in_both(first: xr.Dataset, second: xr.Dataset) -> list[str]:
