@@ -5,7 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.regression.problems import KEPT, cases, measure
+from admmbench.contracts.made_up_data import make_dataset
+from admmbench.engine.spec import RunSpec
+from tests.regression.problems import AGENTS, EXACTLY, KEPT, PRIVATE, SOFTMAX, cases, measure
 
 
 @cache
@@ -28,3 +30,36 @@ def test_a_run_on_its_problem_is_that_of_before(name):
 
 def test_no_run_is_lost():
     assert set(kept()) == set(cases())
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("outp", {}),
+        ("outp", {"variant": "reference"}),
+        ("pvp", {}),
+        ("private_admm", {}),
+        ("objp", {}),
+        ("objp", {"variant": "reference"}),
+        ("objt", {}),
+        ("iceadmm", {}),
+    ],
+)
+def test_equal_agents_do_the_same_in_the_units_of_records_and_of_agents(name, settings):
+    """Penalty parameter, strength and one over the proximity are beside a sum that is P times as large for agents."""
+    of_solution = name in {"outp", "pvp", "private_admm"}
+    found = []
+    for average, unit in (("agents", AGENTS), ("records", 1)):
+        params = {"rho": 0.05 * unit}
+        if name in {"pvp", "private_admm"}:
+            params["tolerance"] = EXACTLY["tolerance"] * unit
+        if name in {"objp", "iceadmm"}:
+            params["a"] = 20 / unit
+        problem = {**SOFTMAX, "per": "agent", "strength": 5e-3 * unit, "average": average}
+        given = {"dataset": make_dataset(n_train=60), "agents": AGENTS, "rounds": 6, **PRIVATE}
+        given |= {"algorithm": name, "params": params, "problem": problem, "seeds": (0, 1)}
+        found.append(measure(RunSpec(**given, **settings, dtype="float64")))
+        if not of_solution:  # noise on a gradient has its units
+            found[-1]["noise_magnitude"] /= unit
+    for variable, values in found[0].items():
+        np.testing.assert_allclose(values, found[1][variable], rtol=1e-8, err_msg=variable)
