@@ -240,6 +240,20 @@ def test_first_rounds_of_long_runs_come_out_again():
         assert_comes_out_again(spec, data, kept.sel(algorithm=label), noise=1e-6)
 
 
+def test_runs_without_noise_on_digits_come_out_again():
+    """Also of OutP, which has another problem than the other methods of the study."""
+    name, seed, rounds = "ryu2022_updates", 3, 100
+    kept = reference.load([name])[name].sel(epsilon=np.inf, seed=seed, round=slice(rounds))
+    data = load_dataset("digits", progress=False)
+    own = {
+        run.label: run.spec for run in config.load({"experiments": [name]}).experiments[name].runs
+    }
+    for label in ("E = 1", "OutP, no noise"):
+        changes = {"seeds": (seed,), "rounds": rounds, "epsilon": np.inf}
+        spec = own[label].model_copy(update=changes)
+        assert_comes_out_again(spec, data, kept.sel(algorithm=label), noise=0)
+
+
 def assert_comes_out_again(spec, data, kept, noise):
     """A run of one seed has the errors and, within a part of it, the scale of noise that are kept."""
     found = run_rounds(spec, data).variables()["arrays"]
