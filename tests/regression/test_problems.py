@@ -52,7 +52,7 @@ def test_equal_agents_do_the_same_in_the_units_of_records_and_of_agents(name, se
     for average, unit in (("agents", AGENTS), ("records", 1)):
         params = {"rho": 0.05 * unit}
         if name in {"pvp", "private_admm"}:
-            params["tolerance"] = EXACTLY["tolerance"] * unit
+            params |= EXACTLY
         if name in {"objp", "iceadmm"}:
             params["a"] = 20 / unit
         problem = {**SOFTMAX, "per": "agent", "strength": 5e-3 * unit, "average": average}

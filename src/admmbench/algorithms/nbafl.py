@@ -18,7 +18,7 @@ from admmbench.frames.base import (
 )
 from admmbench.frames.consensus import ConsensusState, Subproblem
 from admmbench.frames.exact import PerturbedSolution
-from admmbench.problems.rows import Objective, RowParts
+from admmbench.problems.rows import BoundRows, Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 from admmbench.validation import Length
 
@@ -67,6 +67,10 @@ class NbAFL(PerturbedSolution):
     def objective(self, parts: RowParts) -> Objective:
         """Return the mean over an agent's own records: the server weighs agents."""
         return parts.mean_objective
+
+    def error(self, whole: BoundRows) -> float:
+        """Return the tolerance, as that objective has one unit whatever counts alike."""
+        return self.tolerance
 
     @property
     def farthest(self) -> float:

@@ -13,7 +13,7 @@ from admmbench.frames.base import HUANG2019_RHO, Array, Rho, factors, norms, par
 from admmbench.frames.consensus import ALLOWED, Consensus, Subproblem
 from admmbench.privacy import Release
 from admmbench.problems.needs import Need
-from admmbench.problems.rows import Objective, RowParts
+from admmbench.problems.rows import BoundRows, Objective, RowParts
 from admmbench.sensitivity import Sensitivity
 
 _MOST_STEPS = 10_000
@@ -136,8 +136,9 @@ class Exact(Consensus):
     rho
         Penalty parameter; 0.1 as in huang2019.
     tolerance
-        Largest norm of a subproblem's gradient, or of its proximal gradient with an l1 penalty, that counts as
-        solved. The solution is then within tolerance / rho of the exact one. Single precision reaches about 1e-6.
+        Largest norm of a subproblem's gradient, or of its proximal gradient with an l1 penalty, that counts as solved,
+        where agents count alike; where records do, over the number of agents, as f_i is so many times smaller. The
+        solution is then within that over rho of the exact one. Single precision reaches about 1e-6.
     """
 
     order = "agents"
@@ -151,6 +152,10 @@ class Exact(Consensus):
     def objective(self, parts: RowParts) -> Objective:
         """Return f_i: the part of an agent in the sum."""
         return parts.objective
+
+    def error(self, whole: BoundRows) -> float:
+        """Return the largest norm of a subproblem's gradient that counts as solved."""
+        return self.tolerance / (1 if whole.agents_alike else whole.n_agents)
 
     def minimize(self, sub: Subproblem, linear: Array, ridge: Array | float = 0.0) -> Array:
         """Minimise ``f_i(v) - <linear, v> + (rho / 2) ||v - w||^2 + (ridge / 2) ||v||^2`` for all agents and seeds.
@@ -179,7 +184,8 @@ class Exact(Consensus):
             pull: Array = z.dtype.type(rho) * (v - sub.w) + own * v - linear
             return pull
 
-        return solve(self.objective(sub.parts), z, quadratic, convexity, self.tolerance)
+        objective, error = self.objective(sub.parts), self.error(sub.parts.whole)
+        return solve(objective, z, quadratic, convexity, error)
 
 
 @parameters
@@ -207,14 +213,14 @@ class PerturbedSolution(Exact):
         """
         parts, c1, f = sub.parts, sub.parts.gradient_bound, self.objective(sub.parts)
         stiffness = f.penalty_curvature + sub.rho
-        error = part * self.tolerance
-        bound = sub.solution_sensitivity(part * c1, stiffness, error, objective=f).l2
+        error = self.error(parts.whole)
+        bound = sub.solution_sensitivity(part * c1, stiffness, part * error, objective=f).l2
         assert bound is not None
         if sub.privacy.private and sub.privacy.sensitivity == "global":
             condition = 1 + f.weight * parts.curvature_bound / stiffness
             pull = sub.rho * norms(sub.w) + norms(sub.dual)
             lost = gradient_rounding(f, pull, condition)
-            moved = c1 / f.divisor + 2 * self.tolerance
+            moved = c1 / f.divisor + 2 * error
             hidden = np.isfinite(lost) & (lost > ALLOWED * moved) & (bound < self.farthest)
             if hidden.any():
                 steep = np.broadcast_to(condition > 2, hidden.shape)[hidden].any()
