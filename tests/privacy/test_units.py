@@ -232,7 +232,7 @@ def test_a_lie_about_agents_is_caught(lie, tmp_path):
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("objp", {}, "privacy.unit: agent does not suit objp: its noise is scaled for one record"),
+        ("objp", {}, "privacy.unit: agent does not suit objp: its noise hides one record"),
         ("pvp", {}, "privacy.unit: agent does not suit pvp: its noise hides one record"),
         ("amp", {"rounds": 1}, "privacy.unit: agent does not suit amp: its noise hides one record"),
         (

@@ -26,7 +26,6 @@ class Inexact(Linearized):
     """
 
     order = "server"
-    record_alone = "its noise is scaled for one record"
     variants: ClassVar[tuple[str, ...]] = ("paper", "reference")
 
     local_updates: Annotated[int, Field(ge=1)] = 1
