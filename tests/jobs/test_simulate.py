@@ -93,7 +93,7 @@ def test_budget_of_each_round_and_local_update_is_composed():
     for trace, releases in ((one, 10), (many, 30)):
         ledger = Ledger()
         ledger.add(Laplace(0.01, 0.01 / 14**0.5, 0.01 / 14), releases)
-        assert trace.epsilon_composed[-1] == pytest.approx(ledger.epsilon(1e-6))
+        assert trace.epsilon_composed[-1] == pytest.approx(ledger.epsilon(1e-6, "rdp"))
     start, middle, end = one.epsilon_composed.values
     assert 0 == start < middle < end < many.epsilon_composed[-1]
 

@@ -134,13 +134,14 @@ def _account(options: argparse.Namespace) -> None:
     from admmbench import list_algorithms
     from admmbench.algorithms import ALIASES
     from admmbench.datasets import load_dataset
-    from admmbench.engine import combinations
     from admmbench.engine.account import Mechanism, Search, of_run
     from admmbench.engine.spec import RunSpec
     from admmbench.privacy import ACCOUNTANTS
     from admmbench.validation import checked, unknown
 
     if options.name == "all":
+        from admmbench.engine import combinations
+
         print(combinations.markdown())
         return
     keys = ["dataset", "rounds", "epsilon", "multiplier", "total", "delta", "sampling", "covers"]

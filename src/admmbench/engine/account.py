@@ -8,7 +8,6 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from admmbench.datasets import Dataset
-from admmbench.engine.rounds import bind
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import ACCOUNTANTS, Cost, Gaussian, Laplace, Ledger, Pure, calibrate
 from admmbench.privacy.curves import Curve, curve
@@ -49,6 +48,8 @@ def of_run(spec: RunSpec, dataset: Dataset) -> Account:
 
     Where seeds give agents other numbers of records, it is that of the seed whose agent pays most.
     """
+    from admmbench.engine.rounds import bind  # slow to import, and mechanisms do without it
+
     accounts = []
     for part in spec.parts:
         problem = bind(part, dataset)
