@@ -104,7 +104,7 @@ class _Group:
         return np.where(losses < points[0], below, inside)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _divergence(group: _Group, absent: bool) -> tuple[Array, Array]:
     """Return losses of a group, and the divergence at each; 1 where none was found."""
     side = _side([(group.cost, group.number)], group.delta, absent, group.tail)
@@ -193,7 +193,11 @@ def _sides(spending: Spending, delta: float) -> list[_Side]:
     sampled = sum(count for cost, count in spending if cost.sampling < 1)
     tail = _rounded_up(math.log((1 + sampled) / _CUT) - math.log(delta))
     releases = [part for part in (cost.parts(count) for cost, count in spending) if part[1]]
-    parts = [_in_groups(*part, delta, tail) for part in releases]
+    # Samples are as few as rounds, whereas Laplace noise has a loss for every entry.
+    parts = [
+        (cost, number) if cost.sampling < 1 else _in_groups(cost, number, delta, tail)
+        for cost, number in releases
+    ]
     sides = (False,) if all(cost.symmetric for cost, _ in spending) else (False, True)
     return [_side(parts, delta, absent, tail) for absent in sides]
 
