@@ -60,6 +60,8 @@ def test_mechanisms_have_the_totals_of_dp_accounting():
     accountant = PLDAccountant(dp.NeighboringRelation.REPLACE_SPECIAL, 1e-4)
     accountant.compose(dp.LaplaceDpEvent(1 / 0.3), 50)
     assert laplace.account().totals["pld"] == pytest.approx(accountant.get_epsilon(1e-5), rel=0.01)
+    assert laplace.account().total == laplace.account().totals["pld"]
+    assert laplace.account().total < 0.97 * laplace.account().totals["rdp"]
 
 
 @pytest.mark.parametrize("name", ["gaussian", "laplace", "pure"])
@@ -77,6 +79,9 @@ def test_the_command_says_budget_and_totals(capsys):
     said = capsys.readouterr().out
     assert "objp on digits: 4 rounds, epsilon 1 each; at delta 1e-06" in said
     assert "no total of such releases" in said  # by the accountant of huang2019
+    total = re.search(r"^ total +(\S+) +the least that is proved", said, re.MULTILINE)
+    others = re.findall(r"^ (?:rdp|pld) +(\S+)", said, re.MULTILINE)
+    assert float(total[1]) == min(map(float, others))
     assert main(["account", "gaussian", "--multiplier", "30", "--rounds", "500"]) == 0
     assert "500 releases, multiplier 30 each" in capsys.readouterr().out
 

@@ -78,6 +78,18 @@ def test_a_search_and_the_run_after_it_compose():
     assert covering(ledger, 1e-5, "best_trial", 24) == pytest.approx(best, rel=1e-3)
 
 
+def test_every_trial_has_the_least_total_and_the_best_that_of_its_theorem():
+    """The theorem is about Renyi divergences, also where distributions find less."""
+    ledger, every = Ledger(), Ledger()
+    ledger.add(Laplace(0.1, 0.01, 0.001), 30)
+    every.add(Laplace(0.1, 0.01, 0.001), 25 * 30)
+    for covers, of in (("run", ledger), ("every_trial", every)):
+        found = covering(ledger, 1e-5, covers, 24)
+        assert found == of.epsilon(1e-5, "pld") < 0.95 * of.epsilon(1e-5, "rdp")
+    best = selected(ledger.spending(), 1e-5, 24, "logarithmic", runs_after=1)
+    assert covering(ledger, 1e-5, "best_trial", 24) == best > ledger.epsilon(1e-5, "rdp")
+
+
 @pytest.mark.parametrize(
     ("covers", "single"),
     [("run", (1.98, 2.0)), ("best_trial", (0.72, 0.76)), ("every_trial", (0.32, 0.37))],
