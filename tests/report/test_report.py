@@ -753,18 +753,30 @@ def test_the_report_says_what_totals_protect(figure):
 
 
 def test_outdated_results_are_marked_on_the_page(figure):
-    """Below the title, in their section and at each figure; and behind the label in all tables."""
+    """Below the title, in their section and at each figure; and labels, verdicts and numbers that rest on them."""
     results = totals(build(FIRST, name="one", sensitivity="global"))
     label = str(results["algorithm"].values[0])
     why = {"because": "had more noise than today", "labels": [label]}
     old = results.assign_attrs(outdated=json.dumps(why))
-    page = rendering.render([rendering.Section(old, experiment(figure))], [], CONFIGURATION)
+    sections = [
+        rendering.Section(each.assign_attrs(experiment=name), experiment(figure))
+        for name, each in (("one", old), ("two", results.assign_attrs(dataset="adult")))
+    ]
+    page = rendering.render(sections, [], CONFIGURATION)
     note = f"†: {label} had more noise than today. Verdicts, ranks and what is bold rest on them"
     assert page.count(note) == 4
     assert page.index(note) < page.index('id="answer"')
-    tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
-    assert sum(f"{label} †" in table for table in tables) >= 4
-    plain = rendering.render([rendering.Section(results, experiment(figure))], [], CONFIGURATION)
+    assert re.findall(r"MNIST †|Adult †", page[page.index('class="short"') :])
+    assert "Adult †" not in page
+    (matrix,) = re.findall(r'<table class="matrix".*?</table>', page, re.DOTALL)
+    (row,) = (row for row in matrix.split("<tr>") if row.startswith(f'<th scope="row">{label}<'))
+    n = sum(budget in results["epsilon"].values for budget in FIRST[label])
+    assert row.count("†") == n  # of one of the two studies
+    one, two = page.split('<h2 id="two"')
+    of_one = one.split('<h2 id="one"')[1]
+    assert of_one.count(f">{label} †<") == 3 + n  # tables of methods, errors (two), and totals
+    assert f"{label} †" not in two
+    plain = rendering.render(sections[1:], [], CONFIGURATION)
     assert "†: " not in plain
 
 

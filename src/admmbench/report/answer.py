@@ -113,10 +113,17 @@ def cells(comparison: xr.Dataset) -> Iterator[xr.Dataset]:
 
 
 def _places(comparison: xr.Dataset) -> list[str]:
-    """Name of the data of each cell: the data set, or the experiment where several have one data set."""
+    """Name of the data of each cell: the data set, or the experiment where several have one data set.
+
+    It has a mark where results are outdated: whatever is said of the cell may rest on them.
+    """
     pairs = list(zip(comparison["experiment"].values, comparison["dataset"].values, strict=True))
     several = len({experiment for experiment, _ in pairs}) > len({data for _, data in pairs})
-    return [str(experiment) if several else proper(str(data)) for experiment, data in pairs]
+    outdated = (comparison["outdated"] & comparison["compared"]).any("algorithm").values
+    return [
+        (str(experiment) if several else proper(str(data))) + reference.MARK * bool(mark)
+        for (experiment, data), mark in zip(pairs, outdated, strict=True)
+    ]
 
 
 def _facts(comparison: xr.Dataset, places: list[str]) -> dict[str, str]:
@@ -345,7 +352,6 @@ def row(cell: xr.Dataset, place: str, experiment: Experiment | None = None) -> d
 
 def badge(experiment: Experiment, label: str, epsilon: float) -> str:
     """Say how the settings of a method at a budget were found."""
-    label = label.removesuffix(reference.MARK)
     if chosen := experiment.chosen.get(label, {}).get(epsilon):
         return "tuned at an edge" if chosen.edges else "tuned"
     own = [method for method in experiment.algorithms if method.label == label]
@@ -452,7 +458,7 @@ def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any
 def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
-        "error": _number(cell, "mean"),
+        "error": _number(cell, "mean") + reference.MARK * bool(cell["outdated"] & cell["compared"]),
         "standing": str(cell["mark"].item()),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }

@@ -22,7 +22,7 @@ from scipy.special import stdtrit
 from admmbench.figures import Figure, style
 from admmbench.figures.tidy import COURSES
 from admmbench.frames.outcomes import SUCCESSFUL
-from admmbench.results import statistics
+from admmbench.results import reference, statistics
 from admmbench.results.wording import data_of, given, proper
 
 PRECISE, FINE = 6, 3
@@ -77,7 +77,12 @@ def content(experiments: Sequence[xr.Dataset]) -> dict[str, Any]:
     most = max((each.sizes["seed"] for each in experiments), default=1)
     facts = {
         "experiments": [
-            {"name": each.attrs["experiment"], "title": each.attrs["title"]} for each in experiments
+            {
+                "name": each.attrs["experiment"],
+                "title": each.attrs["title"]
+                + reference.MARK * bool(reference.outdated_labels(each)),
+            }
+            for each in experiments
         ],
         "few": statistics.FEW_SEEDS,
         "level": statistics.LEVEL,

@@ -119,10 +119,10 @@ def render(
     papers = {v.claim.paper for v in verdicts if v.claim.experiment in here}
     judged = [verdict for verdict in verdicts if verdict.claim.paper in papers]
     elsewhere = dict.fromkeys(v.claim.paper for v in verdicts if v.claim.paper not in papers)
-    experiments = [reference.marked(section.results) for section in sections]
+    experiments = [section.results for section in sections]
     definitions = {section.name: section.experiment for section in sections}
     leading = standings.content(experiments, definitions)
-    looks = {results.attrs["experiment"]: style.looks(results) for results in experiments}
+    looks = {section.name: style.looks(section.results) for section in sections}
     comparison = compare(experiments)
     return TEMPLATES.get_template("report.html.jinja").render(
         title=_title(sections, configuration),
@@ -132,7 +132,7 @@ def render(
         answer={} if comparison is None else answer.content(comparison, definitions, looks),
         standings=leading,
         parts=_incomplete(sections, leading),
-        marks=_about_marks(section.results for section in sections),
+        marks=_about_marks(experiments),
         about_totals=_about_totals(experiments),
         sections=[_section(section, number, comparison) for number, section in enumerate(sections)],
         papers=_by_paper(judged),
@@ -218,8 +218,8 @@ def _theorems(sections: Iterable[Section], verdicts: Sequence[Verdict]) -> Itera
 
 def _section(section: Section, number: int, comparison: xr.Dataset | None) -> dict[str, Any]:
     """Everything the template shows of one experiment, which has a number on the page; all are compared."""
-    results, attrs = reference.marked(section.results), section.results.attrs
-    compared = {} if section.kept is None else reference.against(section.results, section.kept)
+    results, attrs = section.results, section.results.attrs
+    compared = {} if section.kept is None else reference.against(results, section.kept)
     return {
         "name": section.name,
         "attrs": attrs,
@@ -227,7 +227,7 @@ def _section(section: Section, number: int, comparison: xr.Dataset | None) -> di
         "setting": tables.setting(results),
         "methods": tables.methods(results),
         "tuned": tables.tuning(section.experiment) if section.experiment.chosen else None,
-        "marks": reference.about_marks(section.results),
+        "marks": reference.about_marks(results),
         "outdated": outdated(section.name, section.experiment),
         "figures": [
             _figure(section, figure, f"f{number}-{place}")

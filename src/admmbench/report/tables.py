@@ -19,6 +19,7 @@ from admmbench.privacy import (
     unit_of_privacy,
 )
 from admmbench.results import file_differences, statistics, wording
+from admmbench.results.reference import marked
 from admmbench.results.who_wins import standings
 from admmbench.results.wording import at, best_constant, data_of, given, in_unit, number, proper
 
@@ -116,7 +117,8 @@ def methods(results: xr.Dataset) -> Table:
         own = state.isel(algorithm=place)
         completed = sum(int(own[each.word]) for each in SUCCESSFUL)
         lost = " and ".join(statistics.lost(own)[0])
-        row = [label, *(str(own[fact].item()) for fact in facts), _params(results, place)]
+        name = marked(str(label), results)
+        row = [name, *(str(own[fact].item()) for fact in facts), _params(results, place)]
         rows.append([*map(str, row), str(completed), Cell("", lost=lost) if lost else "none"])
     heads = ["Label", "Algorithm", *(fact.capitalize() for fact in facts[1:]), "Parameters"]
     return Table([*heads, "Completed", "Lost"], ["Completed"], rows)
@@ -202,7 +204,8 @@ def solutions(results: xr.Dataset) -> Table | None:
     for place, label in enumerate(results["algorithm"].values):
         n = {each: int(ends[each.word][place]) for each in (*SUCCESSFUL, *FAILED)}
         ended = ", ".join(f"{n[each]} {each.words}" for each in n if n[each])
-        rows.append([str(label), ended, *(number(float(each[place])) for each in values.values())])
+        name = marked(str(label), results)
+        rows.append([name, ended, *(number(float(each[place])) for each in values.values())])
     return Table(["Method", "Ended", *heads.values()], heads.values(), rows)
 
 
@@ -219,14 +222,15 @@ def errors(
     lost, started = (_plain(each) for each in counts)
     # The lowest of all rounds is selected on the test set.
     final = how == "final"
-    marked = _plain(standings(results, comparison)) if final else np.full(lost.shape, "")
+    standing = _plain(standings(results, comparison)) if final else np.full(lost.shape, "")
     cells = _cells(values, ".2f" if percent else ".4g")
     for place in np.ndindex(cells.shape):
         gone = f"{lost[place]} of {started[place]} lost" if lost[place] else ""
-        cells[place] = cells[place]._replace(standing=str(marked[place]), lost=gone)
+        cells[place] = cells[place]._replace(standing=str(standing[place]), lost=gone)
     budgets = [wording.budget(float(e)) for e in results["epsilon"].values]
     rows = [
-        [str(label), *own] for label, own in zip(results["algorithm"].values, cells, strict=True)
+        [marked(str(label), results), *own]
+        for label, own in zip(results["algorithm"].values, cells, strict=True)
     ]
     return Table(["Method", *budgets], budgets, rows)
 
@@ -276,7 +280,12 @@ def times(results: xr.Dataset) -> Table | None:
     mean = values.mean("seed")
     ratio, cells = _plain(mean / mean.min("algorithm")), _cells(values, ".3g")
     rows: list[list[str | Cell]] = [
-        [str(label), stated(epsilon), cells[row, column], f"{ratio[row, column]:.1f}"]
+        [
+            marked(str(label), results),
+            stated(epsilon),
+            cells[row, column],
+            f"{ratio[row, column]:.1f}",
+        ]
         for row, label in enumerate(results["algorithm"].values)
         for column, epsilon in enumerate(results["epsilon"].values)
         if np.isfinite(ratio[row, column])
@@ -296,7 +305,7 @@ def privacy(results: xr.Dataset) -> Table | None:
     if frame.empty:
         return None
     columns = [
-        frame["algorithm"],
+        frame["algorithm"].map(lambda label: marked(label, results)),
         frame["epsilon"].map(stated),
         frame["delta"].map(given),
         *(frame[name].map(number) for name in totals),

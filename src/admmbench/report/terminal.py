@@ -31,7 +31,6 @@ def lines(results: xr.Dataset) -> Iterator[str | rich.table.Table]:
     yield f"[bold]{escape(results.attrs['title'])}[/]"
     if note := reference.about_marks(results):
         yield escape(note)
-    results = reference.marked(results)
     yield from (f"{name}: {escape(text)}" for name, text in tables.setting(results).items())
     if solutions := tables.solutions(results):
         yield as_rich("Solutions: means over seeds", solutions)

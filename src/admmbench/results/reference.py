@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,20 +80,15 @@ class Source(Strict):
     outdated: Outdated | None = None
 
 
-def marked(results: xr.Dataset) -> xr.Dataset:
-    """Put a mark behind the labels whose results are outdated, for whoever shows them."""
+def outdated_labels(results: xr.Dataset) -> list[str]:
+    """Return the labels of the methods whose results are outdated."""
     outdated = _outdated(results)
-    if outdated is None:
-        return results
-    labels = {label: label + MARK for label in outdated.labels}
-    attrs = dict(results.attrs)
-    if "control" in attrs:
-        attrs["control"] = labels.get(attrs["control"], attrs["control"])
-    if "added" in attrs:
-        attrs["added"] = json.dumps([labels.get(each, each) for each in json.loads(attrs["added"])])
-    names = [labels.get(each, each) for each in results["algorithm"].values.tolist()]
-    found = results.assign_coords(algorithm=results["algorithm"].copy(data=np.array(names)))
-    return found.drop_attrs(deep=False).assign_attrs(attrs)
+    return outdated.labels if outdated else []
+
+
+def marked(label: str, results: xr.Dataset) -> str:
+    """Put a mark behind a label if the results of its method are outdated."""
+    return label + MARK if label in outdated_labels(results) else label
 
 
 def about_marks(results: xr.Dataset) -> str:

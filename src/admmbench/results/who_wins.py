@@ -19,6 +19,7 @@ import xarray as xr
 
 from admmbench.frames.outcomes import FAILED, SUCCESSFUL, Outcome
 from admmbench.results import deciding, statistics
+from admmbench.results.reference import outdated_labels
 from admmbench.results.wording import data_of
 
 FEASIBLE = 0.01
@@ -28,6 +29,7 @@ FEASIBLE = 0.01
 _FILLS = {
     "compared": False,
     "excluded": False,
+    "outdated": False,
     "same_as": "",
     "standing": "",
     "added": "",
@@ -83,6 +85,7 @@ def compare(experiments: Iterable[xr.Dataset]) -> xr.Dataset | None:
           see `admmbench.results.deciding.chance_of_lower`.
         - ``reach_over_records``: half the interval of a difference over other test records, see
           `admmbench.results.deciding.reach_over_records`; NaN where results do not say which records were wrong.
+        - ``outdated``: whether the results of a method are to be run again, see `admmbench.results.reference`.
         - ``control``: label of the method that others are compared with: the one that the experiment states, else
           ``lowest``.
         - ``lowest``, ``runner_up``: labels with the lowest and the next mean, empty where there are none.
@@ -398,6 +401,7 @@ def _compared(cell: _Cell, rows: int) -> xr.Dataset:
         {
             "compared": compared,
             "excluded": ran.any("seed") & ~compared,
+            "outdated": at["algorithm"].isin(outdated_labels(at)),
             "same_as": ("algorithm", same_as),
             "guarantee": at["guarantee"].where(compared, ""),
             "runs": ran.sum("seed"),
