@@ -458,7 +458,8 @@ def _matrix(comparison: xr.Dataset, rows: list[dict[str, Any]]) -> dict[str, Any
 def _of_method(cell: xr.Dataset) -> dict[str, Any]:
     lost = bool(cell["compared"]) and int(cell["lost"])
     return {
-        "error": _number(cell, "mean") + reference.MARK * bool(cell["outdated"] & cell["compared"]),
+        "error": _number(cell, "mean")
+        + reference.MARK.strip() * bool(cell["outdated"] & cell["compared"]),
         "standing": str(cell["mark"].item()),
         "lost": f"{lost} of {int(cell['runs'])} lost" if lost else "",
     }
