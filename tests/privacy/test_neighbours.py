@@ -153,7 +153,7 @@ def drawn_problem(rng, name, average):
 
 def farthest(spec, worlds):
     """Return the largest shift over what the ledger is told, where what is drawn takes part in each round."""
-    runs = []
+    runs = list[Run]()
     for world, rows in worlds:
         own = spec.model_copy(update={"dataset": world.data})
         run = Run(own, world, rows if spec.sampling < 1 else None, LOUDER)
@@ -161,10 +161,11 @@ def farthest(spec, worlds):
             run.round(t, *runs)
         assert not run.uncovered
         runs.append(run)
-    found = of_shifts(*runs, "drawn")
+    first, second = runs
+    found = of_shifts(first, second, "drawn")
     settings = spec.model_dump(exclude={"dataset"})
     assert found.passed, f"{found.sentence} {settings}"
-    federation = runs[0].federation
+    federation = first.federation
     stated = spec.ledger(federation.problem, federation.privacy).epsilon(spec.delta)
     assert epsilon_total(federation.ledgers, spec.delta) <= stated * (1 + 1e-9), settings
     return found.value
