@@ -171,6 +171,16 @@ def test_every_inequality_of_the_proofs_holds_in_every_update(theorem, E, W, eps
 
 
 @pytest.mark.parametrize("theorem", THEOREMS)
+def test_a_run_is_below_its_proof_where_agents_count_alike(theorem):
+    W = {"ball": 0.3}
+    stated = problem(W) | {"average": "agents"}
+    trace = run(make_dataset(N, 30, J, K), theorem, 3, W, EPS, problem=stated)
+    trace = trace.isel(round=slice(1, None))
+    assert (trace.theorem_drawn_left <= trace.theorem_drawn_right).all()
+    assert (trace.theorem_left <= trace.theorem_repaired_least).all()
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
 def test_a_wrong_constant_in_the_proof_is_refuted_in_one_dimension(theorem):
     """A linear f, or the square of which theorem 4 speaks: what proofs say of one update is tight for them."""
     alpha = 1.0 if theorem == "theorem4" else 0.0
@@ -258,8 +268,9 @@ def test_more_local_updates_lower_every_right_side(theorem):
     assert len(set(sides)) == 4
 
 
+@pytest.mark.parametrize("average", ["records", "agents"])
 @pytest.mark.parametrize("W", [{"box": 0.1}, {"ball": 0.4}, {"ball": 50}])
-def test_constants_are_enclosed(W):
+def test_constants_are_enclosed(W, average):
     """The largest values over many models of W lie between what encloses them."""
     from admmbench.engine.rounds import assemble
     from admmbench.engine.spec import RunSpec
@@ -271,7 +282,7 @@ def test_constants_are_enclosed(W):
         dataset=data,
         algorithm="objp",
         params=params,
-        problem=problem(W),
+        problem=problem(W) | {"average": average},
         agents=P,
         epsilon=1,
         seeds=(5,),
@@ -290,8 +301,9 @@ def test_constants_are_enclosed(W):
     for _ in range(300):
         z = within(W, rng.normal(size=(K, J)) * rng.choice([0.1, 1, 30]))
         for p in range(P):
-            slope = np.linalg.norm(run.gradient(p, z, N) + STRENGTH / P * z)
-            found = np.maximum(found, [slope, run.sensitivity(p, z) / N])
+            n = N if average == "records" else len(run.y[p])
+            slope = np.linalg.norm(run.gradient(p, z, n) + STRENGTH / P * z)
+            found = np.maximum(found, [slope, run.sensitivity(p, z) / n])
     assert (found <= np.array([most.U1[0], most.U3[0]]) * (1 + 1e-7)).all()
     assert least.U1 <= most.U1
     assert least.U3 <= most.U3
