@@ -56,8 +56,9 @@ class DVP(Exact):
 
     def update(self, sub: Subproblem) -> Array:
         """Solve the perturbed subproblem."""
-        n, c1, c3 = sub.parts.objective.divisor, sub.parts.gradient_bound, sub.parts.curvature_bound
-        convexity = sub.parts.whole.penalty_curvature + sub.rho
+        parts, f = sub.parts, self.objective(sub.parts)
+        n, c1, c3 = f.divisor, parts.gradient_bound, parts.curvature_bound
+        convexity = f.penalty_curvature + sub.rho
         alpha, ridge = noise_budget(sub.privacy.epsilon, c3 / n, convexity)
         # With its own records' bounds, an agent without records has nothing to protect, and no noise.
         share = sub.noise.spherical(2 * c1 / (alpha * n))  # b / n
