@@ -217,11 +217,12 @@ def test_a_piece_of_what_is_kept_comes_out_again():
     data = load_dataset("adult", progress=False)
     runs = config.load({"experiments": [name]}).experiments[name].runs
     own = [run for run in runs if run.spec.stated_budget == total and seed in run.spec.seeds]
-    assert len(own) > 15
+    own = [run for run in own if run.label not in reference.outdated_labels(kept)]
+    assert len(own) > 10
     for run in own:
         spec = run.spec.model_copy(update={"seeds": (seed,)})
         assert kept["test_error"].sel(algorithm=run.label).dropna("round").size > 1
-        assert_comes_out_again(spec, data, kept.sel(algorithm=run.label), noise=1e-9)
+        assert_comes_out_again(spec, data, kept.sel(algorithm=run.label), noise=1e-8)
 
 
 @pytest.mark.slow
