@@ -794,9 +794,8 @@ def equal_privacy(page: Section) -> None:
             for place, each in enumerate(map(json.loads, own["settings"]))
             if each | {"params.rho": 0} == used["settings"] | {"params.rho": 0}
         ]
-        place = min(
-            places, key=lambda k, own=own, used=used: abs(own["error"].iloc[k] - used["error"])
-        )
+        misses = abs(own["error"] - used["error"]).tolist()
+        place = min(places, key=misses.__getitem__)
         if place >= TuningSettings().most:
             behind[label, epsilon] = 100 * (own["error"][:place].min() - own["error"].iloc[place])
         elif (label, epsilon) == ("ObjPM, Gaussian", 4):
