@@ -477,7 +477,7 @@ class Objective:
     divisor: Array
     strength: float
 
-    @property
+    @cached_property
     def weight(self) -> Array:
         """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents count alike."""
         return self.parts.n_samples.clip(1)[:, None] / self.divisor
@@ -554,12 +554,12 @@ class RowParts:
         weights = parts / (whole.n_agents if whole.agents_alike else whole.n_samples)
         return weights[:, None, None, None].astype(whole.dtype)
 
-    @property
+    @cached_property
     def objective(self) -> Objective:
         """Return f_p; the sum over agents is the stated problem."""
         return Objective(self, self.whole.counts(self.n_samples)[:, None], self.whole.own_strength)
 
-    @property
+    @cached_property
     def mean_objective(self) -> Objective:
         """Return the mean over an agent's own records with the penalty; the mean by `weights` is the stated problem."""
         return Objective(self, self.n_samples.clip(1)[:, None], self.whole.mean_strength)
