@@ -74,7 +74,7 @@ def test_the_paper_prints_these_step_sizes():
         whole.problem = as_problem({"loss": "logistic", "penalty": penalty}, "rows")
         whole.penalty = whole.problem.penalty
         parts.whole = whole
-        parts.objective = Objective(parts, np.array([[400]]), 1e-6)
+        parts.objective = parts.mean_objective = Objective(parts, np.array([[400]]), 1e-6)
         zero = np.zeros((1, 1, 1, 104))
         rhos = 0.1, 0.1, 0.1
         models = zero, zero, zero[0], zero, zero[0]

@@ -76,7 +76,7 @@ class DPScaffold(OverRows):
             y[:] = w
             total = np.zeros_like(y)
             for _ in range(self.local_updates):
-                gradient = parts.gradient(y, mean_over=parts.n_samples).value
+                gradient = parts.mean_objective.gradient(y).value
                 noisy = gradient + block.noise.gaussian(bound)
                 parts.whole.add_penalty_gradient(noisy, y)
                 total += noisy

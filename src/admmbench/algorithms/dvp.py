@@ -26,9 +26,9 @@ class DVP(Exact):
 
         argmin_v f_i(v) - <gamma_i - b / n_i, v> + (rho / 2) ||v - w||^2 + (Phi / 2) ||v||^2,
 
-    where n_i divides the sum of losses in f_i (m_i in huang2019), zeta = alpha / (2 c1), and
-    alpha = epsilon - 2 ln(1 + c3 / (n_i (lambda / n + rho))) is what the curvature
-    leaves of the budget. If nothing is left, Phi makes the subproblem so convex that half of the budget is left.
+    where n_i divides the sum of losses in f_i (m_i in huang2019), zeta = alpha / (2 c1), and alpha = epsilon -
+    2 ln(1 + c3 / (n_i (lambda / n + rho))) is what the curvature leaves of the budget. If nothing
+    is left, Phi makes the subproblem so convex that half of the budget is left.
 
     Each message is (epsilon, 0)-DP where one record is replaced: pure differential privacy, where the other methods of
     huang2019 have (epsilon, delta). If one record contributes nothing, both parts of the loss are half as large: the

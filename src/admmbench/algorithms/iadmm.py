@@ -31,11 +31,6 @@ class IADMM(Inexact):
         """Return the closed form of (5) or (6)."""
         return proximal_step if self.subproblem == "proximal" else trust_region_step
 
-    @property
-    def fixed_point(self) -> str:
-        """In a trust region, the sum of all steps is bounded."""
-        return "" if self.subproblem == "proximal" else self.frozen
-
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return ``1 / eta_t`` with ``eta_t = a / sqrt(t)``, or the radius."""
         if self.subproblem == "proximal":

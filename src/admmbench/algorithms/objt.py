@@ -19,11 +19,6 @@ class ObjT(ObjectivePerturbation):
     # Closed form of (9).
     step = staticmethod(trust_region_step)
 
-    @property
-    def fixed_point(self) -> str:
-        """The sum of all steps is bounded."""
-        return self.frozen
-
     def schedule(self, sub: Subproblem) -> Schedule:
         """Return the radius ``delta_t``."""
         return {"radius": self.radius(sub.t)}

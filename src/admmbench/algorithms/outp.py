@@ -35,7 +35,7 @@ class OutP(OutputPerturbation):
         """Return ``1 / eta`` of theorem 4."""
         parts, f, known = sub.parts, sub.parts.objective, (sub.t, sub.privacy, sub.parts.whole.size)
         if self.reference:
-            m = np.broadcast_to(parts.n_samples.clip(1)[:, None], parts.gradient_bound.shape)
+            m = np.broadcast_to(parts.mean_objective.divisor, parts.gradient_bound.shape)
             return {"inverse_eta": self._theorem4_of_code(*known, m.astype(float), f.divisor)}
         return {"inverse_eta": self.theorem4(*known, f.divisor, parts.gradient_bound, f.curvature)}
 

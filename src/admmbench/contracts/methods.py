@@ -370,10 +370,10 @@ def approaches_the_optimum_of_the_stated_problem(case: MethodCase) -> None:
             continue
         halfway = left(play(spec, data, _ENDING_ROUNDS // 2).state, average, 1)
         others = [each for each in itertools.product(_AVERAGES, _FACTORS) if each != (average, 1)]
-        other, factor = min(others, key=lambda each, state=state: left(state, *each))  # type: ignore[misc]
+        nearest, other, factor = min((left(state, *each), *each) for each in others)
         ensure(
             # On its way to one optimum it may pass another one.
-            abs(halfway - near) > near / 20 or left(state, other, factor) > near / 4,
+            abs(halfway - near) > near / 20 or nearest > near / 4,
             f"with average: {average} it ends near the optimum with average: {other} and {factor:g} times the "
             "strength; `parts.objective` and `parts.mean_objective` have the stated weights; or say what its "
             "`fixed_point` is",

@@ -106,8 +106,7 @@ class Subproblem:
     @property
     def n_samples(self) -> Array:
         """Records of each agent, shape (B, 1); 1 for an agent without any, whose sums are 0 anyway."""
-        counts: Array = self.parts.n_samples[:, None].clip(1)
-        return counts
+        return self.parts.mean_objective.divisor
 
     def solution_sensitivity(
         self,

@@ -120,7 +120,7 @@ def gradient_rounding(objective: Objective, longest: Array, condition: Array) ->
         Of the problem that is solved: curvature over convexity.
     """
     parts, (outputs, features) = objective.parts, objective.parts.whole.model_shape
-    m, c1 = parts.n_samples.clip(1)[:, None], objective.weight * parts.gradient_bound
+    m, c1 = parts.mean_objective.divisor, objective.weight * parts.gradient_bound
     sums = (m + outputs + _STEPS) * c1
     products = (features + _STEPS) * condition * (c1 + longest)
     found: Array = _ULP * (sums + products)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from admmbench.frames.base import parameters
 from admmbench.frames.consensus import Subproblem
-from admmbench.frames.linearized import Linearized
+from admmbench.frames.linearized import Linearized, trust_region_step
 from admmbench.privacy import Draw, Release
 from admmbench.problems.base import Gradient
 
@@ -40,13 +40,11 @@ class Inexact(Linearized):
         return math.sqrt(t) / self.a
 
     @property
-    def frozen(self) -> str:
-        """Where steps within the radius end."""
-        return (
-            ""
-            if self.reference
-            else "within a pi^2 / 6 of its start in each entry, as its radius falls"
-        )
+    def fixed_point(self) -> str:
+        """Place where the radius of the paper lets steps end."""
+        if self.step is not trust_region_step or self.reference:
+            return ""
+        return "within a pi^2 / 6 of its start in each entry, as its radius falls"
 
     def radius(self, t: int) -> float:
         """Return the radius of the trust region: ``a / t^2`` in ryu2021, ``a`` in the authors' code.

@@ -110,8 +110,7 @@ def _divergence(group: _Group, absent: bool) -> tuple[Array, Array]:
     side = _side([(group.cost, group.number)], group.delta, absent, group.tail)
     if side.losses is None:
         return np.array([0.0, _RANGE[1]]), np.ones(2)
-    upper, lower = _tails(side.losses)
-    return side.losses.losses, np.clip(upper - lower + side.rounded, 0, 1)
+    return side.losses.losses, side.divergence(side.losses)
 
 
 def _in_groups(
@@ -174,8 +173,7 @@ def divergences(spending: Spending, delta: float) -> list[tuple[Array, Array]]:
         if side.losses is None:
             found.append((np.zeros(1), np.ones(1)))
             continue
-        upper, lower = _tails(side.losses)
-        found.append((side.losses.losses, np.clip(upper - lower + side.rounded, 0, 1)))
+        found.append((side.losses.losses, side.divergence(side.losses)))
     return found
 
 
@@ -186,6 +184,11 @@ class _Side(NamedTuple):
     losses: Grid | None = None
     rounded: float = 0.0
     """What divergences are rounded by is less than this."""
+
+    def divergence(self, losses: Grid) -> Array:
+        """Return the hockey-stick divergence at each loss, none too small."""
+        upper, lower = _tails(losses)
+        return np.clip(upper - lower + self.rounded, 0, 1)
 
 
 def _sides(spending: Spending, delta: float) -> list[_Side]:

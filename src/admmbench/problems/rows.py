@@ -480,7 +480,8 @@ class Objective:
     @cached_property
     def weight(self) -> Array:
         """Weight of the mean loss over an agent's own records, shape (B, 1); 1 if agents count alike."""
-        return self.parts.n_samples.clip(1)[:, None] / self.divisor
+        weight: Array = self.parts.mean_objective.divisor / self.divisor
+        return weight
 
     @property
     def penalty_curvature(self) -> float:

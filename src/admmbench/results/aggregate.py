@@ -228,7 +228,7 @@ def release_budget(results: xr.Dataset) -> xr.DataArray:
 
 
 def same_budget(one: Any, other: Any) -> Any:
-    """Say where two budgets are the same, or one is not known."""
+    """Return where two budgets are the same, or one is not known."""
     return np.isclose(one, other, rtol=_SAME_BUDGET, atol=0) | np.isnan(one) | np.isnan(other)
 
 

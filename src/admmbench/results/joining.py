@@ -172,7 +172,7 @@ def _with_other_values(first: xr.Dataset, second: xr.Dataset, name: str) -> list
 
 
 def _other_budgets(first: xr.Dataset, second: xr.Dataset) -> list[str]:
-    """Say for which settings the noise of a release was solved for by other rules.
+    """List the settings whose noise of a release was solved for by other rules, a sentence for each.
 
     Where seeds give agents other numbers of rows, each may have a budget of its own.
     """

@@ -92,11 +92,12 @@ def marked(label: str, results: xr.Dataset) -> str:
 
 
 def about_marks(results: xr.Dataset) -> str:
-    """Say in a sentence what the mark means, and of which methods; empty if none is outdated."""
+    """Return a sentence on what the mark means, and of which methods; empty if none is outdated."""
     outdated = _outdated(results)
     if outdated is None:
         return ""
-    return f"†: {'; '.join(outdated.labels)} {outdated.because}. Verdicts, ranks and what is bold rest on them, too."
+    methods = f"{'; '.join(outdated.labels)} {outdated.because}"
+    return f"{MARK.strip()}: {methods}. Verdicts, ranks and what is bold rest on them, too."
 
 
 def _outdated(results: xr.Dataset, without: Iterable[str] = ()) -> Outdated | None:

@@ -447,8 +447,7 @@ class Experiment(Strict):
     def _searches(self) -> list[Search]:
         return [
             Search(method.label, budget, self._complete(method, budget, method.starts), method.tune)
-            for method in self.algorithms
-            for budget in self._budgets(method)
+            for method, budget in self._whole_grid
             if method.tune
         ]
 
@@ -467,12 +466,11 @@ class Experiment(Strict):
 
     @property
     def _grid(self) -> list[tuple[Method, float]]:
-        return [
-            (method, budget)
-            for method in self.algorithms
-            if self._asked(method.label)
-            for budget in self._budgets(method)
-        ]
+        return [each for each in self._whole_grid if self._asked(each[0].label)]
+
+    @property
+    def _whole_grid(self) -> list[tuple[Method, float]]:
+        return [(method, budget) for method in self.algorithms for budget in self._budgets(method)]
 
     def _asked(self, label: str) -> bool:
         """Whether a method belongs to the part of the study that is asked for."""
