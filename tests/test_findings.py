@@ -763,6 +763,7 @@ def equal_privacy(page: Section) -> None:
                 ("ObjT, Gaussian", "rounds", 0),
             )
             for found in [beside[label][2.0]["beside"]]
+            if label not in outdated(adult)
         )
         and all(
             "beside" in each
