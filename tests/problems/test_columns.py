@@ -107,48 +107,6 @@ def test_newtons_method_does_not_go_to_and_fro(loss, rho):
     np.testing.assert_allclose(slope - dual + rho * (z - s), 0, atol=1e-11 * (1 + rho))
 
 
-@both_losses
-@settings(max_examples=40)
-@given(rng=rngs, rho=st.floats(0.1, 100))
-def test_the_update_of_z_is_a_minimum(loss, rng, rho):
-    """(7) itself, by a minimiser without derivatives."""
-    problem = bind_columns(with_records(np.ones((3, 1)), [0, 1, 1]), loss=loss)
-    s, dual, start = rng.normal(scale=4, size=(3, 1, 3))
-    z = problem.minimize_loss(s, dual, rho, start)
-    for i, b in enumerate([-1, 1, 1]):
-
-        def objective(v, i=i, b=b):
-            return loss_of(loss, b * v) - dual[0, i] * v + rho / 2 * (s[0, i] - v) ** 2
-
-        found = optimize.minimize_scalar(objective, (z[0, i] - 3, z[0, i] + 4), tol=1e-12)
-        assert objective(z[0, i]) <= found.fun + 1e-12 * (1 + abs(found.fun))
-        assert z[0, i] == pytest.approx(found.x, abs=1e-3)
-
-
-@both_losses
-def test_the_start_of_the_update_of_z_does_not_matter(two, loss):
-    problem = bind_columns(two, loss=loss)
-    rng = np.random.default_rng(2)
-    s, dual = rng.normal(scale=10, size=(2, 1, 60))
-    first = problem.minimize_loss(s, dual, 0.1, s)
-    for start in (0.0, 1e9, -1e9, 800.0):
-        z = problem.minimize_loss(s, dual, 0.1, np.full_like(s, start))
-        np.testing.assert_allclose(z, first, rtol=1e-9, atol=1e-9)
-
-
-def test_the_update_of_z_is_per_seed(two):
-    problem = bind_columns(two, seeds=3)
-    s, dual, start = np.random.default_rng(3).normal(size=(3, 3, 60))
-    s[1, 4] = np.nan  # a run that diverged
-    together = problem.minimize_loss(s, dual, 0.3, start)
-    for k in (0, 2):
-        single = problem.minimize_loss(s[k : k + 1], dual[k : k + 1], 0.3, start[k : k + 1].copy())
-        np.testing.assert_array_equal(together[k], single[0])
-    others = np.arange(60) != 4
-    assert np.isfinite(together[1, others]).all()
-    assert np.isnan(together[1, 4])
-
-
 # One party
 
 
@@ -302,18 +260,6 @@ def test_evaluation_is_literal(two, loss):
     assert found["test_error"].max() > 0
 
 
-def test_a_tie_goes_to_the_first_class(two):
-    dataset = replace(two, y_test=np.repeat([0, 1], [20, 10]))
-    problem = bind_columns(dataset)
-    found = problem.evaluate(SimpleNamespace(w=np.zeros((1, 1, 7))), [], one_by_one)
-    assert found["test_error"][0] == pytest.approx(1 / 3)
-    assert found["test_loss"][0] == pytest.approx(np.log(2))
-
-
-def test_labels_are_plus_one_for_the_second_class(two):
-    np.testing.assert_array_equal(bind_columns(two).y, np.where(two.y_train == 1, 1, -1))
-
-
 def test_parties_hold_the_columns_of_the_partition(two):
     problem = bind_columns(two, blocks=[2, 4, 1], strength=0.5)
     assert problem.n_agents == 3
@@ -337,19 +283,6 @@ def test_columns_that_are_left_out_have_no_part(two):
     np.testing.assert_array_equal(problem.optimum(), less.optimum())
     state = SimpleNamespace(w=problem.optimum())
     assert problem.evaluate(state, [], one_by_one) == less.evaluate(state, [], one_by_one)
-
-
-def test_the_sum_of_predictions_is_that_of_the_joined_model(two):
-    problem = bind_columns(two, blocks=3)
-    parties = [problem.block(slice(m, m + 1)) for m in range(3)]
-    x = [
-        np.random.default_rng(m).normal(size=(2, party.n_features))
-        for m, party in enumerate(parties)
-    ]
-    together = sum(party.predict(own) for party, own in zip(parties, x, strict=True))
-    np.testing.assert_allclose(
-        together, np.hstack(x) @ two.X_train.T.astype(np.float64), atol=1e-12
-    )
 
 
 def test_rows_of_each_partys_columns_are_scaled_down():
