@@ -20,15 +20,16 @@ from admmbench.privacy import (
     Cost,
     Gaussian,
     Laplace,
-    Ledger,
     Privacy,
     Pure,
     Release,
+    Replaced,
     Spending,
     calibrate,
     costs,
 )
 from admmbench.privacy.costs import ORDERS
+from tests.privacy.ledgers import ledger_of
 
 # A plug-in: a kind of release, and a method that makes such releases.
 PLUG_IN = '''
@@ -129,9 +130,8 @@ def exact(epsilon, silence, count, delta):
 
 @pytest.mark.parametrize(("epsilon", "count"), [(0.1, 50), (0.5, 20), (2.0, 3)])
 def test_a_kind_from_outside_composes_by_each_accountant(silent, epsilon, count):
-    ledger, worst = Ledger(), Ledger()
-    ledger.add(silent(epsilon), count)
-    worst.add(Pure(epsilon), count)
+    ledger = ledger_of((silent(epsilon), count))
+    worst = ledger_of((Pure(epsilon), count))
     total = exact(epsilon, 0.4, count, 1e-5)
     assert total * (1 - 1e-9) <= ledger.epsilon(1e-5, "pld") <= 1.001 * total
     assert total <= ledger.epsilon(1e-5) <= worst.epsilon(1e-5)
@@ -145,9 +145,7 @@ def test_a_kind_from_outside_has_noise_for_a_total(silent):
     release = Release("silent", "gradient")
 
     def spend(epsilon):
-        ledger = Ledger()
-        ledger.add(release.cost(Privacy(epsilon, 1e-5)), 30)
-        return ledger
+        return ledger_of((release.cost(Privacy(epsilon, 1e-5)), 30))
 
     assert spend(0.3).spending() == ((silent(0.3), 30),)
     epsilon = calibrate(spend, 2.0, 1e-5)
@@ -156,9 +154,8 @@ def test_a_kind_from_outside_has_noise_for_a_total(silent):
 
 
 def test_a_kind_from_outside_comes_back_from_a_checkpoint(silent):
-    one, other = Ledger(), Ledger()
-    one.add(silent(0.25), 7)
-    one.add(Gaussian(3.0), 2)
+    one = ledger_of((silent(0.25), 7), (Gaussian(3.0), 2))
+    other = ledger_of()
     other.restore(json.loads(json.dumps(one.variables())))
     assert other.spending() == one.spending()
 
@@ -211,8 +208,8 @@ class Promises:
         assert hash(Cost.unpacked(packed)) == hash(self.cost())
 
     def test_what_is_merged_costs_the_same(self):
-        one, other = Ledger(), Ledger()
-        one.add(self.cost(), 3)
+        one = ledger_of((self.cost(), 3))
+        other = ledger_of()
         for _ in range(3):
             other.add(self.cost())
         assert len(other.spending()) == 1
@@ -226,8 +223,7 @@ class Promises:
 
     @pytest.mark.parametrize("accountant", ["rdp", None])
     def test_one_costs_no_more_than_it_states(self, accountant):
-        ledger = Ledger()
-        ledger.add(self.cost())
+        ledger = ledger_of(self.cost())
         epsilon, delta = self.cost().stated
         assert 0 < ledger.epsilon(max(delta, 1e-9), accountant) <= epsilon * (1 + 1e-9)
 
@@ -275,6 +271,11 @@ class TestGaussian(Promises):
 class TestGaussianOfSamples(Promises):
     def cost(self):
         return Gaussian(1.5, 0.2)
+
+
+class TestReplaced(Promises):
+    def cost(self):
+        return Replaced(1.5, 0.2)
 
 
 class TestPure(Promises):

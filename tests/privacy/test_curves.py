@@ -11,15 +11,14 @@ from scipy.stats import laplace, norm
 
 from admmbench.privacy import Approximate, Gaussian, Laplace, Ledger, Pure
 from admmbench.privacy.curves import curve
+from tests.privacy.ledgers import ledger_of
 
 ALARMS = np.array([1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 0.999])
 EPSILONS = [0.0, 0.1, 0.5, 1.0, 2.0]
 
 
 def of(cost, count=1):
-    ledger = Ledger()
-    ledger.add(cost, count)
-    return curve(ledger.spending())
+    return curve(ledger_of((cost, count)).spending())
 
 
 def test_normal_noise_has_the_normal_curve():
@@ -121,8 +120,7 @@ def test_the_curve_of_noise_without_divergences_has_numbers():
 
 
 def test_epsilon_and_delta_are_each_others_inverse():
-    ledger = Ledger()
-    ledger.add(Gaussian(3.0, 0.2), 40)
+    ledger = ledger_of((Gaussian(3.0, 0.2), 40))
     epsilon = ledger.epsilon(1e-5, "pld")
     assert curve(ledger.spending()).delta(epsilon) == pytest.approx(1e-5, rel=0.02)
     assert dp.get_epsilon_gaussian(2.0, 1e-5) == pytest.approx(

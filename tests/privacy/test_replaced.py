@@ -12,9 +12,7 @@ from scipy import integrate
 from scipy.stats import norm
 
 from admmbench.privacy import (
-    Cost,
     Gaussian,
-    Ledger,
     Privacy,
     Release,
     Replaced,
@@ -23,6 +21,7 @@ from admmbench.privacy import (
 )
 from admmbench.privacy.costs import ORDERS
 from admmbench.privacy.curves import curve
+from tests.privacy.ledgers import ledger_of
 
 REPLACE_ONE = dp.NeighboringRelation.REPLACE_ONE
 # Standard deviation over the norm of one contribution, the probability, and the number of releases.
@@ -30,9 +29,7 @@ SAMPLES = [(4.0, 0.01, 1000), (1.1, 0.05, 300), (0.8, 0.001, 2000), (3.0, 0.9, 5
 
 
 def ledger(cost, count=1):
-    found = Ledger()
-    found.add(cost, count)
-    return found
+    return ledger_of((cost, count))
 
 
 def poisson(multiplier, q):
@@ -64,16 +61,6 @@ def test_a_multiplier_is_of_all_that_neighbours_differ_by(m, q, epsilon):
     accountant = PLDAccountant(REPLACE_ONE)
     accountant.compose(poisson(m, q))
     assert accountant.get_delta(epsilon) == pytest.approx(exact, rel=1e-3, abs=1e-6)
-
-
-def test_without_samples_a_multiplier_means_something_else_to_each_accountant():
-    """Of dp-accounting: PLD takes it for that of one contribution, Renyi divergences for that of the difference."""
-    by_pld, by_rdp = PLDAccountant(REPLACE_ONE), RdpAccountant(ORDERS, REPLACE_ONE)
-    by_pld.compose(dp.GaussianDpEvent(2.0))
-    by_rdp.compose(dp.GaussianDpEvent(1.0))
-    exact = dp.get_epsilon_gaussian(1.0, 1e-5)
-    assert by_pld.get_epsilon(1e-5) == pytest.approx(exact, rel=1e-3)
-    assert exact < by_rdp.get_epsilon(1e-5) < 1.1 * exact
 
 
 @pytest.mark.parametrize(("m", "q"), [(0.7, 0.3), (1.5, 0.1)])
@@ -219,11 +206,3 @@ def test_laplace_noise_takes_no_credit():
     release = Release("laplace", "gradient")
     privacy = Privacy(0.1, 1e-5, relation="replace")
     assert release.cost(privacy, sampling=0.1) == release.cost(privacy)
-
-
-def test_checkpoints_keep_the_releases():
-    cost = Replaced(2.0, 0.1)
-    found = Ledger()
-    found.restore(ledger(cost, 3).variables())
-    assert found.spending() == ledger(cost, 3).spending()
-    assert Cost.unpacked(cost.packed()) == cost

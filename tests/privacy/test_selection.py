@@ -10,16 +10,14 @@ from dp_accounting import dp_event
 from admmbench import load_dataset, simulate
 from admmbench.engine.rounds import bind
 from admmbench.engine.spec import RunSpec
-from admmbench.privacy import Approximate, Gaussian, Laplace, Ledger, Pure
+from admmbench.privacy import Approximate, Gaussian, Laplace, Pure
 from admmbench.privacy.costs import ORDERS
 from admmbench.privacy.selection import SHAPES, covering, selected
+from tests.privacy.ledgers import ledger_of
 
 
 def spent(*pairs):
-    ledger = Ledger()
-    for cost, count in pairs:
-        ledger.add(cost, count)
-    return ledger.spending()
+    return ledger_of(*pairs).spending()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -65,8 +63,7 @@ def test_what_has_no_divergences_has_no_total():
 
 def test_a_search_and_the_run_after_it_compose():
     """Of 24 trials that everybody sees, or of which a curator shows the best; against dp-accounting."""
-    ledger = Ledger()
-    ledger.add(Gaussian(20.0), 20)
+    ledger = ledger_of((Gaussian(20.0), 20))
     run = dp.SelfComposedDpEvent(dp.GaussianDpEvent(20.0), 20)
     assert covering(ledger, 1e-5, "run", 24) == ledger.epsilon(1e-5)
     every = dp.get_epsilon_gaussian(20.0 / math.sqrt(25 * 20), 1e-5)
@@ -80,9 +77,8 @@ def test_a_search_and_the_run_after_it_compose():
 
 def test_every_trial_has_the_least_total_and_the_best_that_of_its_theorem():
     """The theorem is about Renyi divergences, also where distributions find less."""
-    ledger, every = Ledger(), Ledger()
-    ledger.add(Laplace(0.1, 0.01, 0.001), 30)
-    every.add(Laplace(0.1, 0.01, 0.001), 25 * 30)
+    ledger = ledger_of((Laplace(0.1, 0.01, 0.001), 30))
+    every = ledger_of((Laplace(0.1, 0.01, 0.001), 25 * 30))
     for covers, of in (("run", ledger), ("every_trial", every)):
         found = covering(ledger, 1e-5, covers, 24)
         assert found == of.epsilon(1e-5, "pld") < 0.95 * of.epsilon(1e-5, "rdp")
