@@ -3,10 +3,9 @@
 import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.contracts.runs import play
 from admmbench.datasets import Attribute, load_dataset
-from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
 LARGER = {**QP, "d": 40, "m": 1}
@@ -22,8 +21,7 @@ SMOOTH = {"beta": 300.0, "rho": 0.02, "q": 0.5}
 def instance(agents, seed, **dataset):
     """Arrays of (25) for one seed: A, b, C, d, those of the server last in C and d."""
     spec = RunSpec(dataset={**QP, **dataset}, algorithm="prox_al", agents=agents, seeds=[seed])
-    with workers(1) as pool:
-        problem = assemble(spec, load_dataset(spec.dataset), pool).problem
+    problem = play(spec, load_dataset(spec.dataset), 0).federation.problem
     own, server = problem.block(slice(0, agents)), problem.server
     C = np.concatenate([own.matrix, server.matrix])[:, 0]
     d = np.concatenate([own.offset, server.offset])[:, 0]
@@ -32,14 +30,12 @@ def instance(agents, seed, **dataset):
 
 def final_state(spec):
     """State and outcomes after a run."""
-    dataset = load_dataset(spec.dataset)
-    with workers(1) as pool:
-        federation = assemble(spec, dataset, pool)
-        state = spec.method.init(federation)
-        for t in range(1, spec.rounds + 1):
-            spec.method.round(t, state, federation)
-            if state.ended.all():
-                break
+    begun = play(spec, load_dataset(spec.dataset), 0)
+    state = begun.state
+    for t in range(1, spec.rounds + 1):
+        spec.method.round(t, state, begun.federation)
+        if state.ended.all():
+            break
     return state, state.ended.tolist()
 
 

@@ -6,10 +6,9 @@ from unittest.mock import patch
 
 import numpy as np
 
+from admmbench.contracts.runs import play
 from admmbench.datasets import Attribute
-from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from admmbench.privacy import Noise
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.noise import noisy
@@ -33,15 +32,12 @@ def played(name, params, rounds, data=None, problem=LOGISTIC, **given):
         rounds=rounds,
         **{"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA, **given},
     )
-    states = []
-    with workers(1) as pool:
-        federation = assemble(spec, data, pool)
-        state = spec.method.init(federation)
-        for t in range(1, rounds + 1):
-            for block in federation.blocks:
-                block.noise.begin_round(t)
-            spec.method.round(t, state, federation)
-            states.append({name: np.copy(each) for name, each in vars(state).items()})
+    begun, states = play(spec, data, 0), []
+    for t in range(1, rounds + 1):
+        for block in begun.federation.blocks:
+            block.noise.begin_round(t)
+        spec.method.round(t, begun.state, begun.federation)
+        states.append({name: np.copy(each) for name, each in vars(begun.state).items()})
     return states
 
 
@@ -96,16 +92,14 @@ def released(name, params, data, loss, records, w):
         dtype="float64",
         sensitivity="global",
     )
-    with workers(1) as pool:
-        federation = assemble(spec, data, pool)
-        state = spec.method.init(federation)
-        state.w[:], state.z[:] = w, w
-        drawn = []
+    begun, drawn = play(spec, data, 0), []
+    state = begun.state
+    state.w[:], state.z[:] = w, w
 
-        def none(noise, sensitivity, sampling=1.0):
-            drawn.append(sensitivity.l2.item())
-            return 0.0
+    def none(noise, sensitivity, sampling=1.0):
+        drawn.append(sensitivity.l2.item())
+        return 0.0
 
-        with patch.object(Noise, "gaussian", none):
-            spec.method.round(1, state, federation)
+    with patch.object(Noise, "gaussian", none):
+        spec.method.round(1, state, begun.federation)
     return state.z[0, 0], drawn[0]

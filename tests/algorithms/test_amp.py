@@ -14,10 +14,9 @@ from admmbench import simulate
 from admmbench.algorithms.amp import AMP, norm_quantile
 from admmbench.audit.settings import AuditSettings
 from admmbench.contracts.made_up_data import written_by
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import noise_key
-from admmbench.engine.threads import workers
 from admmbench.privacy import Noise, Privacy
 from tests.algorithms.records import SIZES, J, N, P, in_unit_ball
 from tests.audit.runs import short_audit
@@ -28,34 +27,18 @@ LOGISTIC = {"loss": "logistic", "strength": STRENGTH, "per": "agent"}
 SOFTMAX = {**LOGISTIC, "loss": "softmax", "average": "agents", "records": {"max_l2_norm": 1}}
 
 
-def assembled(data, problem, params, pool, **given):
-    spec = RunSpec(
-        dataset=data,
-        algorithm="amp",
-        params=params,
-        problem=problem,
-        rounds=1,
-        **{
-            "agents": P,
-            "seeds": SEEDS,
-            "sensitivity": "global",
-            "delta": DELTA,
-            "dtype": "float64",
-            **given,
-        },
-    )
-    return spec, assemble(spec, data, pool)
+def played(data, problem, params=None, rounds=1, **given):
+    """A run in double precision, after its round or before it."""
+    usual = {"agents": P, "seeds": SEEDS, "sensitivity": "global", "delta": DELTA}
+    run = {"algorithm": "amp", "params": params or {}, "problem": problem, "rounds": 1}
+    spec = RunSpec(dataset=data, **run, **{**usual, "dtype": "float64", **given})
+    return play(spec, data, rounds)
 
 
-def released(data, problem, params=None, **given):
-    """Models of the agents and their mean, of a run in double precision."""
-    with workers(1) as pool:
-        spec, federation = assembled(data, problem, params or {}, pool, **given)
-        state = spec.method.init(federation)
-        for block in federation.blocks:
-            block.noise.begin_round(1)
-        spec.method.round(1, state, federation)
-    return state.z, state.w, federation
+def released(*of, **given):
+    """Models of the agents and their mean, and the federation."""
+    found = played(*of, **given)
+    return found.state.z, found.state.w, found.federation
 
 
 # The transcription
@@ -139,9 +122,8 @@ def test_scales_are_those_of_the_authors_code():
             "eps_frac": shares.get("noise_share", 0.9),
             "eps_out_frac": shares.get("output_share", 0.01),
         }
-        with workers(1) as pool:
-            _, federation = assembled(in_unit_ball(2), LOGISTIC, {}, pool, epsilon=eps)
-            budget = method.budget(federation.problem, Privacy(eps, DELTA))
+        federation = played(in_unit_ball(2), LOGISTIC, rounds=0, epsilon=eps).federation
+        budget = method.budget(federation.problem, Privacy(eps, DELTA))
         L, beta = np.array([[1.7]]), np.array([[1.7**2]])
         big, std, std_out = theirs(n, eps, DELTA, 1.7, 1.7**2, gamma, **given)
         np.testing.assert_allclose(budget.convexity(beta), big)
@@ -192,9 +174,9 @@ def test_single_precision_finds_the_same_models():
     """Solutions are found in double precision whatever the run's."""
     data = in_unit_ball(2)
     found = [
-        released(data, LOGISTIC, epsilon=EPS)[0],
-        simulate_models(data, dtype="float32"),
+        released(data, LOGISTIC, epsilon=EPS, dtype=dtype)[0] for dtype in ("float64", "float32")
     ]
+    assert found[1].dtype == np.float32
     np.testing.assert_allclose(found[1], found[0], rtol=2e-5, atol=1e-5)
 
 
@@ -236,19 +218,6 @@ def test_noise_on_the_solution_covers_all_that_is_left(monkeypatch, gamma, dtype
         h[np.arange(m), y] -= 1
         left = h.T @ records / m + kappa * v[0, s] + b[0, s]
         assert np.linalg.norm(left) <= covered[0, s] + rounded[0, s]
-
-
-def simulate_models(data, dtype):
-    with workers(1) as pool:
-        spec, _ = assembled(data, LOGISTIC, {}, pool, epsilon=EPS)
-        spec = spec.model_copy(update={"dtype": dtype})
-        federation = assemble(spec, data, pool)
-        state = spec.method.init(federation)
-        for block in federation.blocks:
-            block.noise.begin_round(1)
-        spec.method.round(1, state, federation)
-    assert state.z.dtype == dtype
-    return state.z
 
 
 def test_an_agent_without_records_sends_a_model():
@@ -379,20 +348,11 @@ def test_the_divergence_of_neighbours_is_below_delta(m, epsilon, relation):
         other[0] = 0
     else:
         labels[0] = -y[0]
-    with workers(1) as pool:
-        _, federation = assembled(
-            replace(
-                in_unit_ball(2),
-                X_train=in_unit_ball(2).X_train[:, :1],
-                X_test=in_unit_ball(2).X_test[:, :1],
-            ),
-            {**LOGISTIC, "strength": 1e-9},
-            {},
-            pool,
-            epsilon=epsilon,
-            delta=delta,
-        )
-        budget = AMP().budget(federation.problem, Privacy(epsilon, delta))
+    data = in_unit_ball(2)
+    data = replace(data, X_train=data.X_train[:, :1], X_test=data.X_test[:, :1])
+    weak, given = {**LOGISTIC, "strength": 1e-9}, {"epsilon": epsilon, "delta": delta}
+    federation = played(data, weak, rounds=0, **given).federation
+    budget = AMP().budget(federation.problem, Privacy(epsilon, delta))
     std = budget.noise_std(np.array([[1.0]]), np.array([[m]])).item()
     ridge = budget.convexity(np.array([[0.25]])).item() / m
     left = 0.02 * std / ridge  # as if the solver left so much, to the worse side for each

@@ -7,16 +7,14 @@ import pytest
 from dp_accounting import get_epsilon_gaussian
 from scipy import linalg
 
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play as assembled
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from tests.algorithms.literal_hu2019 import (
     B1,
     BLOCKS,
     DELTA,
     EPS,
     RHO,
-    SEEDS,
     STRENGTH,
     Literal,
     Proper,
@@ -25,7 +23,6 @@ from tests.algorithms.literal_hu2019 import (
     check_trajectory,
     corollary,
     learnable,
-    play,
     specification,
     trace_of,
     with_columns,
@@ -62,40 +59,15 @@ def test_the_noise_has_the_covariance_of_the_paper(D):
     spec = RunSpec(
         **specification(dataset, "dp_admm_sharing", params, [d], epsilon=EPS, seeds=range(100))
     )
-    with workers(1) as pool:
-        federation = assemble(spec, dataset, pool)
-        (block,) = federation.blocks
-        zero = np.zeros((100, n))
-        sent = np.concatenate(
-            [spec.method.message(block, zero, federation.problem) for _ in range(draws)]
-        )
+    federation, zero = assembled(spec, dataset, 0).federation, np.zeros((100, n))
+    (block,) = federation.blocks
+    sent = np.concatenate(
+        [spec.method.message(block, zero, federation.problem) for _ in range(draws)]
+    )
     X = dataset.X_train.astype(np.float64)
     literal = 0.7**2 * X @ np.linalg.pinv(X.T @ X, hermitian=True) @ X.T
     np.testing.assert_allclose(sent.T @ sent / len(sent), literal, atol=0.025)
     np.testing.assert_allclose(sent.mean(axis=0), 0, atol=0.025)
-
-
-def test_the_noise_of_every_party_round_and_seed_is_its_own():
-    dataset = learnable(kind="same")
-    params = {"noise": 1.0}
-    for state, _ in play(dataset, "dp_admm_sharing", params, rounds=1, seeds=SEEDS):
-        xi = state.predictions - np.stack([x @ dataset.X_train[:, :3].T for x in state.x])
-        vectors = xi.reshape(4, -1)
-        cosines = vectors @ vectors.T / np.outer(*2 * [np.linalg.norm(vectors, axis=1)])
-        assert np.abs(cosines - np.eye(4)).max() < 0.98
-
-
-def test_models_are_kept_without_noise():
-    """The first x does not depend on the noise of the same round; its prediction is evaluated."""
-    dataset = awkward()
-    shared = {"blocks": BLOCKS, "rounds": 1, "epsilon": EPS}
-    perturbed = trace_of(dataset, "dp_admm_sharing", **shared)
-    clean = trace_of(dataset, "admm_sharing", **shared)
-    np.testing.assert_array_equal(perturbed.train_loss, clean.train_loss)
-    assert (
-        abs(float(perturbed.consensus_violation[0, -1]) - float(clean.consensus_violation[0, -1]))
-        > 1
-    )
 
 
 @pytest.mark.parametrize("noise", [None, 5.0])
@@ -171,8 +143,7 @@ def one_party(D, **params):
             dataset, "dp_admm_sharing", params, [d, 1], epsilon=1, problem={"strength": 1e-6}
         )
     )
-    with workers(1) as pool:
-        federation = assemble(spec, dataset, pool)
+    federation = assembled(spec, dataset, 0).federation
     return spec.method, federation.blocks[0], federation.problem
 
 

@@ -69,12 +69,3 @@ def test_its_first_round_is_that_of_fedavg_with_twice_the_difference():
     one = played("dp_fedadmm", {**step, "rho": 1e-9}, 1)
     other = played("dp_fedavg", step, 1)
     np.testing.assert_allclose(one[0]["w"], 2 * other[0]["w"], rtol=1e-6)
-
-
-def test_it_makes_one_release_however_many_steps():
-    given = {"agents": P, "epsilon": EPS, "sensitivity": "global", "rounds": 4, "problem": LOGISTIC}
-    totals = [
-        simulate(in_unit_ball(), "dp_fedadmm", {"local_updates": n}, **given).epsilon_total[-1]
-        for n in (1, 9)
-    ]
-    assert totals[0] == totals[1]

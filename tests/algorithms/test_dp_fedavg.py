@@ -6,14 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from tests.algorithms.literal_baselines import (
     EPS,
-    LOGISTIC,
     STRENGTH,
     T,
     check_trajectory,
@@ -56,29 +53,6 @@ def test_one_local_step_is_that_of_dpsgd():
         np.testing.assert_allclose(state["w"], other["w"], rtol=1e-10, atol=1e-13)
 
 
-def test_the_noise_of_one_local_step_is_that_of_dpsgd():
-    """On the step, not on the gradient, and of the other sign; the totals are the same."""
-    given = {"agents": P, "epsilon": EPS, "sensitivity": "global", "rounds": 3, "problem": LOGISTIC}
-    one = simulate(
-        in_unit_ball(),
-        "dp_fedavg",
-        {"learning_rate": 0.4, "local_updates": 1, "clip": 1e6},
-        **given,
-    )
-    other = simulate(in_unit_ball(), "dpsgd", {"learning_rate": 0.4}, **given)
-    np.testing.assert_allclose(one.noise_magnitude, 0.4 * other.noise_magnitude, rtol=0.01)
-    np.testing.assert_array_equal(one.epsilon_total, other.epsilon_total)
-
-
-def test_it_makes_one_release_however_many_steps():
-    given = {"agents": P, "epsilon": EPS, "sensitivity": "global", "rounds": 4, "problem": LOGISTIC}
-    totals = [
-        simulate(in_unit_ball(), "dp_fedavg", {"local_updates": updates}, **given).epsilon_total[-1]
-        for updates in (1, 9)
-    ]
-    assert totals[0] == totals[1]
-
-
 def test_the_bound_of_local_steps_is_attained():
     """One record at the worst model, with a step so small that the model stays there."""
     made = make_dataset(4, 4, 3, 2)
@@ -107,11 +81,8 @@ def stated(params, problem):
         seeds=[0],
         sensitivity="global",
     )
-    with workers(1) as pool:
-        federation = assemble(spec, in_unit_ball(), pool)
-        return np.concatenate(
-            [spec.method.sensitivity(b.parts).l2[:, 0] for b in federation.blocks]
-        )
+    blocks = play(spec, in_unit_ball(), 0).federation.blocks
+    return np.concatenate([spec.method.sensitivity(b.parts).l2[:, 0] for b in blocks])
 
 
 @pytest.mark.parametrize(

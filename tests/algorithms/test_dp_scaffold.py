@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from admmbench import simulate
 from tests.algorithms.literal_baselines import (
     EPS,
     LOGISTIC,
@@ -68,12 +67,3 @@ def test_control_variates_take_the_drift_of_local_steps():
     fedavg = played("dp_fedavg", {**params, "clip": 1e6}, 400, **given)[-1]["w"]
     np.testing.assert_allclose(scaffold, wanted, atol=1e-6)
     assert np.abs(fedavg - wanted).max() > 1e-3
-
-
-def test_each_local_step_is_a_release():
-    given = {"agents": P, "epsilon": EPS, "sensitivity": "global", "problem": LOGISTIC}
-    one, five = (
-        simulate(in_unit_ball(), "dp_scaffold", {"local_updates": e}, rounds=r, **given)
-        for e, r in ((1, 10), (5, 2))
-    )
-    assert float(one.epsilon_total[-1]) == pytest.approx(float(five.epsilon_total[-1]), rel=1e-9)

@@ -9,12 +9,11 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.streams import sample_key
-from admmbench.engine.threads import workers
 from admmbench.privacy.samplers import poisson_sample
-from tests.algorithms.literal_baselines import LOGISTIC, MULTIPLIER, UNEQUAL, unequal
+from tests.algorithms.literal_baselines import LOGISTIC, UNEQUAL, unequal
 from tests.algorithms.literal_huang2019 import DELTA, EPS, LOG, check_trajectory
 from tests.algorithms.records import J, P
 
@@ -112,12 +111,10 @@ def slopes(data, w, seeds=1, **changes):
         delta=DELTA,
         **changes,
     )
-    with workers(1) as pool:
-        federation = assemble(spec, data, pool)
-        state = spec.method.init(federation)
-        state.w[:] = w
-        spec.method.round(1, state, federation)
-    return (w - state.w)[:, 0], federation.ledgers
+    begun = play(spec, data, 0)
+    begun.state.w[:] = w
+    spec.method.round(1, begun.state, begun.federation)
+    return (w - begun.state.w)[:, 0], begun.federation.ledgers
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": EPS}, {"privacy": {"total": 2.0}}], ids=str)
@@ -151,21 +148,3 @@ def test_under_a_secure_sum_the_noise_that_is_drawn_is_what_the_ledgers_are_told
     assert max(moved) / std == pytest.approx(max(told), rel=0.03)
     if "privacy" in budget:
         assert 1.98 <= max(ledger.epsilon(DELTA) for ledger in ledgers) <= 2
-
-
-@pytest.mark.parametrize(("average", "size"), [("agents", [7, 7, 7]), ("records", [40, 15, 7])])
-def test_under_a_secure_sum_the_mean_has_the_noise_that_one_agent_would_need(average, size):
-    """Agents of a sum add equal parts, whatever their weights: a record moves the mean by c1 times weight over m."""
-    given = {
-        "epsilon": EPS,
-        "agents": UNEQUAL,
-        "problem": {**LOGISTIC, "average": average},
-        "sensitivity": "global",
-        "delta": DELTA,
-        "rounds": 1,
-    }
-    trace = simulate(unequal(), "dpsgd", privacy={"trust": "secure_sum"}, seeds=400, **given)
-    expected = MULTIPLIER * np.mean(1 / np.array(size)) / math.sqrt(P) * math.sqrt(2 / math.pi)
-    assert float(trace.noise_magnitude.mean()) == pytest.approx(expected, rel=0.05)
-    alone = simulate(unequal(), "dpsgd", seeds=1, **given)
-    np.testing.assert_array_equal(alone.epsilon_total, trace.epsilon_total)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.algorithms.literal_baselines import LOGISTIC, played
 from tests.algorithms.literal_ryu2022 import EPS, J, K, N, P, check_trajectory, rho
 from tests.noise import noisy
 
@@ -36,13 +35,3 @@ def test_trajectory_is_the_literal_one(params, a, k0):
         return trajectory
 
     check_trajectory("iceadmm", literal, params, "paper")
-
-
-@pytest.mark.parametrize("updates", [1, 4])
-def test_it_finds_the_optimum_without_noise(updates):
-    """With as many records for each agent, so that all means agree."""
-    strong = {**LOGISTIC, "strength": 0.05, "average": "records"}
-    wanted = played("centralized", {}, 1, problem=strong)[-1]["w"]
-    params = {"rho": 0.1, "a": 5, "local_updates": updates}
-    found = played("iceadmm", params, 400, problem=strong)[-1]["w"]
-    np.testing.assert_allclose(found, wanted, atol=2e-6)

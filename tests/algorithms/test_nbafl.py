@@ -13,14 +13,12 @@ from tests.algorithms.literal_baselines import (
     EPS,
     LOGISTIC,
     STRENGTH,
-    UNEQUAL,
     T,
     check_trajectory,
     gradients,
     perturbed,
     played,
     released,
-    unequal,
 )
 from tests.algorithms.records import SIZES, J, P, in_unit_ball
 
@@ -67,13 +65,6 @@ def test_the_clip_binds():
     assert long[-1] == pytest.approx(NBAFL["clip"], rel=1e-6)
 
 
-def test_agents_weigh_as_in_the_objective():
-    problem = {**LOGISTIC, "average": "records"}
-    state = played("nbafl", NBAFL, 1, unequal(), problem, agents=UNEQUAL)[-1]
-    weights = np.array([40, 15, 7]) / 62
-    np.testing.assert_allclose(state["w"], np.tensordot(weights, state["z"], 1), rtol=1e-9)
-
-
 def test_one_agent_finds_the_optimum():
     """Proximal point steps; with more agents the limit depends on rho."""
     strong = {**LOGISTIC, "strength": 0.05}
@@ -98,12 +89,6 @@ def test_the_printed_bound_is_no_bound():
         moved.append(value)
     distance = np.linalg.norm(moved[0] - moved[1])
     assert 2 * stated < distance <= proved
-
-
-def test_totals_are_those_of_one_release_a_round():
-    found = simulate(in_unit_ball(), "nbafl", NBAFL, rounds=4, **GLOBAL).epsilon_total[-1]
-    other = simulate(in_unit_ball(), "pvp", rounds=4, **GLOBAL).epsilon_total[-1]
-    assert found == other
 
 
 def test_the_printed_bound_has_no_guarantee():

@@ -67,12 +67,3 @@ def test_the_noise_of_private_admm_covers_what_its_solver_leaves():
     )
     ratio = float((loose.noise_magnitude / exact.noise_magnitude).mean())
     assert ratio == pytest.approx(1 + 2 * 0.02 * N / 2, rel=0.02)
-
-
-@pytest.mark.parametrize("relaxation", [0.3, 0.9])
-def test_private_admm_finds_the_optimum(relaxation):
-    params = {"rho": 0.05, "relaxation": relaxation, "tolerance": 1e-11}
-    strong = {**LOGISTIC, "strength": 0.05}
-    wanted = played("centralized", {}, 1, problem=strong)[-1]["w"]
-    found = played("private_admm", params, 200, problem=strong)[-1]["w"]
-    np.testing.assert_allclose(found, wanted, atol=2e-6)

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from admmbench import simulate
+from admmbench.contracts.runs import play
 from admmbench.datasets import load_dataset
-from admmbench.engine.rounds import assemble
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from admmbench.frames.outcomes import Outcome
 from tests.algorithms.he2023 import (
     LARGER,
@@ -135,17 +134,16 @@ def test_theorem_31_on_neyman_pearson(seed, agents, bound):
 
 def subproblems(spec):
     """(seed, k, w^k, w^{k+1}, mu^k, mu^k of the server) of each subproblem that Algorithm 2 ended."""
-    with workers(1) as pool:
-        federation = assemble(spec, load_dataset(spec.dataset), pool)
-        state = spec.method.init(federation)
-        for t in range(1, spec.rounds + 1):
-            outer, mu, server = state.outer.copy(), state.mu.copy(), state.mu_server.copy()
-            centre = state.centre.copy()
-            spec.method.round(t, state, federation)
-            for s in np.flatnonzero(state.outer > outer):
-                yield s, outer[s], centre[s], state.model[s].copy(), mu[:, s], server[0, s]
-            if state.ended.all():
-                break
+    begun = play(spec, load_dataset(spec.dataset), 0)
+    state = begun.state
+    for t in range(1, spec.rounds + 1):
+        outer, mu, server = state.outer.copy(), state.mu.copy(), state.mu_server.copy()
+        centre = state.centre.copy()
+        spec.method.round(t, state, begun.federation)
+        for s in np.flatnonzero(state.outer > outer):
+            yield s, outer[s], centre[s], state.model[s].copy(), mu[:, s], server[0, s]
+        if state.ended.all():
+            break
 
 
 @settings(max_examples=8)
@@ -336,12 +334,8 @@ def test_an_agent_without_a_class_is_an_outcome():
 def test_measured_residuals_are_those_of_definition_21():
     """Of w and mu in the middle of a run, for equations: by hand."""
     spec = RunSpec(dataset=QP, algorithm="prox_al", agents=3, seeds=[4, 9], rounds=1)
-    with workers(1) as pool:
-        federation = assemble(spec, load_dataset(spec.dataset), pool)
-        state = spec.method.init(federation)
-        for t in range(1, 400):
-            spec.method.round(t, state, federation)
-        found = spec.method.measure(400, state, federation)
+    played = play(spec, load_dataset(spec.dataset), 399)
+    state, found = played.state, spec.method.measure(400, played.state, played.federation)
     assert (state.outer > 0).all()
     assert not state.ended.any()
     for s, seed in enumerate((4, 9)):
@@ -362,11 +356,9 @@ def test_dual_feasibility_is_that_of_the_worst_agent():
         seeds=[0, 1],
         rounds=1,
     )
-    with workers(1) as pool:
-        federation = assemble(spec, spec.dataset, pool)
-        state = spec.method.init(federation)
-        state.mu[1, 0] = -0.5  # multipliers of inequalities are not negative
-        found = spec.method.measure(1, state, federation)
+    begun = play(spec, spec.dataset, 0)
+    begun.state.mu[1, 0] = -0.5  # multipliers of inequalities are not negative
+    found = spec.method.measure(1, begun.state, begun.federation)
     np.testing.assert_allclose(found["dual_feasibility"], [0.5, 0])
 
 

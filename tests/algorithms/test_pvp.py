@@ -7,9 +7,8 @@ import pytest
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from tests.algorithms.literal_huang2019 import DELTA, RHO, STRENGTH, check_trajectory
 from tests.algorithms.records import P, in_unit_ball
 
@@ -55,11 +54,7 @@ def test_the_noise_of_pvp_covers_what_its_solver_leaves(tolerance):
             seeds=[0],
             **given,
         )
-        with workers(1) as pool:
-            federation = assemble(spec, in_unit_ball(), pool)
-            state = spec.method.init(federation)
-            spec.method.round(1, state, federation)
-        sent.append(state.z)
+        sent.append(play(spec, in_unit_ball(), 1).state.z)
     apart = np.linalg.norm(sent[0] - sent[1], axis=(2, 3))
     assert (apart <= tolerance / stiffness).all()
     assert apart.max() > 0.05 * tolerance / stiffness

@@ -12,9 +12,8 @@ from sklearn.metrics import log_loss
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset, written_by
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
-from admmbench.engine.threads import workers
 from admmbench.jobs import fingerprint
 
 TIGHT = {"objective": "problem", "tol": 1e-10, "max_iter": 100_000}
@@ -45,13 +44,9 @@ def model_of(dataset, params, problem, agents):
         dtype="float64",
         seeds=1,
     )
-    with workers(1) as pool:
-        federation = assemble(spec, dataset, pool)
-        state = spec.method.init(federation)
-        shape = state.w.shape
-        spec.method.round(1, state, federation)
-    assert state.w.shape == shape
-    return state.w[0], federation.problem
+    before, found = (play(spec, dataset, rounds) for rounds in (0, 1))
+    assert found.state.w.shape == before.state.w.shape
+    return found.state.w[0], found.federation.problem
 
 
 @pytest.mark.parametrize(("parties", "columns"), [(1, 3), (2, 5), (None, 7)])

@@ -6,8 +6,7 @@ from threading import Barrier
 import numpy as np
 
 from admmbench.audit.settings import AuditSettings
-from admmbench.engine.rounds import assemble
-from admmbench.engine.threads import workers
+from admmbench.contracts.runs import play
 from tests.audit.runs import THREE, TWO, make_spec, short_audit
 
 LONG = AuditSettings(rounds=9, repeats=96, canaries=["worst", "natural"])
@@ -16,15 +15,7 @@ LONG = AuditSettings(rounds=9, repeats=96, canaries=["worst", "natural"])
 def found(name):
     """Final model of each of some runs, one after another."""
     spec = make_spec(name, epsilon=float("inf"), seeds=3)
-    models = []
-    for _ in range(8):
-        with workers(1) as pool:
-            federation = assemble(spec, THREE, pool)
-            state = spec.method.init(federation)
-            for t in range(1, 10):
-                spec.method.round(t, state, federation)
-        models.append(state.w)
-    return np.array(models)
+    return np.array([play(spec, THREE, 9).state.w for _ in range(8)])
 
 
 WORK = {

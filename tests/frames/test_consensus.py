@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from tests.algorithms.literal_baselines import EPS, LOGISTIC, UNEQUAL, T, played, released, unequal
+from tests.algorithms.literal_baselines import EPS, LOGISTIC, released
 from tests.algorithms.records import J, P, in_unit_ball
 
 
@@ -91,28 +90,3 @@ def test_a_record_moves_what_is_released_no_further_than_stated(
     assert bound == same
     assert np.linalg.norm(value - null) <= bound * (1 + 1e-6) + 1e-12
     assert np.linalg.norm(value - other) <= 2 * bound * (1 + 1e-6) + 1e-12
-
-
-def mean_gradient(data, w, rows):
-    """Of the logistic loss, over some records."""
-    X, y = data.X_train[rows].astype(float), np.where(data.y_train[rows] == 1, 1, -1)
-    return -(X * (y / (1 + np.exp(y * (X @ w))))[:, None]).mean(axis=0)
-
-
-@pytest.mark.parametrize("average", ["records", "agents"])
-@pytest.mark.parametrize("name", ["dpsgd", "dp_fedavg", "dp_scaffold"])
-def test_agents_weigh_as_in_the_objective(name, average):
-    """With one local step, all three descend on the mean over records, or on that over agents."""
-    data, rate = unequal(), 0.5
-    own = [slice(0, 40), slice(40, 55), slice(55, 62)]
-    params = {"learning_rate": rate}
-    params |= {} if name == "dpsgd" else {"local_updates": 1}
-    params |= {"clip": 100.0} if name == "dp_fedavg" else {}
-    problem = {**LOGISTIC, "strength": 1e-12, "average": average}
-    states = played(name, params, T, data, problem, agents=UNEQUAL, seeds=[0])
-    w = np.zeros(J)
-    weights = np.array([40, 15, 7]) / 62 if average == "records" else np.full(3, 1 / 3)
-    for state in states:
-        gradients = np.array([mean_gradient(data, w, rows) for rows in own])
-        w = w - rate * weights @ gradients
-        np.testing.assert_allclose(state["w"][0, 0], w, rtol=1e-9)

@@ -138,26 +138,6 @@ def test_right_sides_are_those_printed(theorem, average):
     assert (drawn.theorem_drawn_left <= drawn.theorem_drawn_right).all()
 
 
-def test_asking_for_a_theorem_changes_no_model():
-    for theorem in THEOREMS:
-        asked = run(theorem)
-        plain = simulate(
-            in_unit_ball(),
-            "dp_admm",
-            {"rho": RHO, "c_w": C_W},
-            agents=P,
-            epsilon=EPS,
-            delta=DELTA,
-            rounds=T,
-            evaluate_every=1,
-            seeds=[SEED],
-            dtype="float64",
-            problem=problem(THEOREMS[theorem], feasible=BALL),
-        )
-        for name in ("train_loss", "augmented_objective", "noise_magnitude", "epsilon_total"):
-            assert asked[name].values == pytest.approx(plain[name].values, rel=1e-9, nan_ok=True)
-
-
 def test_what_these_theorems_suppose_is_asked_for():
     with pytest.raises(ValueError, match="another step_size"):
         run("theorem3", problem=problem("l2"))
