@@ -49,16 +49,6 @@ def test_digits():
     assert data.y_train[0] == 0
 
 
-def test_diabetes():
-    data = load_dataset("diabetes")
-    assert (data.n_train, data.n_test, data.n_classes) == (354, 88, 0)
-    # Known to scikit-learn's users: the first patient is 59 years old and ends with 151 points.
-    assert data.y_train[:2].tolist() == [151, 75]
-    assert data.X_train[0, 0] == pytest.approx((59 - 19) / (79 - 19))
-    assert (data.X_train[:, -1] == 1).all()
-    assert repr(data) == "<Dataset diabetes: 354 + 88 rows, 11 features, numbers as targets>"
-
-
 def test_a_loaded_data_set_has_the_problem_of_its_name(real_mirror, session_cache):
     named, loaded = (
         RunSpec(dataset=dataset, algorithm="dp_admm")

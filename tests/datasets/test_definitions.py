@@ -70,11 +70,12 @@ def test_something_else_is_no_specification():
         normalize(42)
 
 
-def test_altered_library_data_are_found(monkeypatch, tmp_path):
-    pixels, labels = np.zeros((1797, 64)), np.zeros(1797, int)
-    monkeypatch.setattr("sklearn.datasets.load_digits", lambda **_: (pixels, labels))
+@pytest.mark.parametrize("name", ["digits", "diabetes"])
+def test_altered_library_data_are_found(name, monkeypatch, tmp_path):
+    zeros = np.zeros((1797, 64)), np.zeros(1797, int)
+    monkeypatch.setattr(f"sklearn.datasets.load_{name}", lambda **_: zeros)
     with pytest.raises(DatasetError, match="reinstall scikit-learn"):
-        prepare("digits", tmp_path / "digits")
+        prepare(name, tmp_path / name)
 
 
 def test_femnist_counts():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from admmbench import partition, simulate
 from admmbench.datasets import (
-    Attribute,
     DatasetError,
     adult,
     adult_b,
@@ -217,16 +216,6 @@ def test_another_race_is_refused(tmp_path):
         adult_b.AdultB().read(describe("adult_b"), made(tmp_path, line((8, "Martian"))))
 
 
-def test_an_attribute_is_codes_of_names():
-    attribute = Attribute.of(("a", "b"), ["b", "a"], [])
-    assert (attribute.values, attribute.train.tolist(), attribute.test.size) == (
-        ("a", "b"),
-        [1, 0],
-        0,
-    )
-    assert attribute.train.dtype == attribute.test.dtype == np.int32
-
-
 @pytest.fixture(scope="module")
 def census(real_mirror):
     """Records of adult.csv, as Python's csv reads them."""
@@ -288,16 +277,6 @@ def test_sizes_of_the_census(real):
     np.testing.assert_array_equal(sex.train, adult_sex.train)
     np.testing.assert_array_equal(sex.test, adult_sex.test)
     assert describe("adult").attributes == describe("adult_a").attributes == adult.N_VALUES
-
-
-def test_numbers_have_mean_0_and_standard_deviation_1(real):
-    for name in ("adult_a", "adult_b"):
-        data = real(name)
-        X = np.concatenate([data.X_train, data.X_test]).astype(float)
-        np.testing.assert_allclose(X[:, :4].mean(axis=0), 0, atol=1e-6)
-        np.testing.assert_allclose(X[:, :4].std(axis=0), 1, atol=1e-6)
-        assert set(np.unique(X[:, 4:])) == {0, 1}
-        assert (X[:, -1] == 1).all()
 
 
 # What the paper prints

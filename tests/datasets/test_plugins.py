@@ -17,7 +17,6 @@ from admmbench.datasets import (
     DatasetError,
     checksum,
     key,
-    list_datasets,
     load_dataset,
     normalize,
     open_as,
@@ -64,13 +63,6 @@ def test_a_file_serves_as_a_name(coins):
     assert (dataset.name, dataset.n_train) == ("coins", 60)
     trace = simulate(coins, "objp", agents=4, rounds=2, evaluate_every=2)
     assert np.isfinite(trace.test_loss).all()
-
-
-def test_an_installed_package_offers_one(coins, monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(plugins, "installed", lambda group: {"coins": "coins"})
-    assert "coins" in list_datasets()
-    assert load_dataset("coins").n_train == 40
 
 
 def test_a_module_that_cannot_be_imported_is_named_with_its_line(monkeypatch, tmp_path):

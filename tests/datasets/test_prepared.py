@@ -2,8 +2,8 @@
 
 import json
 import multiprocessing
-import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,6 +117,7 @@ def test_targets_may_be_numbers_with_a_unit(tmp_path):
     [
         ({"y_train": np.array([0, 1, 0, 1])}, "y_train is int64, expected float32"),
         ({"y_test": np.array([1, np.nan], np.float32)}, "test part: targets that are no numbers"),
+        ({"y_train": np.full(4, np.inf, np.float32)}, "training part: targets that are no numbers"),
     ],
 )
 def test_other_targets_are_refused(tmp_path, changes, message):
@@ -220,13 +221,8 @@ def edit(folder, change):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"X_train": np.full((4, 3), np.nan, np.float32)}, "training part: features in .nan"),
         ({"X_test": np.full((2, 3), 1.5, np.float32)}, "test part: features in .1.5"),
         ({"X_test": np.zeros((2, 4), np.float32)}, "test part: features of shape"),
-        ({"X_test": np.zeros((2, 3))}, "X_test is float64"),
-        ({"y_train": np.array([0, 1, 2, 1])}, "training part: labels in"),
-        ({"y_train": np.array([0, -1, 1, 1])}, "training part: labels in"),
-        ({"y_train": np.array([0, 1, 1])}, "training part: .* labels of shape"),
         ({"X_test": np.zeros((1, 3), np.float32), "y_test": np.array([0])}, "test part: 1 rows"),
         ({"attributes": {}}, "attributes with numbers of values {}, expected {'writer': 3"),
         (written(values=("w",)), "{'writer': 1, 'kind': 2}, expected {'writer': 3"),
@@ -251,12 +247,13 @@ def test_a_stated_count_is_checked_and_an_estimate_is_not(tmp_path):
 
 def test_load_prepares_once_and_heals_damage(tmp_path):
     data = load_dataset("digits", cache=tmp_path)
-    path = data.X_train.filename
-    written = os.stat(path).st_mtime_ns
+    path, before = Path(data.X_test.filename), np.array(data.X_test)
+    written = path.stat().st_mtime_ns
     load_dataset("digits", cache=tmp_path)
-    assert os.stat(path).st_mtime_ns == written
-    os.truncate(path, 100)
-    assert load_dataset("digits", cache=tmp_path).X_train.shape == (1437, 64)
+    assert path.stat().st_mtime_ns == written
+    for damage in (truncate, flip, lambda file: file.with_name("dataset.json").write_text("{}")):
+        damage(path)
+        assert np.array_equal(load_dataset("digits", cache=tmp_path).X_test, before)
 
 
 LOGGED = """
@@ -295,17 +292,3 @@ def test_unusable_cache_is_one_message(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(DatasetError, match=r"data\.cache"):
         load_dataset("digits", cache=tmp_path / "file")
-
-
-def test_a_copy_in_the_cache_that_was_altered_is_made_again(tmp_path):
-    def load():
-        return load_dataset("digits", cache=tmp_path)
-
-    before = np.array(load().X_test)
-    (path,) = tmp_path.glob("prepared/digits-*/X_test.npy")
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    assert np.array_equal(load().X_test, before)
-    path.with_name("dataset.json").write_text("{}")
-    assert np.array_equal(load().X_test, before)

@@ -485,13 +485,6 @@ def test_the_best_constant_is_that_of_scikit_learn():
     assert "best_constant" not in trace["test_error"].attrs  # as each seed tests on others
 
 
-def test_a_range_makes_numbers_of_whole_numbers():
-    X, _ = prices()
-    marks = np.arange(200) % 5 + 1
-    assert from_arrays((X, marks)).class_names
-    assert from_arrays((X, marks), target_range=[1, 5]).class_names == ()
-
-
 def test_data_sets_of_the_suite_are_not_scaled():
     data = load_dataset("diabetes")
     assert (data.target_range, data.target_scale) == (None, 1.0)
@@ -1321,12 +1314,6 @@ def test_a_file_that_is_not_in_utf_8_says_so(encoding, table):
     patients().assign(country="Curaçao").to_csv("patients.csv", encoding=encoding, index=False)
     with pytest.raises(ValueError, match=r"^patients\.csv: .* it is not in UTF-8; save it so$"):
         describe(table)
-
-
-def test_parquet_is_as_csv(table):
-    pd.read_csv("patients.csv").to_parquet("patients.parquet")
-    one, two = (load_dataset({**table, "path": f"patients.{end}"}) for end in ("csv", "parquet"))
-    np.testing.assert_array_equal(one.X_train, two.X_train)
 
 
 # Arrays

@@ -267,19 +267,7 @@ def test_each_probe_is_permuted_on_its_own(sample):
     assert mean_squares[1] > 10
 
 
-def test_the_stand_in_is_the_same_each_time(fours_and_nines, sample):
-    for one, other in zip(sample, gisette_like.draw(*fours_and_nines), strict=True):
-        np.testing.assert_array_equal(one, other, strict=True)
-
-
 def test_another_draw_is_refused(real_mirror, tmp_path, monkeypatch):
     monkeypatch.setattr(gisette_like, "SEED", 2004)
     with pytest.raises(DatasetError, match=r"gisette_like: sha256:.*, expected sha256:923394f0"):
         load_dataset("gisette_like", mirror=real_mirror, cache=tmp_path)
-
-
-@pytest.mark.parametrize("scaling", ["libsvm", "unit"])
-def test_a_linear_classifier_learns_the_stand_in(sample, scaling):
-    train, test = gisette.scale(sample.features[:2000], sample.features[6000:], scaling)
-    model = LogisticRegression(C=1e-2, max_iter=500).fit(train, sample.classes[:2000])
-    assert model.score(test, sample.classes[6000:]) > 0.95

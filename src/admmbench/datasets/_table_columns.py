@@ -50,47 +50,26 @@ Value = str | int | float | bool
 
 
 class Columns(Strict):
-    """A user says this of the columns of a table."""
+    """A user says this of the columns of a table; `Table` explains each setting."""
 
     target: str = ""
-    """Column of the targets. LIBSVM and LEAF files have a place for them, so that it is absent there."""
     group: str = ""
-    """Column that says whose a record is, such as its hospital: no feature, but an attribute, by whose values records
-    are shared out if nobody says otherwise. Of LEAF files, the user."""
     kinds: dict[str, Kind] = {}
-    """Kind of a column, where it is another one than is found: number, category or leave_out."""
     ranges: dict[str, Range] | Range = {}
-    """Range of each number that a record may have, for scaling, by column, or one range for all numbers. It is found
-    in the training part for columns that are absent, which a total of privacy does not cover."""
     target_range: Range | None = None
-    """Range of targets that are numbers, which are scaled from it. It is found in the training part if absent, which a
-    total of privacy does not cover."""
     categories: dict[str, Annotated[list[Value], Field(min_length=1)]] = {}
-    """Values that a record may have, by column; the classes in their order, for the target. They are found in the
-    training part (classes in both) for columns that are absent, which a total of privacy does not cover."""
     missing: Literal["refuse", "drop", "impute"] = "refuse"
-    """What becomes of records with a missing value: refuse the table, drop these records, or impute the value: the
-    median of the training part (the middle, if the range is stated), and no category."""
     dropna: list[str] = []
-    """Columns, such as the target, without whose value a record is dropped, whatever `missing` says of the others."""
     na_values: list[Value] | dict[str, list[Value]] = []
-    """Values that stand for a missing one, besides an empty cell: of all columns, or by column."""
     keep_default_na: bool = True
-    """Whether texts such as NA, None and ? in a CSV file are missing values, but for the target and for categories that
-    are stated."""
     decimal: Literal[".", ","] = "."
-    """Decimal point of numbers in text."""
     thousands: Annotated[str, Field(pattern=r"^[^\w+-]?$")] = ""
-    """What stands between the thousands of numbers in text; empty for nothing."""
     test: (
         Annotated[float, Field(gt=0, lt=1)]
         | Annotated[dict[str, Value], Field(min_length=1, max_length=1)]
         | str
     ) = 0.2
-    """Test part: a share of the records, drawn within each class; or a column with the value of its records, such as
-    {part: test}; or the path of a second file."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of that draw, whatever the seeds of runs are."""
 
     @model_validator(mode="after")
     def _two_signs(self) -> Self:

@@ -49,7 +49,8 @@ class Table(DatasetDefinition):
 
     Numbers are scaled to [0, 1] by their ranges and clipped, each value of a category has a column, and a column of
     ones follows, as models have no intercept. Dates, identifiers, long texts and columns with one value are left out.
-    Ranges and categories are found in the training part, unless they are stated.
+    Ranges and categories are found in the training part (classes in both), unless they are stated; a total of privacy
+    does not cover what is found.
 
     Parameters
     ----------
