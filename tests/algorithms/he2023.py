@@ -4,8 +4,9 @@ import numpy as np
 
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.contracts.runs import play
-from admmbench.datasets import Attribute, load_dataset
+from admmbench.datasets import load_dataset
 from admmbench.engine.spec import RunSpec
+from tests.problems.helpers import with_sex
 
 QP = {"name": "synthetic_qp", "d": 12, "m": 2}
 LARGER = {**QP, "d": 40, "m": 1}
@@ -40,14 +41,7 @@ def final_state(spec):
 
 
 def two_classes(n=90, seed=0):
-    data = make_dataset(n, 40, n_classes=2, seed=seed)
-    rng = np.random.default_rng(seed)
-    sex = Attribute(
-        ("F", "M"),
-        rng.integers(0, 2, data.n_train).astype(np.int32),
-        rng.integers(0, 2, data.n_test).astype(np.int32),
-    )
-    return data.__class__(**{**vars(data), "attributes": {"sex": sex}})
+    return with_sex(make_dataset(n, 40, n_classes=2, seed=seed), seed)
 
 
 def losses(data, rows, w, label):

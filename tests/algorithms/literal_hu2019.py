@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from admmbench import simulate
 from admmbench.contracts.made_up_data import make_dataset
-from admmbench.engine.rounds import assemble
+from admmbench.contracts.runs import play
 from admmbench.engine.spec import RunSpec
 from admmbench.engine.threads import workers
 from tests.noise import noisy
@@ -264,22 +264,11 @@ def trace_of(*args, **kwargs):
     return simulate(**specification(*args, **kwargs))
 
 
-def play(*args, rounds, **kwargs):
-    """The state after every round, and the federation."""
-    spec = RunSpec(**specification(*args, **kwargs))
-    with workers(1) as pool:
-        federation = assemble(spec, spec.dataset, pool)
-        state = spec.method.init(federation)
-        for t in range(1, rounds + 1):
-            for block in federation.blocks:
-                block.noise.begin_round(t)
-            spec.method.round(t, state, federation)
-            yield state, federation
-
-
 def final(*args, rounds, **kwargs):
-    *_, last = play(*args, rounds=rounds, **kwargs)
-    return last
+    """The state after the last round, and the federation."""
+    spec = RunSpec(**specification(*args, rounds=rounds, **kwargs))
+    found = play(spec, spec.dataset, rounds)
+    return found.state, found.federation
 
 
 def mean_objective(X, b, w, strength):

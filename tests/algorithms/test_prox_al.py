@@ -84,6 +84,13 @@ def test_prox_al_is_the_literal_one(agents, params):
     assert float(trace.floats_sent[0, -1]) == inner * each + outer * agents * (12 + 1)
 
 
+def assert_theorem_31(trace):
+    assert trace.status == Outcome.CONVERGED
+    assert trace.stationarity <= 1e-3
+    assert trace.complementarity <= 1e-3
+    assert trace.dual_feasibility == 0
+
+
 @settings(max_examples=8)
 @given(
     seed=st.integers(0, 10_000),
@@ -101,10 +108,7 @@ def test_theorem_31_on_quadratics(seed, agents, m, beta):
         seeds=[seed],
         rounds=10_000,
     ).isel(seed=0, round=-1)
-    assert trace.status == Outcome.CONVERGED
-    assert trace.stationarity <= 1e-3
-    assert trace.complementarity <= 1e-3
-    assert trace.dual_feasibility == 0
+    assert_theorem_31(trace)
 
 
 @settings(max_examples=3)
@@ -126,10 +130,7 @@ def test_theorem_31_on_neyman_pearson(seed, agents, bound):
     ).isel(seed=0, round=-1)
     if trace.status == Outcome.UNDEFINED:
         return
-    assert trace.status == Outcome.CONVERGED
-    assert trace.stationarity <= 1e-3
-    assert trace.complementarity <= 1e-3
-    assert trace.dual_feasibility == 0
+    assert_theorem_31(trace)
 
 
 def subproblems(spec):

@@ -18,8 +18,8 @@ from tests.algorithms.literal_hu2019 import (
     SEEDS,
     N,
     awkward,
+    final,
     learnable,
-    play,
     slope,
     trace_of,
 )
@@ -30,7 +30,8 @@ from tests.algorithms.literal_hu2019 import (
 def test_the_dual_variable_is_the_gradient_of_the_loss_after_every_round(name, coupling):
     """Lemma 2, with and without noise."""
     params = {"rho": RHO, "coupling": coupling}
-    for state, federation in play(awkward(), name, params, BLOCKS, epsilon=EPS, rounds=5):
+    for t in range(1, 6):
+        state, federation = final(awkward(), name, params, BLOCKS, epsilon=EPS, rounds=t)
         samples = zip(state.z[0], federation.problem.y, strict=True)
         gradient = [slope("logistic", z, b) for z, b in samples]
         np.testing.assert_allclose(state.dual[0], gradient, atol=1e-9)

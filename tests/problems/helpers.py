@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from admmbench import partition
 from admmbench.contracts.made_up_data import make_dataset
+from admmbench.datasets import Attribute
 from admmbench.problems import as_problem
 
 SHUFFLED = {"scheme": "iid", "agents": 7, "shuffle": True}
@@ -46,6 +47,12 @@ def everyone(problem):
     return problem.block(slice(0, problem.n_agents))
 
 
+def gradient_of(block, z, mean_over, floor=0.0):
+    """Gradients and their sensitivities in l1."""
+    found = block.gradient(z, mean_over=mean_over, floor=floor)
+    return found.value, found.sensitivity.l1
+
+
 def models(w, z=None):
     """The part of a method's state that a problem evaluates."""
     return SimpleNamespace(w=w, z=np.broadcast_to(w, (9, *w.shape)) if z is None else z)
@@ -78,6 +85,13 @@ def with_numbers(n_train=60, n_test=30, n_features=7, seed=0, **facts):
         for X in (dataset.X_train, dataset.X_test)
     )
     return replace(dataset, y_train=y_train, y_test=y_test, class_names=(), target_unit="m")
+
+
+def with_sex(dataset, seed):
+    """A data set whose records have an attribute of two values, drawn."""
+    rng = np.random.default_rng(seed)
+    parts = (rng.integers(0, 2, n).astype(np.int32) for n in (dataset.n_train, dataset.n_test))
+    return replace(dataset, attributes={"sex": Attribute(("F", "M"), *parts)})
 
 
 def records(dataset):

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from admmbench.contracts.made_up_data import make_dataset, make_regression
-from admmbench.datasets import Attribute, load_dataset
+from admmbench.datasets import load_dataset
 from admmbench.frames.constrained import AugmentedLagrangian
 from admmbench.partition import Split, as_partition
 from admmbench.problems import as_problem
 from admmbench.problems.constrained import named, slug
+from tests.problems.helpers import with_sex
 
 NEYMAN_PEARSON = {
     "loss": "logistic",
@@ -45,14 +46,7 @@ MIXED = {
 
 
 def people(n=40, seed=0):
-    data = make_dataset(n, n_classes=2, seed=seed)
-    rng = np.random.default_rng(seed)
-    sex = Attribute(
-        ("F", "M"),
-        rng.integers(0, 2, data.n_train).astype(np.int32),
-        rng.integers(0, 2, data.n_test).astype(np.int32),
-    )
-    return data.__class__(**{**vars(data), "attributes": {"sex": sex}})
+    return with_sex(make_dataset(n, n_classes=2, seed=seed), seed)
 
 
 def bound(spec, data, agents=3, seeds=2, shuffle=False):
