@@ -400,14 +400,6 @@ def test_a_sample_of_all_records_is_a_plain_release():
     assert sampled((3.0, 1.0, 7)).variables() == ledger.variables()
 
 
-@pytest.mark.slow
-@settings(max_examples=20, deadline=None)
-@given(st.floats(0.3, 30), st.floats(0.001, 0.999), st.integers(1, 300))
-def test_a_sample_costs_no_more_than_all_records_and_some_more_if_larger(multiplier, q, count):
-    found = [sampled((multiplier, each, count)).epsilon(1e-5) for each in (q / 2, q, 1.0)]
-    assert found == sorted(found)
-
-
 @pytest.mark.parametrize("delta", [1e-4, 1e-8])
 @pytest.mark.parametrize("others", ["laplace", "pure", "gaussian", "approximate", "all"])
 def test_samples_compose_with_other_releases(others, delta):
@@ -525,26 +517,6 @@ def test_approximate_releases_cost_at_least_what_dp_accounting_finds(releases, m
     rounding = grid * (sum(count for _, _, count in releases) + 3)
     assert exact - rounding <= ledger.epsilon(1e-5)
     assert ledger.epsilon(1e-5, "pld") == pytest.approx(exact, rel=0.02, abs=2 * rounding)
-
-
-@settings(max_examples=30)
-@given(
-    st.floats(0.01, 3),
-    st.floats(0.01, 3),
-    st.integers(1, 40),
-    st.integers(1, 40),
-    st.floats(-8, -5.5),
-)
-def test_more_or_worse_approximate_releases_cost_more(a, b, n, m, power):
-    small, large, delta = min(a, b), max(a, b), 10**power
-    few, many = min(n, m), max(n, m)
-    one = approximate((small, delta, few))
-    one.add(Gaussian(5.0))
-    for other in ((large, delta, few), (small, delta, many), (small, 1.1 * delta, few)):
-        worse = approximate(other)
-        worse.add(Gaussian(5.0))
-        assert worse.epsilon(1e-5) >= one.epsilon(1e-5)
-    assert one.epsilon(2e-5) <= one.epsilon(1e-5)
 
 
 def test_an_accountant_that_says_nothing_of_approximate_releases_is_not_asked(monkeypatch):

@@ -61,20 +61,6 @@ def test_what_has_no_divergences_has_no_total():
     assert selected(spent((Gaussian(0.0), 1)), 1e-5, 24, "geometric") == math.inf
 
 
-def test_a_search_and_the_run_after_it_compose():
-    """Of 24 trials that everybody sees, or of which a curator shows the best; against dp-accounting."""
-    ledger = ledger_of((Gaussian(20.0), 20))
-    run = dp.SelfComposedDpEvent(dp.GaussianDpEvent(20.0), 20)
-    assert covering(ledger, 1e-5, "run", 24) == ledger.epsilon(1e-5)
-    every = dp.get_epsilon_gaussian(20.0 / math.sqrt(25 * 20), 1e-5)
-    assert covering(ledger, 1e-5, "every_trial", 24) == pytest.approx(every, rel=1e-6)
-    accountant = dp.rdp.RdpAccountant(ORDERS, dp.NeighboringRelation.REPLACE_SPECIAL)
-    accountant.compose(dp_event.RepeatAndSelectDpEvent(run, 24, SHAPES["logarithmic"]))
-    accountant.compose(run)
-    best = accountant.get_epsilon(1e-5)
-    assert covering(ledger, 1e-5, "best_trial", 24) == pytest.approx(best, rel=1e-3)
-
-
 def test_every_trial_has_the_least_total_and_the_best_that_of_its_theorem():
     """The theorem is about Renyi divergences, also where distributions find less."""
     ledger = ledger_of((Laplace(0.1, 0.01, 0.001), 30))
