@@ -8,7 +8,7 @@ says so by a property, as `admmbench.frames.consensus.ConsensusState.iterates`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,20 +63,11 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
         What `pack` made.
     into
         A value of the same kind; dataclasses are filled.
-
-    Raises
-    ------
-    ValueError
-        If the two are not of one kind.
     """
-
-    def inner(value: Any, other: Any) -> Any:
-        return unpack(value, arrays, other)
-
     if isinstance(packed, list):
         alike = isinstance(into, list) and len(into) == len(packed)
         others = into if alike else [None] * len(packed)
-        return [inner(value, other) for value, other in zip(packed, others, strict=True)]
+        return [unpack(value, arrays, other) for value, other in zip(packed, others, strict=True)]
     if not isinstance(packed, dict):
         return packed
     if _ARRAY in packed:
@@ -85,18 +76,8 @@ def unpack(packed: Any, arrays: Sequence[Array], into: Any) -> Any:
             return np.asarray(array, like=into)
         return array if array.ndim or isinstance(into, np.ndarray) else array[()]
     if _DATACLASS in packed:
-        return _filled(packed[_DATACLASS], into, inner)
+        for name, value in packed[_DATACLASS].items():
+            setattr(into, name, unpack(value, arrays, getattr(into, name)))
+        return into
     known = into if isinstance(into, dict) else {}
-    return {key: inner(value, known.get(key)) for key, value in packed[_FIELDS].items()}
-
-
-def _filled(found: dict[str, Any], into: Any, inner: Callable[[Any, Any], Any]) -> Any:
-    """Fill a dataclass."""
-    if not dataclasses.is_dataclass(into) or isinstance(into, type):
-        raise ValueError("it has a dataclass where there is none now")
-    names = [field.name for field in dataclasses.fields(into)]
-    if sorted(found) != sorted(names):
-        raise ValueError(f"it has the variables {sorted(found)}, expected {sorted(names)}")
-    for name in names:
-        setattr(into, name, inner(found[name], getattr(into, name)))
-    return into
+    return {key: unpack(value, arrays, known.get(key)) for key, value in packed[_FIELDS].items()}
