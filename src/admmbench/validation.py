@@ -237,8 +237,8 @@ class Strict(BaseModel):
         return made
 
 
-def nearest(name: object, names: Iterable[str]) -> str | None:
-    """Find the name that was most likely meant; None if no name is like it.
+def meant(name: object, names: Iterable[str]) -> str:
+    """End a message about a name that does not exist: with the nearest one that does, if one is like it.
 
     Letters in another order are the likeliest slip (``obpj`` means ``objp``), then what difflib finds alike.
     """
@@ -248,13 +248,7 @@ def nearest(name: object, names: Iterable[str]) -> str | None:
         return sorted(other) == sorted(given), SequenceMatcher(None, other, given).ratio()
 
     near = max(names, key=likeness, default="")
-    return near if likeness(near) >= (False, _ALIKE) else None
-
-
-def meant(name: object, names: Iterable[str]) -> str:
-    """End a message about a name that does not exist: with the nearest one that does, if one is like it."""
-    near = nearest(name, names)
-    return f"; did you mean {near!r}?" if near else ""
+    return f"; did you mean {near!r}?" if likeness(near) >= (False, _ALIKE) else ""
 
 
 def suggestion(name: object, names: Collection[str]) -> str:

@@ -8,7 +8,6 @@ import socket
 import stat
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -54,20 +53,6 @@ def test_how_a_run_ended_counts_its_seeds():
     assert "test error in percent is unknown; 2 of 2 seeds lost" in ended(trace)
 
 
-def test_faults_are_one_line(tmp_path, capsys):
-    common = ["--data", str(tmp_path), "--output", str(tmp_path / "x.nc")]
-    for words, message in (
-        (["dataset=digits", "algorithm=objq"], "did you mean"),
-        (["dataset=digits", "algorithm=objp", "epsilon=0"], "epsilon"),
-        (["dataset"], "expected KEY=VALUE"),
-        (["dataset=digits", "algorithm=objp"], "no usable prepared data set"),
-    ):
-        assert main(["run", *words, *common]) == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert "Traceback" not in error
-
-
 def test_settings_may_stand_behind_options(capsys):
     for words in (["multiplier=30", "--rounds", "500"], ["--rounds", "500", "multiplier=30"]):
         assert main(["account", "gaussian", *words, "--delta", "1e-5"]) == 0
@@ -93,7 +78,9 @@ def test_settings_may_stand_behind_options(capsys):
             ["rank", "--total", "1"],
             "admmbench rank: error: the following arguments are required: table",
         ),
-        (["rank", "a.csv", "--cores", "0"], "argument --cores/-c: expected a number from 1 on"),
+        (["rank", "a.csv", "--cores", "0"], "expected a number from 1 on, got '0'"),
+        (["show", "~no-such-user/x.nc"], "no such user or variable is known; write the path out"),
+        (["gc", "--config", "seeds=1"], "unknown option '--config'; did you mean '--configfile'?"),
     ],
 )
 def test_slips_of_words_show_the_usage_of_their_command_and_what_was_meant(words, message, capsys):
@@ -102,8 +89,7 @@ def test_slips_of_words_show_the_usage_of_their_command_and_what_was_meant(words
     assert end.value.code == 2
     error = capsys.readouterr().err
     assert error.startswith(f"usage: admmbench {words[0]} " if words[0] != "rnak" else "usage: ")
-    assert message in error.splitlines()[-1]
-    assert error.splitlines()[-1].endswith(message) or "cores" in message
+    assert error.splitlines()[-1].endswith(message)
 
 
 YAML = "config/quick.yaml"
@@ -285,6 +271,14 @@ SMALL_RUN = ["dataset=digits", "algorithm=objp", "epsilon=1"]
             ["account", "objpp", "--rounds", "3"],
             "unknown method or mechanism 'objpp'; did you mean",
         ),
+        (["run", "dataset", "--output", "x"], "'dataset': expected KEY=VALUE"),
+        (["run", *SMALL_RUN, "--data", ".", "--output", "x"], "no usable prepared data set"),
+        (["prepare", "{name: digits", "--output", "x"], "DATASET: '{name: digits' is no YAML"),
+        (["prepare", "5", "--output", "x"], "DATASET: expected a name or a mapping, got '5'"),
+        (["audit", *SMALL_RUN, "--audit", "{round: 1}"], "audit: unknown key 'round'; did you"),
+        (["audit", *SMALL_RUN, "--audit", "{canaries: [best]}"], "audit.canaries.0"),
+        (["audit", *SMALL_RUN, "--audit", "5"], "audit: Input should be a mapping of keys to v"),
+        (["audit", *SMALL_RUN, "--audit", "{rounds: 1"], "--audit: '{rounds: 1' is no YAML"),
         (["show", "."], ".: is a folder; name a file in it, such as results.nc"),
         (["compare", "/", "x"], "/: is a folder; name a file in it, such as /results.nc"),
         (["report", "tiny", "--output", "x"], "tiny/manifest.json: is not there; name the folder"),
@@ -331,21 +325,6 @@ def test_a_report_has_each_experiment_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(contents, "gather", lambda folder: (SimpleNamespace(name="tiny"), []))
     assert main(["report", "results/tiny", "other/tiny", "--output", str(tmp_path / "x.html")]) == 1
     assert "the experiment tiny is there twice; name each folder once" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["plan", "--cores", "0"], "--cores: expected a number from 1 on, got '0'"),
-        (["run", "a=1", "--output", "x", "--threads", "-1"], "--threads: expected a number"),
-        (["show", "~no-such-user/x.nc"], "no such user or variable"),
-    ],
-)
-def test_options_out_of_range_are_refused(words, message, capsys):
-    with pytest.raises(SystemExit) as end:
-        main(words)
-    assert end.value.code == 2
-    assert message in capsys.readouterr().err
 
 
 def test_home_is_known_in_paths_on_the_command_line(tmp_path, monkeypatch, capsys):
@@ -398,27 +377,28 @@ def test_new_overwrites_nothing(tmp_path, capsys):
     assert "such as my_loss" in capsys.readouterr().err
 
 
-def test_a_failing_check_says_what_is_wrong(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        (
+            '"licence": "CC BY 4.0"',
+            '"licence": ""',
+            "✗ facts are complete\n    describe() gives no licence\n",
+        ),
+        ("raw.max(axis=0)", "(1 / 0)", 'bad.py", line '),
+        ("raw.max(axis=0)", "(1 / 0)", "ZeroDivisionError"),
+    ],
+)
+def test_a_failing_check_says_what_is_wrong_and_where(right, wrong, said, tmp_path, capsys):
     path = tmp_path / "bad.py"
     main(["new", "dataset", "bad", "--output", str(tmp_path)])
-    path.write_text(path.read_text().replace('"licence": "CC BY 4.0"', '"licence": ""'))
+    path.write_text(path.read_text().replace(right, wrong))
     capsys.readouterr()
     assert main(["check", str(path)]) == 1
     shown = capsys.readouterr().out
-    assert "✗ facts are complete\n    describe() gives no licence\n" in shown
+    assert said in shown
     assert "1 failed" in shown
     assert "Traceback" not in shown
-
-
-def test_an_exception_in_a_check_shows_where(tmp_path, capsys):
-    path = tmp_path / "worse.py"
-    main(["new", "dataset", "worse", "--output", str(tmp_path)])
-    path.write_text(path.read_text().replace("raw.max(axis=0)", "(1 / 0)"))
-    capsys.readouterr()
-    assert main(["check", str(path)]) == 1
-    shown = capsys.readouterr().out
-    assert "ZeroDivisionError" in shown
-    assert str(path) in shown
 
 
 def test_the_first_error_of_a_method_ends_its_checks(tmp_path, capsys):
@@ -461,40 +441,6 @@ def test_module_and_script_are_the_same():
     from admmbench import __version__
 
     assert shown.stdout.strip() == __version__
-
-
-LOSS = """
-import numpy as np
-
-from admmbench.problems.loss import RegressionLoss
-from admmbench.validation import parameters
-
-
-@parameters
-class LogCosh(RegressionLoss):
-    slope_bound = 1.0
-    curvature_bound = 1.0
-
-    def value(self, u, y):
-        return np.logaddexp(u - y, y - u) - np.log(2)
-
-    def slope(self, u, y):
-        return np.tanh(u - y)
-
-    def curvature(self, u, y):
-        return 1 / np.cosh(u - y) ** 2
-"""
-
-
-def test_a_loss_of_a_file_runs_by_hand(tmp_path):
-    (tmp_path / "log_cosh.py").write_text(LOSS)
-    output = tmp_path / "x.nc"
-    words = ["dataset=diabetes", "algorithm=objp", "agents=3", "epsilon=1", "rounds=4"]
-    problem = f"problem={{loss: {tmp_path}/log_cosh.py, penalty: l1}}"
-    assert main(["run", *words, problem, "--output", str(output)]) == 0
-    with xr.open_dataset(output) as trace:
-        assert trace.attrs["metric"] == "test_rmse"
-        assert trace.test_rmse.notnull().all()
 
 
 WATCHING = """
@@ -563,65 +509,9 @@ def test_a_strict_audit_counts_what_it_does_not_cover(capsys):
     assert main(["audit", *settings, "rounds=1", *attack, "--strict"]) == int(counted)
 
 
-def test_faults_of_an_audit_are_one_line(capsys):
-    for text, message in (
-        ("{rounds: 0}", "audit.rounds: Input should be greater than or equal to 1"),
-        ("{round: 1}", "did you mean 'rounds'"),
-        ("{canaries: [best]}", "audit.canaries.0"),
-        ("{rounds: 1", "--audit: '{rounds: 1' is no YAML"),
-        ("5", "audit: Input should be a mapping of keys to values (got 5)"),
-    ):
-        assert main(["audit", *ATTACKED, "--audit", text]) == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert "Traceback" not in error
-
-
 def test_where_nothing_is_private_there_is_nothing_to_audit(capsys):
     assert main(["audit", "dataset=digits", "algorithm=iadmm", "rounds=2"]) == 0
     assert "iadmm declares no noisy release" in capsys.readouterr().out
-
-
-def test_options_cut_short_are_refused(capsys):
-    """One would otherwise be read as another: `--config` as `--configfile`."""
-    with pytest.raises(SystemExit):
-        main(["gc", "--config", "seeds=1"])
-    assert "unknown option '--config'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["run", "params={rho: 1", "--output", "x"], "params: '{rho: 1' is no YAML"),
-        (["prepare", "{name: digits", "--output", "x"], "DATASET: '{name: digits' is no YAML"),
-        (["prepare", "5", "--output", "x"], "DATASET: expected a name or a mapping, got '5'"),
-        (["prepare", "{name: [digits]}", "--output", "x"], "expected the name of a data set"),
-    ],
-)
-def test_slips_in_yaml_are_one_line(words, message, capsys):
-    assert main(words) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error
-
-
-@pytest.mark.parametrize(
-    ("words", "overlays", "options"),
-    [
-        ([], [], []),
-        (["--profile", "slurm", "--", "results"], [], ["--profile", "slurm", "--", "results"]),
-        (["--config", "experiments=[a]"], [], ["--config", "experiments=[a]"]),
-        (["config/laptop.yaml", "-c2", "-n"], ["config/laptop.yaml"], ["-c2", "-n"]),
-        (["results", "--cores", "2"], [], ["results", "--cores", "2"]),
-    ],
-)
-def test_a_study_takes_configurations_and_then_what_snakemake_takes(
-    words, overlays, options, monkeypatch
-):
-    called = []
-    monkeypatch.setattr(study, "run", lambda *given: called.append(given[:2]))
-    assert main(["study", *words]) == 0
-    assert called == [([Path(path) for path in overlays], options)]
 
 
 def test_a_study_needs_a_folder_that_snakemake_can_write_to(tmp_path, monkeypatch, capsys):
@@ -642,9 +532,6 @@ def test_a_study_takes_installed_configurations_by_name(monkeypatch, capsys):
     assert called == [[find("laptop.yaml"), find("audit.yaml")]]
     assert main(["study", "labtop.yaml"]) == 1
     assert "did you mean 'laptop.yaml'?" in capsys.readouterr().err
-    assert main(["study", "--help"]) == 0
-    assert "targets of snakemake" in " ".join(capsys.readouterr().out.split())
-    assert len(called) == 1
 
 
 def test_a_module_that_plug_ins_do_not_have_is_answered_with_the_one_they_have(tmp_path, capsys):

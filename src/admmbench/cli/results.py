@@ -122,7 +122,7 @@ def _show(options: argparse.Namespace) -> None:
 
     console = wide_console()
     found = _read(options.results)
-    if of_one_run(found):
+    if "status" in found and found["status"].dims == ("seed",):  # of one run
         console.print(ended(found), soft_wrap=True)
         return
     for line in terminal.lines(_of_experiment(found, options.results)):
@@ -196,11 +196,6 @@ def _keep(options: argparse.Namespace) -> None:
             results = _of_experiment(_read(path), path)
             kept = reference.keep(results, options.made_by, options.folder, **given)
         print(f"{kept}: {kept.stat().st_size / 1e6:.2f} MB")
-
-
-def of_one_run(found: xr.Dataset) -> bool:
-    """Whether a file is the trace of a run."""
-    return found["status"].dims == ("seed",) if "status" in found else False
 
 
 def ended(trace: xr.Dataset) -> str:

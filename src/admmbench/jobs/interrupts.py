@@ -37,7 +37,7 @@ def handled(
             signal.signal(each, former[each])
 
 
-def overhear(signals: tuple[signal.Signals, ...] = (*SIGNALS, signal.SIGTERM)) -> list[int]:
+def overhear() -> list[int]:
     """Note signals that come from now on, and leave them to the functions that handle them now.
 
     Returns
@@ -45,7 +45,7 @@ def overhear(signals: tuple[signal.Signals, ...] = (*SIGNALS, signal.SIGTERM)) -
     The signals that came.
     """
     heard: list[int] = []
-    for each in signals:
+    for each in (*SIGNALS, signal.SIGTERM):
         former = signal.getsignal(each)
         if callable(former):
             signal.signal(each, partial(_note, heard, former))

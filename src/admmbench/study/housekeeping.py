@@ -105,15 +105,20 @@ def size(path: Path) -> int:
     return sum(file.lstat().st_size for file in files if not file.is_dir())
 
 
-def remove(paths: Iterable[Path], workdir: Path = Path()) -> None:
+def is_locked() -> bool:
+    """Tell whether Snakemake works in this folder."""
+    return any(Path(".snakemake/locks").glob("*"))
+
+
+def remove(paths: Iterable[Path]) -> None:
     """Delete files and folders, and the folders that this empties.
 
     Raises
     ------
     BusyError
-        If Snakemake holds its lock in the working directory; nothing is deleted.
+        If Snakemake works in this folder; nothing is deleted.
     """
-    if any(workdir.glob(".snakemake/locks/*")):
+    if is_locked():
         raise BusyError(
             "Snakemake is running in this folder: nothing was removed; wait for its end, or call "
             "`snakemake --unlock` if it was killed"

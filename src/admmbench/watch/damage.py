@@ -11,6 +11,7 @@ from typing import Any
 
 from admmbench.datasets import DatasetError, is_of_earlier_version, open_prepared, prepare
 from admmbench.files import is_whole, read_sealed, sealed_json, sync, write
+from admmbench.study.housekeeping import is_locked
 
 RECORD = Path(".snakemake/admmbench_checked.json")
 """What was checked, by path: size and times of a file that is whole, nothing of one that is to be made again."""
@@ -49,7 +50,7 @@ def make_again(
     if len(again) > _NAMED:
         logger.info(f"So are {len(again) - _NAMED} other files.")
     # Snakemake takes its lock later.
-    if workflow.executor_plugin is None or workflow.dryrun or workflow.touch or _is_locked():
+    if workflow.executor_plugin is None or workflow.dryrun or workflow.touch or is_locked():
         return
     for target in (Path(path).resolve() for path in again):
         if _is_shared(target) and not _is_former(target):
@@ -64,11 +65,6 @@ def make_again(
             logger.warning(
                 f"{folder} cannot be prepared again, and jobs that read it fail: {error}"
             )
-
-
-def _is_locked() -> bool:
-    """Whether another Snakemake works in this folder."""
-    return any(Path(".snakemake/locks").glob("*"))
 
 
 def _is_shared(target: Path) -> bool:
