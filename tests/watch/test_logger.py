@@ -164,16 +164,12 @@ def test_where_nothing_is_to_be_done_snakemake_says_so(snakemake):
     assert snakemake.ends() == ["Nothing to be done"]
 
 
-def test_a_long_study_says_what_it_costs(snakemake, monkeypatch):
+@pytest.mark.parametrize(("nodes", "said"), [(None, "2 s on 2 cores"), (4, "4 s on 1 core")])
+def test_a_long_study_says_what_it_costs(snakemake, monkeypatch, nodes, said):
+    """How many cores a scheduler has is not known."""
     monkeypatch.setattr(watching, "HOUR", 1.0)
-    snakemake.begins()
-    assert snakemake.ends()[0] == "quick takes about 2 s on 2 cores."
-
-
-def test_a_scheduler_s_cores_are_not_known(snakemake, monkeypatch):
-    monkeypatch.setattr(watching, "HOUR", 1.0)
-    snakemake.begins(nodes=4)
-    assert snakemake.ends()[0] == "quick takes about 4 s on 1 core."
+    snakemake.begins(nodes)
+    assert snakemake.ends()[0] == f"quick takes about {said}."
 
 
 def test_other_workflows_show_what_they_always_do(snakemake):
@@ -229,16 +225,20 @@ def test_tuning_ends_with_what_it_found(snakemake, monkeypatch):
     assert f"settings that were found are in {chosen}" in snakemake.ends()[-1]
 
 
-def test_a_dry_run_shows_a_table_once(snakemake):
+def test_a_dry_run_shows_a_table_once(snakemake, monkeypatch):
+    """With one row for rules that are alike."""
+    for rule in ("run_mnist_a_1", "run_mnist_b_2", "suite_run_a"):
+        monkeypatch.setitem(COUNTS, rule, 3)
     other = Snakemake(dryrun=True)
     other.begins()
     other.says("rule a", "job_info", output=[])
     other.says("Job stats", "run_info", stats=COUNTS)
     other.says("Reasons: ...")
     lines = other.ends()
-    assert [line.split() for line in lines[:2]] == [["aggregate", "2"], ["total", "2"]]
+    rows = [["aggregate", "2"], ["total", "2"], ["run", "6"], ["suite_run", "3"]]
+    assert [line.split() for line in lines[:4]] == rows
     assert lines[-1] == "This was a dry-run: nothing was made. -p shows each job and why."
-    assert not [line for line in lines[2:] if "total" in line or "Reasons" in line]
+    assert not [line for line in lines[4:] if "total" in line or "Reasons" in line]
 
 
 @pytest.mark.parametrize(
@@ -255,12 +255,6 @@ def test_a_dry_run_says_how_long_its_own_jobs_take(snakemake, monkeypatch, count
     other.begins()
     (line,) = [line for line in other.ends() if line.startswith("About ")]
     assert line.startswith(f"About 15.0 min on 2 cores{left}, besides")
-
-
-def test_a_dry_run_has_one_row_for_rules_that_are_alike():
-    stats = {"prepare": 1, "run_mnist_a_1": 3, "run_mnist_b_2": 2, "suite_run_a": 1, "total": 7}
-    rows = [line.split() for line in watching._table(stats).splitlines()]
-    assert rows == [["prepare", "1"], ["run", "5"], ["suite_run", "1"], ["total", "7"]]
 
 
 def test_a_dry_run_says_why(snakemake):

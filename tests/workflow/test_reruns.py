@@ -153,13 +153,6 @@ NOTHING = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_change_renews(project, name):
-    renewed, change = CHANGES[name]
-    change(project)
-    assert project.planned_jobs() == renewed
-
-
 METHODS = ", ".join(each["label"] for each in ALGORITHMS)
 # What a dry run says of a change.
 REASONS = {
@@ -173,15 +166,17 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("name", REASONS)
-def test_a_dry_run_says_why(project, name):
-    _, change = CHANGES[name]
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_renews(project, name):
+    """And a dry run says why."""
+    renewed, change = CHANGES[name]
     change(project)
-    shown = project.run("--dry-run")
-    line = REASONS[name]
-    titles, _, words = line.partition(": ")
-    (found,) = re.findall(rf"^(.*): {re.escape(words)}$", shown, re.MULTILINE)
-    assert sorted(found.split(", ")) == sorted(titles.split(", "))
+    assert project.planned_jobs() == renewed
+    if line := REASONS.get(name):
+        titles, _, words = line.partition(": ")
+        shown = project.run("--dry-run")
+        (found,) = re.findall(rf"^(.*): {re.escape(words)}$", shown, re.MULTILINE)
+        assert sorted(found.split(", ")) == sorted(titles.split(", "))
 
 
 def test_nothing_is_made_again(project):

@@ -34,7 +34,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    number = int(text)
+    number = int(text, 0 if text[:2] in ("0o", "0x") else 10)
     float(number)  # what no float can be would fail later, far from its line
     return number
 
@@ -47,12 +47,7 @@ _SCALARS: list[tuple[str, re.Pattern[str], Callable[[str], Any]]] = [
         re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"),
         lambda text: text[0] in "tT",
     ),
-    (_STANDARD + "int", re.compile(r"^[-+]?[0-9]+$"), _int),
-    (
-        _STANDARD + "int",
-        re.compile(r"^0o[0-7]+$|^0x[0-9a-fA-F]+$"),
-        lambda text: _int(str(int(text, 0))),
-    ),
+    (_STANDARD + "int", re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$"), _int),
     (
         _STANDARD + "float",
         re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
