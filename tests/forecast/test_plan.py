@@ -22,13 +22,12 @@ from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.progress import duration
 from admmbench.study import config
 from admmbench.study.address import BENCHMARK
+from tests.studies import SMALL, write_study
 
-SMALL = {
-    "title": "Small",
-    "dataset": "digits",
-    "agents": 3,
-    "rounds": 10,
+EXPERIMENT = {
+    **SMALL,
     "evaluate_every": 5,
+    "seeds": None,
     "seed_blocks": [2, 1],
     "epsilon": [0.5, 1],
     "algorithms": [
@@ -46,10 +45,7 @@ def spec(**changes):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    experiments = tmp_path / "config/experiments"
-    experiments.mkdir(parents=True)
-    (experiments / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    (tmp_path / "config/config.yaml").write_text("experiments: [small]\nthreads: 1\n")
+    write_study(tmp_path, "threads: 1\n", small=EXPERIMENT)
     return config.read()
 
 
@@ -194,7 +190,7 @@ def test_finished_runs_are_compared(study):
 
 def test_runs_that_experiments_share_are_counted_once(study):
     folder = Path("config/experiments")
-    (folder / "again.yaml").write_text(yaml.safe_dump({**SMALL, "epsilon": [1, 2]}))
+    (folder / "again.yaml").write_text(yaml.safe_dump({**EXPERIMENT, "epsilon": [1, 2]}))
     both = plan.plan(config.load({"experiments": ["small", "again"], "threads": 1}), STEPS)
     assert list(both.shared) == [0, 4, 0, 4]
     assert list(both.seconds) == [448, 224, 0, 672]
@@ -204,7 +200,7 @@ def test_runs_that_experiments_share_are_counted_once(study):
 
 @pytest.mark.parametrize("name", ["data", "all"])
 def test_an_experiment_may_have_any_name(study, name):
-    Path("config/experiments", f"{name}.yaml").write_text(yaml.safe_dump(SMALL))
+    Path("config/experiments", f"{name}.yaml").write_text(yaml.safe_dump(EXPERIMENT))
     named = config.load({"experiments": [name], "threads": 1})
     ours, theirs = (plan.plan(each, STEPS) for each in (named, study))
     assert (ours.to_numpy() == theirs.to_numpy()).all()
@@ -296,7 +292,7 @@ def test_audits_cost_their_rounds_in_two_worlds(study):
     """
     path = Path("config/experiments/small.yaml")
     settings = {"rounds": 2, "repeats": 10, "budgets": [1]}
-    given = {**SMALL, "seed_blocks": [2], "sensitivity": "global"}
+    given = {**EXPERIMENT, "seed_blocks": [2], "sensitivity": "global"}
     without, with_ = (
         path.write_text(yaml.safe_dump({**given, **audit})) and plan.plan(config.read(), STEPS)
         for audit in ({}, {"audit": settings})

@@ -5,7 +5,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import yaml
 from rich.console import Console
 from scipy import stats
 
@@ -19,6 +18,7 @@ from admmbench.results.wording import about
 from admmbench.study import config
 from tests.made import build, totals
 from tests.pages import ROOT
+from tests.studies import SMALL, write_study
 
 NAME = "equal_privacy_mnist"
 
@@ -87,11 +87,8 @@ def test_a_line_has_what_the_seeds_of_the_row_say(study, lines):
 
 def test_without_results_a_pilot_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config/experiments").mkdir(parents=True)
-    small = {"title": "S", "dataset": "digits", "agents": 2, "rounds": 2, "sensitivity": "global"}
-    small |= {"privacy": {"total": [1]}, "algorithms": [{"name": "outp", "label": "OutP"}]}
-    (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(small))
-    study = config.load({"experiments": ["small"]}, tmp_path / "config")
+    write_study(tmp_path, small=SMALL)
+    study = config.read()
     with pytest.raises(ValueError, match=r"nothing is kept of small: run it first"):
         power.power(study, LIMITS)
 

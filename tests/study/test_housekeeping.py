@@ -4,22 +4,13 @@ import os
 import time
 
 import pytest
-import yaml
 
 from admmbench.cli import main
 from admmbench.study import config, housekeeping
 from admmbench.study.experiment import Experiment
 from admmbench.study.housekeeping import BusyError, leftovers, remove
+from tests.studies import SMALL, write_study
 
-SMALL = {
-    "title": "Small",
-    "dataset": "digits",
-    "agents": 3,
-    "rounds": 10,
-    "seeds": 2,
-    "epsilon": [1],
-    "algorithms": [{"name": "objp", "label": "ObjP"}],
-}
 POINT = "epsilon=1+seeds=0-1"
 OTHER = "epsilon=2+seeds=0-1"
 FOLDER = Experiment.model_validate(SMALL).runs[0].address.folder
@@ -30,10 +21,7 @@ def folder(tmp_path, monkeypatch):
     """A project with one experiment; `make` adds files to it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADMMBENCH_CACHE", "cache")
-    experiments = tmp_path / "config/experiments"
-    experiments.mkdir(parents=True)
-    (experiments / "small.yaml").write_text(yaml.safe_dump(SMALL))
-    (tmp_path / "config/config.yaml").write_text("experiments: [small]\n")
+    write_study(tmp_path, small=SMALL)
     return tmp_path
 
 
@@ -61,7 +49,7 @@ def test_all_files_of_a_run_that_none_asks_for(folder):
 
 def test_audits_that_none_asks_for(folder):
     experiment = {**SMALL, "audit": {}}
-    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump(experiment))
+    write_study(folder, small=experiment)
     (name,) = (each.removesuffix(".json") for each in Experiment.model_validate(experiment).audits)
     files = [
         f"results/small/{pattern}"
@@ -102,7 +90,7 @@ def test_an_experiment_and_data_that_none_asks_for(folder):
 
 
 def test_what_is_timed_is_not_taken_for_what_is_shared(folder):
-    (folder / "config/experiments/small.yaml").write_text(yaml.safe_dump({**SMALL, "timed": True}))
+    write_study(folder, small={**SMALL, "timed": True})
     make(folder, *run_files(POINT), *run_files(POINT, root="results/small/runs"))
     assert found() == sorted(run_files(POINT))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import xarray as xr
-import yaml
 
 from admmbench.results import statistics
 from admmbench.results.aggregate import with_decision
 from admmbench.study import orders
 from admmbench.study.config import ConfigError, check_experiment, load
+from tests.studies import write_study
 
 DIGITS = {
     "title": "Digits",
@@ -127,22 +127,20 @@ def test_results_say_which_methods_were_added():
 
 
 def test_the_record_is_part_of_the_configuration(tmp_path):
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
+    write_study(tmp_path, own=DIGITS)
     ordered = orders.merged({"ObjP": {1.0: 10}}, {"ObjP": {2.0: 25}, "PVP": {1.0: 10}})
-    orders.record("own", ordered, tmp_path)
-    experiment = load({"experiments": ["own"]}, tmp_path).experiments["own"]
+    orders.record("own", ordered, tmp_path / "config")
+    experiment = load({"experiments": ["own"]}, tmp_path / "config").experiments["own"]
     assert experiment.ordered == {"ObjP": {1.0: 10, 2.0: 25}, "PVP": {1.0: 10}}
     assert len(seeds(experiment, "ObjP", 2.0)) == 4
 
 
 def test_a_record_that_does_not_fit_the_experiment_is_named(tmp_path):
-    (tmp_path / "experiments").mkdir()
-    (tmp_path / "experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
-    record = orders.record("own", {"PVQ": {1.0: 10}}, tmp_path)
+    write_study(tmp_path, own=DIGITS)
+    record = orders.record("own", {"PVQ": {1.0: 10}}, tmp_path / "config")
     with pytest.raises(ConfigError) as caught:
-        load({"experiments": ["own"]}, tmp_path)
+        load({"experiments": ["own"]}, tmp_path / "config")
     assert str(caught.value) == (
-        f"{tmp_path / 'experiments/own.yaml'} with {record}:\n"
+        f"{tmp_path / 'config/experiments/own.yaml'} with {record}:\n"
         "  ordered: unknown label 'PVQ'; did you mean 'PVP'?"
     )

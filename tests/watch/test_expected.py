@@ -3,31 +3,26 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from admmbench.forecast import plan
 from admmbench.forecast.cost import LIMITS, Machine, work
 from admmbench.study import config
 from admmbench.study.address import rule_name
 from admmbench.watch.expected import expected
+from tests.studies import SMALL, write_study
 
-SMALL = {
-    "title": "Small",
-    "dataset": "digits",
-    "agents": 3,
-    "rounds": 10,
-    "seed_blocks": [2],
+ATTACKED = {
+    **SMALL,
     "epsilon": [0.5, 1],
     "sensitivity": "global",
     "audit": {"rounds": 2, "repeats": 40, "canaries": ["worst"], "budgets": [1]},
-    "algorithms": [{"name": "objp", "label": "ObjP"}],
 }
 TUNED = {
     **SMALL,
     "epsilon": None,
+    "sensitivity": "global",
     "privacy": {"total": [1]},
     "tuning": {"trials": 5, "seeds": [100, 101]},
-    "audit": None,
     "algorithms": [{"name": "objp", "label": "ObjP", "tune": {"rounds": 20}}],
 }
 
@@ -35,15 +30,8 @@ TUNED = {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("config/experiments").mkdir(parents=True)
-    for name, content in {
-        "small": SMALL,
-        "timed": {**SMALL, "timed": True, "audit": None},
-        "tuned": TUNED,
-    }.items():
-        kept = {key: value for key, value in content.items() if value is not None}
-        Path(f"config/experiments/{name}.yaml").write_text(yaml.safe_dump(kept))
-    Path("config/config.yaml").write_text("experiments: [small, timed, tuned]\nthreads: 1\n")
+    timed = {**ATTACKED, "timed": True, "audit": None}
+    write_study(tmp_path, "threads: 1\n", small=ATTACKED, timed=timed, tuned=TUNED)
     return Path("config")
 
 

@@ -9,7 +9,6 @@ from signal import SIGINT, SIGTERM
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from rich.console import Console
 from snakemake.logging import LoggerManager
 from snakemake.settings.types import OutputSettings
@@ -24,7 +23,8 @@ from admmbench.watch.expected import expected
 from admmbench.watch.failure_report import Remains
 from admmbench.watch.logger import Watched
 from admmbench.watch.study import _changes, _words
-from tests.watch.test_expected import SMALL
+from tests.studies import write_study
+from tests.watch.test_expected import ATTACKED
 
 COUNTS = {"aggregate": 2, "total": 2}
 LOOKS = {"looks": [1, 2], "seeds": None, "seed_blocks": None}
@@ -79,8 +79,7 @@ class Snakemake:
 @pytest.fixture
 def snakemake(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config/experiments").mkdir(parents=True)
-    (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(SMALL))
+    write_study(tmp_path, small=ATTACKED)
     made = Snakemake()
     yield made
     made.manager.stop()

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from admmbench.datasets import load_dataset
 from admmbench.jobs import fingerprint, job, seal
 from admmbench.study import config
 from admmbench.watch import damage
 from admmbench.watch.reasons import Reasons
-from tests.watch.test_expected import SMALL
+from tests.studies import write_study
+from tests.watch.test_expected import ATTACKED
 
 CHANGED = (
     "Params have changed since last execution: Union of exclusive params before and now across all output: "
@@ -23,8 +23,7 @@ NOTHING = "<nothing exclusive>"
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config/experiments").mkdir(parents=True)
-    (tmp_path / "config/experiments/small.yaml").write_text(yaml.safe_dump(SMALL))
+    write_study(tmp_path, small=ATTACKED)
     return config.load({"experiments": ["small"]})
 
 

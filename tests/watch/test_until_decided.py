@@ -17,6 +17,7 @@ from admmbench.jobs import interrupts
 from admmbench.study.config import read
 from admmbench.watch import study
 from tests.made import build, totals
+from tests.studies import write_study
 from tests.study.test_orders import DIGITS
 
 LABELS = ("ObjP", "PVP", "DP-GD")
@@ -26,9 +27,7 @@ LABELS = ("ObjP", "PVP", "DP-GD")
 def folder(tmp_path, monkeypatch):
     """A study of one experiment, whose runs are invented: two methods are alike, and the third is far behind."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "config/experiments").mkdir(parents=True)
-    (tmp_path / "config/config.yaml").write_text("experiments: [own]\n")
-    (tmp_path / "config/experiments/own.yaml").write_text(yaml.safe_dump(DIGITS))
+    write_study(tmp_path, own=DIGITS)
     calls = []
 
     def snakemake(words):
@@ -86,7 +85,7 @@ def test_what_makes_no_results_is_no_part_of_the_loop(folder, option):
 
 def test_a_study_without_looks_cannot_be_decided(folder):
     given = {key: value for key, value in DIGITS.items() if key != "looks"}
-    (folder.path / "config/experiments/own.yaml").write_text(yaml.safe_dump(given))
+    write_study(folder.path, own=given)
     with pytest.raises(ValueError, match="no experiment of this study has looks"):
         study.until_decided([], [])
 
@@ -110,9 +109,7 @@ def test_results_of_an_earlier_look_order_nothing(folder, monkeypatch):
 
 
 def test_orders_that_the_experiment_states_itself_are_refused(folder):
-    (folder.path / "config/experiments/own.yaml").write_text(
-        yaml.safe_dump({**DIGITS, "ordered": {}})
-    )
+    write_study(folder.path, own={**DIGITS, "ordered": {}})
     with pytest.raises(ValueError, match="own: its file or an overlay states `ordered`"):
         study.until_decided([], [])
     assert len(folder.calls) == 1

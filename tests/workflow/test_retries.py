@@ -3,21 +3,11 @@
 import os
 import re
 
-import yaml
-
 from admmbench import scaffold
+from tests.studies import SMALL, write_study
 from tests.workflow import forked
 from tests.workflow.project import ROOT
 
-STUDY = {
-    "title": "Small",
-    "dataset": "digits",
-    "agents": 3,
-    "rounds": 20,
-    "seeds": 2,
-    "epsilon": [1],
-    "algorithms": [{"name": "objp", "label": "ObjP"}],
-}
 TUNED = [{"name": "objp", "label": "ObjP", "tune": {"params.a": {"start": 1}}}]
 EXPERIMENTS = {
     "attacked": {"audit": {"repeats": 100}, "figures": [{"name": "error", "kind": "curves"}]},
@@ -47,12 +37,9 @@ def asked(folder, attempt, *targets):
 def test_every_rule_asks_for_twice_and_three_times_its_memory_and_time(tmp_path):
     folder = tmp_path / "study"
     scaffold.write_study(folder)
-    for name, more in EXPERIMENTS.items():
-        text = yaml.safe_dump({**STUDY, **more})
-        (folder / f"config/experiments/{name}.yaml").write_text(text)
     rules = set()
-    for target, names in {"all": "attacked, timed", "tune": "tuned"}.items():
-        (folder / "config/config.yaml").write_text(f"experiments: [{names}]\n")
+    for target, names in {"all": ("attacked", "timed"), "tune": ("tuned",)}.items():
+        write_study(folder, **{name: {**SMALL, **EXPERIMENTS[name]} for name in names})
         first, *others = (asked(folder, attempt, target) for attempt in (1, 2, 3))
         assert all(set(each) == {"mem_mb", "runtime"} for each in first.values()), first
         for attempt, later in enumerate(others, start=2):

@@ -1,0 +1,26 @@
+"""A small experiment, and folders of studies."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+SMALL: dict[str, Any] = {
+    "title": "Small",
+    "dataset": "digits",
+    "agents": 3,
+    "rounds": 10,
+    "seeds": 2,
+    "epsilon": [1],
+    "algorithms": [{"name": "objp", "label": "ObjP"}],
+}
+
+
+def write_study(folder: Path, config: str = "", **experiments: Any) -> None:
+    """Write experiments of a study, which runs all of them, and further lines of its configuration."""
+    path = folder / "config/experiments"
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in experiments.items():
+        (path / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    text = f"experiments: [{', '.join(experiments)}]\n{config}"
+    (folder / "config/config.yaml").write_text(text)
