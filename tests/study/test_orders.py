@@ -9,6 +9,7 @@ from admmbench.results import statistics
 from admmbench.results.aggregate import with_decision
 from admmbench.study import orders
 from admmbench.study.config import ConfigError, check_experiment, load
+from admmbench.study.experiment import merged
 from tests.studies import write_study
 
 DIGITS = {
@@ -128,7 +129,7 @@ def test_results_say_which_methods_were_added():
 
 def test_the_record_is_part_of_the_configuration(tmp_path):
     write_study(tmp_path, own=DIGITS)
-    ordered = orders.merged({"ObjP": {1.0: 10}}, {"ObjP": {2.0: 25}, "PVP": {1.0: 10}})
+    ordered = merged({"ObjP": {1.0: 10}}, {"ObjP": {2.0: 25}, "PVP": {1.0: 10}})
     orders.record("own", ordered, tmp_path / "config")
     experiment = load({"experiments": ["own"]}, tmp_path / "config").experiments["own"]
     assert experiment.ordered == {"ObjP": {1.0: 10, 2.0: 25}, "PVP": {1.0: 10}}

@@ -110,7 +110,6 @@ def test_a_run_that_fails_is_named_with_what_its_log_says(tmp_path, monkeypatch)
     [
         ({"epsilons": None}, "give either budgets of one iteration here, or totals"),
         ({"agnets": 3}, "did you mean 'agents'"),
-        ({"seeds": 0}, "number of seeds"),
     ],
 )
 def test_slips_are_named(changes, message, tmp_path):
@@ -133,21 +132,9 @@ def test_what_is_no_data_set_of_a_study_is_refused(dataset, message, tmp_path):
 
 def test_arrays_are_refused_before_they_are_written(tmp_path):
     X, y = load_iris(return_X_y=True)
-    for data, message in (
-        ((X + 1j, y), "complex numbers in x0, x1, x2, x3"),
-        ((X[:0], y[:0]), "there are no records"),
-        ((load_iris(as_frame=True).data.set_axis(list("aabb"), axis=1), y), "have the name a, b"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sweep(data, ["objp"], folder=tmp_path, **GRID)
+    with pytest.raises(ValueError, match="complex numbers in x0, x1, x2, x3"):
+        sweep((X + 1j, y), ["objp"], folder=tmp_path, **GRID)
     assert not list(tmp_path.iterdir())
-
-
-def test_what_is_masked_is_missing(tmp_path):
-    X, y = load_iris(return_X_y=True)
-    masked = np.ma.masked_equal(X, X.max())
-    with pytest.raises(ConfigError, match=r"values are missing: x0 \(1\)"):
-        sweep((masked, y), ["objp"], folder=tmp_path, **GRID)
 
 
 @pytest.mark.slow

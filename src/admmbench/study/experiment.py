@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 import unicodedata
 from collections.abc import Mapping
@@ -40,6 +38,7 @@ from admmbench.engine.variables import measured
 from admmbench.figures import Figure
 from admmbench.figures.base import PARAMETER
 from admmbench.figures.tidy import COURSES
+from admmbench.files import digest
 from admmbench.privacy.selection import Covers
 from admmbench.study.address import dataset_folder
 from admmbench.study.runs import Run, blocks
@@ -127,8 +126,7 @@ class Search(NamedTuple):
         unmeasured = {"evaluate_every": 1, "time_limit": math.inf}
         run = Run("", self.spec.model_copy(update=unmeasured)).first
         axes = {path: [*map(float, axis.model_dump().values())] for path, axis in self.axes.items()}
-        text = json.dumps([run.path, axes, settings.model_dump()], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
+        return digest([run.path, axes, settings.model_dump()])[:8]
 
 
 def usual_agents(given: Mapping[str, Any]) -> Agents:

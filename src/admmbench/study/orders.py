@@ -54,14 +54,6 @@ def further(experiment: Experiment, cell: xr.Dataset) -> Orders:
     return found
 
 
-def merged(first: Orders, second: Orders) -> Orders:
-    """Add orders to those there are; later ones win."""
-    found = {label: dict(own) for label, own in first.items()}
-    for label, own in second.items():
-        found.setdefault(label, {}).update(own)
-    return found
-
-
 def record(name: str, orders: Orders, own: Path = OWN) -> Path:
     """Write the orders of an experiment where its configuration finds them, and return the file."""
     path = own / SEEDS / f"{name}.yaml"

@@ -26,6 +26,7 @@ from admmbench.jobs.progress import shown
 from admmbench.results.who_wins import compare
 from admmbench.study import orders
 from admmbench.study.config import TUNED, Study, read
+from admmbench.study.experiment import merged
 from admmbench.validation import meant
 from admmbench.watch.logger import HOUR
 
@@ -153,7 +154,7 @@ def until_decided(overlays: Sequence[Path], options: Sequence[str]) -> int:
         for name, experiment in study.experiments.items():
             found = experiment.ordered
             for cell in _rows(comparison, name):
-                found = orders.merged(found, orders.further(experiment, cell))
+                found = merged(found, orders.further(experiment, cell))
             if found != experiment.ordered:
                 path = orders.record(name, found)
                 if read(overlays, changes=_changes(options)).experiments[name].ordered != found:
