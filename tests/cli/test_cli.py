@@ -23,6 +23,7 @@ from admmbench.files.installed import find
 from admmbench.frames.outcomes import Outcome
 from admmbench.report import contents
 from admmbench.watch import study
+from tests.plugins import write_method
 
 
 def test_run_by_hand(tmp_path, capsys):
@@ -444,23 +445,17 @@ def test_module_and_script_are_the_same():
 
 
 WATCHING = """
-import gc
+def round(self, t, state, federation):
+    import gc
 
-from admmbench.frames.base import parameters
-from admmbench.algorithms.objp import ObjP
-
-
-@parameters
-class Watching(ObjP):
-    def round(self, t, state, federation):
-        assert gc.isenabled() == (t > 1)
-        return super().round(t, state, federation)
+    assert gc.isenabled() == (t > 1)
+    return super().round(t, state, federation)
 """
 
 
 def test_garbage_is_collected_after_the_first_round(tmp_path):
     """Not before: among what is imported there is none."""
-    (tmp_path / "watching.py").write_text(WATCHING)
+    write_method(tmp_path / "watching.py", WATCHING)
     words = ["dataset=digits", "algorithm=watching.py", "rounds=3", "seeds=1", "epsilon=1"]
     done = subprocess.run(
         [sys.executable, "-m", "admmbench", "run", *words, "--output", "result.nc"],

@@ -14,6 +14,7 @@ import xarray as xr
 
 from tests.cluster.project import ARRAY, OBJP, SmallProject
 from tests.device import simulated
+from tests.plugins import write_method
 from tests.wheel import install
 from tests.workflow.own import OwnFolder
 from tests.workflow.project import ROOT, assert_same, wait_for
@@ -28,18 +29,12 @@ OPTIONS = [
 ]
 # At epsilon 0.25 it sleeps so long that a job of one minute does not finish.
 SLOW = """
-import time
+def round(self, t, state, federation):
+    import time
 
-from admmbench.frames.base import parameters
-from admmbench.algorithms.objp import ObjP
-
-
-@parameters
-class Slow(ObjP):
-    def round(self, t, state, federation):
-        if federation.privacy.epsilon == 0.25:
-            time.sleep(4.5)
-        return super().round(t, state, federation)
+    if federation.privacy.epsilon == 0.25:
+        time.sleep(4.5)
+    return super().round(t, state, federation)
 """
 # A job that has a GPU of Slurm's finds a simulated one there.
 WITH_GPU = """
@@ -130,14 +125,7 @@ def submitted(slurm, project, targets):
 def test_the_study_gives_the_same_files_as_without_a_cluster(slurm, local, tmp_path):
     project = SmallProject(tmp_path / "project")
     words = ["-m", "admmbench", "study", "config/tiny.yaml", *PROFILE, *OPTIONS]
-    done = subprocess.run(
-        [sys.executable, *words, "--", "results"],
-        cwd=project.folder,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    done = project.call(sys.executable, *words, "--", "results")
     assert done.returncode == 0, done.stdout
     assert re.search(r"^(\d+) of \1 jobs in ", done.stdout, re.MULTILINE), done.stdout
     results = {name: data for name, data in local.files().items() if name.endswith(".nc")}
@@ -167,7 +155,7 @@ def test_code_that_was_edited_after_submission_is_refused(slurm, prepared, local
 
 
 def test_jobs_over_their_limits_are_reported_and_tried_again_with_more(slurm, prepared):
-    (prepared.folder / "slow.py").write_text(SLOW)
+    write_method(prepared.folder / "slow.py", SLOW)
     methods = [OBJP, {"name": "slow.py", "label": "Slow"}]
     prepared.configure(algorithms=methods, epsilon=[0.25, 0.5])
     wanted = [run for run in prepared.planned() if "slow" in run or "epsilon=0.5" in run]

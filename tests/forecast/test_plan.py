@@ -22,6 +22,7 @@ from admmbench.jobs import fingerprint, provenance
 from admmbench.jobs.progress import duration
 from admmbench.study import config
 from admmbench.study.address import BENCHMARK
+from tests.plugins import write_method
 from tests.studies import SMALL, write_study
 
 EXPERIMENT = {
@@ -72,14 +73,8 @@ def test_models_have_a_row_for_each_output():
 
 def variant(tmp_path, name, **facts):
     """A method that differs from ObjP in what it declares."""
-    path = tmp_path / f"{name}.py"
-    lines = "".join(f"    {key} = {value}\n" for key, value in facts.items())
-    path.write_text(
-        "from admmbench.frames.base import parameters\n"
-        "from admmbench.algorithms.objp import ObjP\n\n\n"
-        f"@parameters\nclass Mine(ObjP):\n    '''Mine.'''\n\n{lines}"
-    )
-    return str(path)
+    lines = "".join(f"{key} = {value}\n" for key, value in facts.items())
+    return write_method(tmp_path / f"{name}.py", lines)
 
 
 def test_the_state_grows_with_the_copies_of_a_method(tmp_path):

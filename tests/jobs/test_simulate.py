@@ -14,6 +14,7 @@ from admmbench.contracts.made_up_data import make_dataset
 from admmbench.engine.rounds import AlgorithmError
 from admmbench.engine.spec import RunSpec
 from admmbench.privacy import NEIGHBOURS, Gaussian, Laplace, Ledger
+from tests.plugins import write_method
 
 
 def test_the_example_of_the_docstring():
@@ -142,17 +143,12 @@ def test_all_runs_diverging_ends_early(monkeypatch):
 
 
 def test_what_an_algorithm_raises_names_the_round(tmp_path):
-    plugin = tmp_path / "faulty.py"
-    plugin.write_text(
-        "from admmbench.frames.base import parameters\n"
-        "from admmbench.algorithms.objp import ObjP\n\n\n"
-        "@parameters\n"
-        "class Faulty(ObjP):\n"
-        "    def round(self, t, state, federation):\n"
-        "        raise KeyError('gamma')\n"
+    plugin = write_method(
+        tmp_path / "faulty.py",
+        "def round(self, t, state, federation): raise KeyError('gamma')",
     )
     with pytest.raises(AlgorithmError, match=r"Faulty\.round raised in round 1: KeyError") as info:
-        simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2)
+        simulate("digits", plugin, agents=2, epsilon=1, rounds=2)
     assert isinstance(info.value.__cause__, KeyError)
 
 
@@ -170,18 +166,16 @@ def test_what_an_algorithm_raises_names_the_round(tmp_path):
     ],
 )
 def test_what_cannot_be_evaluated_is_refused_after_the_round(tmp_path, last, message):
-    plugin = tmp_path / "odd.py"
-    plugin.write_text(
-        "from admmbench.frames.base import parameters\n"
-        "from admmbench.algorithms.objp import ObjP\n\n\n"
-        "@parameters\n"
-        "class Odd(ObjP):\n"
-        "    def round(self, t, state, federation):\n"
-        "        sent = super().round(t, state, federation)\n"
-        f"        {last}\n"
+    plugin = write_method(
+        tmp_path / "odd.py",
+        f"""
+        def round(self, t, state, federation):
+            sent = super().round(t, state, federation)
+            {last}
+        """,
     )
     with pytest.raises(ValueError, match=message):
-        simulate("digits", str(plugin), agents=2, epsilon=1, rounds=2, seeds=3)
+        simulate("digits", plugin, agents=2, epsilon=1, rounds=2, seeds=3)
 
 
 def test_loaded_data_keep_their_default_problem():
@@ -365,23 +359,11 @@ def test_features_outside_the_domain_are_refused(sensitivity):
     assert noise[1] / noise[0] == pytest.approx(10, rel=0.1)
 
 
-FOREIGN = """
-from admmbench.frames.base import parameters
-from admmbench.algorithms.objp import ObjP
-
-
-@parameters
-class Mine(ObjP):
-    pass
-"""
-
-
 def test_what_plug_ins_state_is_not_proved(tmp_path):
-    (tmp_path / "mine.py").write_text(FOREIGN)
     given = {"epsilon": 1, "sensitivity": "global", "agents": 2, "rounds": 1, "seeds": 1}
     own, foreign = (
         simulate("digits", name, **given).epsilon_total
-        for name in ("objp", str(tmp_path / "mine.py"))
+        for name in ("objp", write_method(tmp_path / "mine.py"))
     )
     assert (own.attrs["guarantee"], foreign.attrs["guarantee"]) == ("proved", "conditional")
     assert "if what a plug-in states of its sensitivities is true" in foreign.attrs["comment"]

@@ -127,6 +127,23 @@ class Project:
             start_new_session=True,
         )
 
+    def call(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Call a program in the folder; what it prints is one text."""
+        return subprocess.run(
+            words,
+            cwd=self.folder,
+            env={**self.environment, **environment},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def admmbench(self, *words: str) -> str:
+        """What `admmbench` prints, in a process that has its imports; it must end well."""
+        done = self.call(forked.python_of_jobs(), "-m", "admmbench", *words)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
     def snakemake(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
         _, _, module, *words = self.command(*options)
         given = {**self.environment, **environment}

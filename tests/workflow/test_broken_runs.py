@@ -15,22 +15,17 @@ import yaml
 from admmbench.datasets import describe
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.watch.damage import RECORD, _state
+from tests.plugins import write_method
 from tests.workflow import forked
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
 pytestmark = pytest.mark.slow
 
 FAULTY = """
-from admmbench.frames.base import parameters
-from admmbench.algorithms.objp import ObjP
-
-
-@parameters
-class Faulty(ObjP):
-    def round(self, t, state, federation):
-        if t == 3:
-            {fault}
-        return super().round(t, state, federation)
+def round(self, t, state, federation):
+    if t == 3:
+        {fault}
+    return super().round(t, state, federation)
 """
 SCALE = {"rounds": 1, "seeds": 1, "agents": 1, "n_train": 1}
 CLAIM = {
@@ -344,8 +339,7 @@ def test_methods_that_fail(project, finished):
         "Faulty": "raise KeyError('gamma')",
     }
     for label, fault in faults.items():
-        text = FAULTY.format(fault=fault).replace("class Faulty", f"class {label}")
-        (project.folder / f"{label.lower()}.py").write_text(text)
+        write_method(project.folder / f"{label.lower()}.py", FAULTY.format(fault=fault))
     added = [{"name": f"{label.lower()}.py", "label": label} for label in faults]
     project.configure(algorithms=[*STUDY["algorithms"], *added])
     before = untouched(project)
@@ -354,7 +348,7 @@ def test_methods_that_fail(project, finished):
     assert "out of memory" in shown
     assert "seed_block" in shown
     assert "Faulty.round raised in round 3: KeyError: 'gamma'" in shown
-    assert 'faulty.py", line 10, in round' in shown
+    assert 'faulty.py", line 9, in round' in shown
     assert shown.count("Traceback") == 1
     assert untouched(project) == before
     assert nothing_half_written(project)

@@ -2,31 +2,17 @@
 
 import os
 import re
-import subprocess
 
 import pytest
 import xarray as xr
 
-from tests.workflow import forked
 from tests.workflow.project import RUNS, STUDY, assert_same
 
 pytestmark = pytest.mark.slow
 
 
-def admmbench(project, *words):
-    done = subprocess.run(
-        [forked.python_of_jobs(), "-m", "admmbench", *words],
-        cwd=project.folder,
-        env=project.environment,
-        text=True,
-        capture_output=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_the_plan_counts_snakemakes_jobs_and_compares_finished_runs(project):
-    shown = admmbench(project, "plan", "--configfile", "config/tiny.yaml", "--cores", "2")
+    shown = project.admmbench("plan", "--configfile", "config/tiny.yaml", "--cores", "2")
     total = re.search(r"│ all +│ +(\d+) │.*│ +(\d+) │.*│ +([\d.]+) │$", shown, re.MULTILINE)
     assert total, shown
     dry = project.run("--dry-run", "--forceall")
@@ -57,7 +43,7 @@ def test_what_a_plan_measured_is_known_to_the_study(project, monkeypatch, tmp_pa
     monkeypatch.delenv("ADMMBENCH_CACHE")
     changes = ["--config", "overrides={tiny: {epsilon: [7, 8]}}"]
     plans = [
-        admmbench(project, "plan", "--configfile", "config/tiny.yaml", *each)
+        project.admmbench("plan", "--configfile", "config/tiny.yaml", *each)
         for each in ([], changes)
     ]
     less, more = (
@@ -69,14 +55,14 @@ def test_what_a_plan_measured_is_known_to_the_study(project, monkeypatch, tmp_pa
 
 
 def test_garbage_is_what_no_configuration_asks_for(project):
-    assert "0 that no configuration asks for" in admmbench(project, "gc")
+    assert "0 that no configuration asks for" in project.admmbench("gc")
     project.configure(algorithms=STUDY["algorithms"][:2])
     before = project.files()
-    shown = admmbench(project, "gc")
+    shown = project.admmbench("gc")
     assert re.findall(r"results/runs/digits/(\w+)-\S+\.nc", shown) == ["outp"]
     assert "--delete removes them" in shown
     assert_same(project.files(), before)
-    assert "removed" in admmbench(project, "gc", "--delete")
+    assert "removed" in project.admmbench("gc", "--delete")
     gone = before.keys() - project.files().keys()
     assert re.fullmatch(r"runs/digits/outp-\S+\.nc", "".join(gone))
     project.run("--", "results")

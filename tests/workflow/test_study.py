@@ -4,49 +4,28 @@ import os
 import pty
 import re
 import select
-import subprocess
 import sys
 
 import pytest
 
-from tests.workflow import forked
+from tests.plugins import write_method
 from tests.workflow.project import STUDY, wait_for
 
 pytestmark = pytest.mark.slow
 
 SLOW = """
-import os
-import time
+def round(self, t, state, federation):
+    import os, time
 
-from admmbench.frames.base import parameters
-from admmbench.algorithms.objp import ObjP
-
-
-@parameters
-class Slow(ObjP):
-    def round(self, t, state, federation):
-        time.sleep(float(os.environ.get("PAUSE", 0)))
-        return super().round(t, state, federation)
+    time.sleep(float(os.environ.get("PAUSE", 0)))
+    return super().round(t, state, federation)
 """
-
-
-def study(project, *options):
-    """The command, with its output as text."""
-    return subprocess.run(
-        [forked.python_of_jobs(), "-m", "admmbench", "study", "config/tiny.yaml", *options],
-        cwd=project.folder,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
 
 
 @pytest.mark.usefixtures("signals_heard")
 def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
     """On a terminal; a run of 6 seconds is stopped after its first rounds, and goes on from there."""
-    (project.folder / "slow.py").write_text(SLOW)
+    write_method(project.folder / "slow.py", SLOW)
     added = {"name": "slow.py", "label": "Slow"}
     project.configure(rounds=120, algorithms=[STUDY["algorithms"][0], added])
     pid, terminal = pty.fork()
@@ -79,9 +58,8 @@ def test_ctrl_c_leaves_checkpoints_and_says_how_to_go_on(project):
     assert (project.folder / "results/report/tiny/index.html").stat().st_mtime > 0  # not written
     (state,) = project.folder.glob("results/runs/digits/slow-*/checkpoints/*")
     assert state.stat().st_size > 0
-    done = study(project)
-    assert done.returncode == 0, done.stdout
-    assert "the report is results/report/tiny/index.html" in done.stdout
+    study = "study", "config/tiny.yaml"
+    assert "the report is results/report/tiny/index.html" in project.admmbench(*study)
     (log,) = project.folder.glob("results/runs/digits/slow-*/logs/*.log")
     assert "going on after round" in log.read_text()
-    assert "Nothing to be done" in study(project).stdout
+    assert "Nothing to be done" in project.admmbench(*study)
