@@ -16,7 +16,6 @@ from admmbench.datasets import describe
 from admmbench.files import read_sealed, sealed_json, write
 from admmbench.watch.damage import RECORD, _state
 from tests.plugins import write_method
-from tests.workflow import forked
 from tests.workflow.project import STUDY, Project, assert_same, kill, wait_for
 
 pytestmark = pytest.mark.slow
@@ -197,10 +196,7 @@ def test_joined_results_that_are_damaged_are_missing_in_the_report_of_what_exist
             damage(path, "truncated", old=False)
         elif state == "gone":
             path.unlink()
-        status, said[state] = forked.snakemake(
-            project.folder, words, project.environment, "admmbench"
-        )
-        assert status == 0
+        said[state] = project.admmbench(*words)
     assert "nothing is missing in it" in said["whole"]
     assert "names what is missing" in said["damaged"]
     assert "names what is missing" in said["gone"]
